@@ -1,0 +1,114 @@
+"""Every error the product raises on purpose, and what the caller should do about it.
+
+CatchmentError
+├── SettingsError            a setting is wrong: stop and say which (exit 2)
+├── InvalidInput             what was asked cannot be: say why (422, exit 1)
+├── Unauthenticated          no or bad credentials (401)
+├── Forbidden                known, but not allowed (403)
+├── NotFound                 no such thing, or not yours to see (404)
+├── Conflict                 it exists already or is being changed (409)
+├── LeaseLost                another worker took the work over: drop the result
+├── StoreError               the database could not be used: stop and say why
+└── VisitError               one visit to a source failed: record it, back off, go on
+    ├── RefusedAddress       the outbound guard said no: not worth a retry until changed
+    ├── Unreachable          no connection could be made: maybe our own network
+    ├── TimedOut             it took too long: back off
+    ├── HttpError            an HTTP status that is not success: back off, mind Retry-After
+    ├── BadBody              too large, cut short, or badly compressed: back off
+    ├── Blocked              a challenge or block page instead of the content: back off
+    ├── ParseError           the content cannot be read as what it should be: back off
+    └── BadConfig            the source's own config is wrong: fix the source
+"""
+
+from __future__ import annotations
+
+
+class CatchmentError(Exception):
+    """The root. `str(error)` is a sentence for a person."""
+
+
+class SettingsError(CatchmentError):
+    pass
+
+
+class InvalidInput(CatchmentError):
+    """What was asked cannot be; `field` names the part at fault where there is one."""
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class Unauthenticated(CatchmentError):
+    pass
+
+
+class Forbidden(CatchmentError):
+    pass
+
+
+class NotFound(CatchmentError):
+    pass
+
+
+class Conflict(CatchmentError):
+    """It exists already; `existing_id` names it where it is known."""
+
+    def __init__(self, message: str, *, existing_id: int | None = None) -> None:
+        super().__init__(message)
+        self.existing_id = existing_id
+
+
+class LeaseLost(CatchmentError):
+    pass
+
+
+class StoreError(CatchmentError):
+    pass
+
+
+class VisitError(CatchmentError):
+    """One visit failed. `retry_after` is the wait in seconds that the other side asked for."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class RefusedAddress(VisitError):
+    pass
+
+
+class Unreachable(VisitError):
+    """No connection could be made. `ours` when the fault is surely on our side of the wire."""
+
+    def __init__(self, message: str, *, host: str, ours: bool = False) -> None:
+        super().__init__(message)
+        self.host = host
+        self.ours = ours
+
+
+class TimedOut(VisitError):
+    pass
+
+
+class HttpError(VisitError):
+    def __init__(self, message: str, *, status: int, retry_after: float | None = None) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.status = status
+
+
+class BadBody(VisitError):
+    pass
+
+
+class Blocked(VisitError):
+    pass
+
+
+class ParseError(VisitError):
+    pass
+
+
+class BadConfig(VisitError):
+    pass
