@@ -13,6 +13,7 @@ CatchmentError
     ├── RefusedAddress       the outbound guard said no: not worth a retry until changed
     ├── Unreachable          no connection could be made: maybe our own network
     ├── TimedOut             it took too long: back off
+    ├── BadAnswer            TLS, a cut connection, endless redirects, or not HTTP at all: back off
     ├── HttpError            an HTTP status that is not success: back off, mind Retry-After
     ├── BadBody              too large, cut short, or badly compressed: back off
     ├── Blocked              a challenge or block page instead of the content: back off
@@ -89,6 +90,10 @@ class Unreachable(VisitError):
 
 
 class TimedOut(VisitError):
+    pass
+
+
+class BadAnswer(VisitError):
     pass
 
 

@@ -1,0 +1,202 @@
+"""The collector: looks at every tick what is due, and has it collected."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from loguru import logger
+from sqlalchemy import Connection
+
+from catchment.clock import Clock
+from catchment.collect.cadence import CadenceBook
+from catchment.collect.committer import Committer
+from catchment.collect.housekeeping import Housekeeper
+from catchment.collect.leases import LeasePolicy, extend_leases, recover
+from catchment.collect.pool import Pool
+from catchment.collect.round import Round
+from catchment.domain.run import Run, RunKind
+from catchment.domain.source import Source
+from catchment.domain.visit import VisitResult
+from catchment.errors import Conflict, NotFound, StoreError
+from catchment.sources.base import Registry
+from catchment.store import runs, sources
+from catchment.store.door import Store
+
+#: Ids read at one look. When more is due, the next look follows as soon as the queue is empty.
+LOOK_LIMIT = 10_000
+HOUSEKEEPING_LOOK_SECONDS = 60.0
+
+
+class Collector:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        registry: Registry,
+        pool: Pool,
+        committer: Committer,
+        cadences: CadenceBook,
+        housekeeper: Housekeeper,
+        leases: LeasePolicy,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._pool = pool
+        self._committer = committer
+        self._cadences = cadences
+        self._housekeeper = housekeeper
+        self._leases = leases
+        self._clock = clock
+
+    @asynccontextmanager
+    async def working(self, *, grace_seconds: float) -> AsyncIterator[None]:
+        """Have the pool at work; on the way out let it finish, within the grace, and give back every lease.
+
+        Raises TimeoutError when work had to be cut off.
+        """
+        await self._cadences.apply()
+        await self._store.write(sources.wake_types, list(self._registry), now=self._clock.now())
+        try:
+            async with asyncio.TaskGroup() as hands:
+                tasks = [hands.create_task(work) for work in (self._pool.run(), self._committer.run(), self._beat())]
+                yield
+                clean = await self._pool.stop(grace_seconds)
+                for task in tasks:
+                    task.cancel()
+        finally:
+            await self._store.write(runs.release_owner, self._leases.owner, now=self._clock.now())
+        if not clean:
+            raise TimeoutError(f"work in flight was cut off after {grace_seconds:g} s")
+
+    async def tick(self) -> Round:
+        """One look: take over what the dead left, queue what is due, clean up if it is time."""
+        await self._cadences.apply()
+        await recover(self._store, self._clock)
+        due = await self._store.read(sources.due_ids, now=self._clock.now(), limit=LOOK_LIMIT)
+        round_ = self._pool.add(due)
+        if round_.ids:
+            logger.info("{} source(s) due", len(round_.ids))
+        return round_
+
+    async def collect_due(self) -> list[VisitResult]:
+        """Collect everything that is due now, and what had to wait for its host as well."""
+        results: dict[int, VisitResult] = {}
+        while True:
+            round_ = await self.tick()
+            await round_.wait()
+            _log_round(round_)
+            results.update({result.source_id: result for result in round_.results})
+            until = round_.postponed_until()
+            if not round_.ids or (until is None and len(round_.ids) < LOOK_LIMIT):
+                break
+            await self._sleep_until(until)
+        await self._housekeeper.tidy_if_due()
+        return list(results.values())
+
+    async def collect_source(self, source_id: int) -> VisitResult:
+        """Collect one source at once, whatever its schedule says."""
+        now = self._clock.now()
+        source, run = await self._store.write(
+            _claim_one, source_id, owner=self._leases.owner, now=now, until=self._leases.until(now)
+        )
+        return await self._pool.visit_now(run, source)
+
+    async def run(self, stop: asyncio.Event, *, tick_seconds: float) -> None:
+        """Tick until told to stop. State is in the database: nothing that is not due is fetched."""
+        intervals = await self._cadences.load()
+        logger.info("collector started: tick {:g} s, intervals in minutes {}", tick_seconds, intervals.by_type())
+        async with asyncio.TaskGroup() as side:
+            tasks = [side.create_task(self._keep_house())]
+            while not stop.is_set():
+                round_ = await self._tick_or_complain()
+                if round_.ids:
+                    tasks.append(side.create_task(_log_when_over(round_)))
+                await self._report_or_complain(tick_seconds)
+                await _rest(stop, round_, tick_seconds)
+                tasks = [task for task in tasks if not task.done()]
+            logger.info("collector: stop received, {} visit(s) in flight", self._pool.in_flight)
+            for task in tasks:
+                task.cancel()
+
+    async def _tick_or_complain(self) -> Round:
+        try:
+            return await self.tick()
+        except StoreError as error:
+            logger.error("this tick is skipped: {}", error)
+            return Round([])
+
+    async def _report_or_complain(self, tick_seconds: float) -> None:
+        """Say in the database how the collector is, for whoever asks in whatever process."""
+        now = self._clock.now()
+        progress = {
+            "last_tick_at": now.isoformat(),
+            "next_tick_at": (now + timedelta(seconds=tick_seconds)).isoformat(),
+            "queued": self._pool.queued,
+            "in_flight": self._pool.in_flight,
+        }
+        try:
+            await self._store.write(_report, leases=self._leases, now=now, progress=progress)
+        except StoreError as error:
+            logger.error("the collector's state cannot be stored: {}", error)
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(self._leases.heartbeat_seconds)
+            try:
+                await extend_leases(self._store, self._leases, self._clock)
+            except StoreError as error:
+                logger.error("leases cannot be extended: {}", error)
+
+    async def _keep_house(self) -> None:
+        while True:
+            try:
+                await self._housekeeper.tidy_if_due()
+            except StoreError as error:
+                logger.error("cleaning up failed: {}", error)
+            await asyncio.sleep(HOUSEKEEPING_LOOK_SECONDS)
+
+    async def _sleep_until(self, moment: datetime | None) -> None:
+        if moment is not None:
+            await asyncio.sleep(max(0.0, (moment - self._clock.now()).total_seconds()))
+
+
+def _claim_one(conn: Connection, source_id: int, *, owner: str, now: datetime, until: datetime) -> tuple[Source, Run]:
+    source = sources.get(conn, source_id)
+    if source is None or source.is_deleted:
+        raise NotFound(f"There is no source {source_id}. `catchment sources list` shows those there are.")
+    run = runs.claim_now(conn, source_id, owner=owner, now=now, until=until)
+    if run is None:
+        raise Conflict(f"Source {source_id} ({source.name}) is being collected at this moment.", existing_id=source_id)
+    return source, run
+
+
+def _report(conn: Connection, *, leases: LeasePolicy, now: datetime, progress: Mapping[str, Any]) -> None:
+    until = leases.until(now)
+    runs.start(conn, RunKind.COLLECTOR, leases.owner, owner=leases.owner, now=now, until=until)
+    runs.set_progress(conn, RunKind.COLLECTOR, leases.owner, progress)
+
+
+async def _rest(stop: asyncio.Event, round_: Round, tick_seconds: float) -> None:
+    """Until the next tick, or until told to stop; a look that was cut short is followed by the next at once."""
+    waits = [asyncio.create_task(stop.wait())]
+    if len(round_.ids) >= LOOK_LIMIT:
+        waits.append(asyncio.create_task(round_.wait()))
+    await asyncio.wait(waits, timeout=tick_seconds, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+
+
+async def _log_when_over(round_: Round) -> None:
+    await round_.wait()
+    _log_round(round_)
+
+
+def _log_round(round_: Round) -> None:
+    if round_.ids:
+        counts = round_.summary()
+        logger.info("round over: {}", ", ".join(f"{count} {name}" for name, count in counts.items()))

@@ -1,0 +1,75 @@
+"""Group commit: visits that end while a transaction is under way share the next one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from loguru import logger
+from sqlalchemy.exc import DBAPIError
+
+from catchment.clock import Clock
+from catchment.collect.commit import CadenceOf, commit_visits
+from catchment.domain.visit import Failed, Visit, VisitResult
+from catchment.errors import StoreError
+from catchment.store.door import Store
+
+MOST_AT_ONCE = 100
+RETRY_SECONDS = 1.0
+
+Report = Callable[[VisitResult], None]
+
+
+class Committer:
+    def __init__(self, *, store: Store, cadence_of: CadenceOf, clock: Clock) -> None:
+        self._store = store
+        self._cadence_of = cadence_of
+        self._clock = clock
+        # Bounded, so that fetching slows down when the disk cannot keep up.
+        self._queue: asyncio.Queue[tuple[Visit, Report]] = asyncio.Queue(2 * MOST_AT_ONCE)
+
+    async def submit(self, visit: Visit, report: Report) -> None:
+        """Hand over a visit; `report` hears of it once it is stored."""
+        await self._queue.put((visit, report))
+
+    async def drain(self) -> None:
+        """Wait until everything handed over is stored."""
+        await self._queue.join()
+
+    async def run(self) -> None:
+        """Store what is handed over, until cancelled."""
+        while True:
+            group = [await self._queue.get()]
+            while len(group) < MOST_AT_ONCE and not self._queue.empty():
+                group.append(self._queue.get_nowait())
+            try:
+                for (_, report), result in zip(group, await self._store_all([v for v, _ in group]), strict=True):
+                    report(result)
+            finally:
+                for _ in group:
+                    self._queue.task_done()
+
+    async def _store_all(self, visits: list[Visit]) -> list[VisitResult]:
+        try:
+            return await self._store_together(visits)
+        except DBAPIError as error:
+            # Something in the group cannot be stored. Alone, only the culprit fails.
+            logger.warning("a group of {} visits could not be stored, trying one by one: {}", len(visits), error.orig)
+            return [await self._store_alone(visit) for visit in visits]
+
+    async def _store_alone(self, visit: Visit) -> VisitResult:
+        try:
+            return (await self._store_together([visit]))[0]
+        except DBAPIError as error:
+            failed = replace(visit, ending=Failed(message=f"What came cannot be stored: {error.orig}"))
+            return (await self._store_together([failed]))[0]
+
+    async def _store_together(self, visits: list[Visit]) -> list[VisitResult]:
+        """Keep trying while the store is away: the leases decide whether the result still counts then."""
+        while True:
+            try:
+                return await self._store.write(commit_visits, visits, self._cadence_of, self._clock.now())
+            except StoreError as error:
+                logger.error("{} visits wait to be stored: {}", len(visits), error)
+                await asyncio.sleep(RETRY_SECONDS)

@@ -1,0 +1,145 @@
+"""What follows from a visit: which items are new, and what becomes of the source. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from catchment.domain.item import Item, dedup_key, fingerprint, memory_key
+from catchment.domain.source import FAILURES_UNTIL_PAUSE, LastError, NextCheck, PausedBy, Source, Why
+from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, SourceState
+from catchment.schedule.due import (
+    Cadence,
+    after_failure,
+    after_pause_by_error,
+    after_success,
+    while_offline,
+    without_fetcher,
+)
+
+#: Errors are for people to read; a page of HTML is not.
+MAX_MESSAGE = 500
+_NEVER = NextCheck(at=None, why=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keyed:
+    """An item with what it is known by."""
+
+    item: Item
+    dedup_key: str
+    memory_key: bytes
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sorted:
+    new: tuple[Keyed, ...]
+    changed: tuple[Keyed, ...]
+
+
+def key_items(items: Iterable[Item]) -> list[Keyed]:
+    """Each item once: of two with one key the first stands, as feeds list the newest first."""
+    by_key: dict[str, Keyed] = {}
+    for item in items:
+        key = dedup_key(item)
+        if key not in by_key:
+            by_key[key] = Keyed(item=item, dedup_key=key, memory_key=memory_key(key), fingerprint=fingerprint(item))
+    return list(by_key.values())
+
+
+def sort_items(items: Iterable[Keyed], remembered: Mapping[bytes, bytes]) -> Sorted:
+    """Tell new items from changed ones; what is known and the same is neither."""
+    new, changed = [], []
+    for keyed in items:
+        known = remembered.get(keyed.memory_key)
+        if known is None:
+            new.append(keyed)
+        elif known != keyed.fingerprint:
+            changed.append(keyed)
+    return Sorted(new=tuple(new), changed=tuple(changed))
+
+
+def decide(source: Source, ending: Ending, cadence: Cadence, now: datetime) -> SourceState:
+    """The state of the source after a visit. What a person paused stays paused, whatever came of the visit."""
+    state = _after(source, ending, cadence, now)
+    if source.paused_by is PausedBy.PERSON:
+        return replace(state, is_active=False, paused_by=PausedBy.PERSON, next_check=_NEVER)
+    return state
+
+
+def network_is_down(*, reached: bool, unreachable_hosts: Collection[str | None], surely_ours: bool) -> bool:
+    """No host at all could be reached. One dead host alone proves nothing, unless the error says it was us."""
+    return not reached and (surely_ours or len(unreachable_hosts) > 1)
+
+
+def _after(source: Source, ending: Ending, cadence: Cadence, now: datetime) -> SourceState:
+    match ending:
+        case Collected(fetched=fetched):
+            return _after_success(source, fetched, cadence, now)
+        case Failed(ours=True):
+            return _after_outage(source, ending, cadence, now)
+        case Failed():
+            return _after_failure(source, ending, cadence, now)
+        case Skipped():
+            return replace(_unchanged(source), next_check=without_fetcher(now, cadence))
+        case Postponed(until=until):
+            return replace(_unchanged(source), next_check=NextCheck(at=until, why=Why.HOST_BUDGET))
+
+
+def _unchanged(source: Source) -> SourceState:
+    return SourceState(
+        last_fetched_at=source.last_fetched_at,
+        last_attempt_at=source.last_attempt_at,
+        fetch_count=source.fetch_count,
+        fetch_error_count=source.fetch_error_count,
+        last_error=source.last_error,
+        is_active=source.is_active,
+        paused_by=source.paused_by,
+        next_check=source.next_check,
+        memory=source.memory,
+    )
+
+
+def _after_success(source: Source, fetched: Fetched, cadence: Cadence, now: datetime) -> SourceState:
+    return SourceState(
+        last_fetched_at=now,
+        last_attempt_at=now,
+        fetch_count=source.fetch_count + 1,
+        fetch_error_count=0,
+        last_error=None,
+        is_active=True,
+        paused_by=None,
+        next_check=after_success(now, cadence, fresh_for=fetched.fresh_for),
+        memory=fetched.memory,
+    )
+
+
+def _after_outage(source: Source, failure: Failed, cadence: Cadence, now: datetime) -> SourceState:
+    """Our own network is down: the source is told of it, but it is not to blame."""
+    check = while_offline(now, cadence) if source.is_active else after_pause_by_error(now, cadence)
+    return replace(_unchanged(source), last_attempt_at=now, last_error=_error(failure, now), next_check=check)
+
+
+def _after_failure(source: Source, failure: Failed, cadence: Cadence, now: datetime) -> SourceState:
+    failures = source.fetch_error_count + 1
+    paused = not source.is_active or failures >= FAILURES_UNTIL_PAUSE
+    check = (
+        after_pause_by_error(now, cadence)
+        if paused
+        else after_failure(now, cadence, failures=failures, retry_after=failure.retry_after)
+    )
+    return replace(
+        _unchanged(source),
+        last_attempt_at=now,
+        fetch_error_count=failures,
+        last_error=_error(failure, now),
+        is_active=not paused,
+        paused_by=PausedBy.ERROR if paused else None,
+        next_check=check,
+    )
+
+
+def _error(failure: Failed, now: datetime) -> LastError:
+    return LastError(message=failure.message[:MAX_MESSAGE], at=now)

@@ -1,0 +1,81 @@
+"""Leases held by this process: who we are, keeping them alive, and freeing those of the dead."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from loguru import logger
+from sqlalchemy import Connection
+
+from catchment.clock import Clock
+from catchment.domain.run import Run
+from catchment.store import runs
+from catchment.store.door import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasePolicy:
+    """Who holds the leases, and for how long each heartbeat is good."""
+
+    owner: str
+    duration: timedelta
+
+    def until(self, now: datetime) -> datetime:
+        return now + self.duration
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        return self.duration.total_seconds() / 3
+
+
+def owner_name() -> str:
+    """`host:pid:random`: readable, unique, and enough to tell later whether the process is gone."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+async def extend_leases(store: Store, policy: LeasePolicy, clock: Clock) -> None:
+    now = clock.now()
+    await store.write(runs.heartbeat, owner=policy.owner, now=now, until=policy.until(now))
+
+
+async def recover(store: Store, clock: Clock) -> list[Run]:
+    """Free what nobody works on any more: expired leases, and those of processes of this machine that are gone."""
+    if not await store.read(_needs_recovery, now=clock.now()):
+        return []
+    recovered = await store.write(_recover, now=clock.now())
+    if recovered:
+        logger.warning("recovered {} run(s) of workers that are gone", len(recovered))
+    return recovered
+
+
+def _needs_recovery(conn: Connection, *, now: datetime) -> bool:
+    """A look before the write, so that an idle tick writes nothing."""
+    return runs.has_expired(conn, now=now) or bool(_dead(runs.running_owners(conn)))
+
+
+def _recover(conn: Connection, *, now: datetime) -> list[Run]:
+    dead = _dead(runs.running_owners(conn))
+    return [*runs.expire(conn, now=now), *runs.expire_owners(conn, dead, now=now)]
+
+
+def _dead(owners: Iterable[str]) -> list[str]:
+    """Those of this machine whose process is gone. Of other machines only the lease can tell."""
+    return [owner for owner in owners if _is_gone(owner)]
+
+
+def _is_gone(owner: str) -> bool:
+    host, pid, _ = owner.rsplit(":", 2)
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

@@ -1,0 +1,164 @@
+"""The pool: so many visits at once, claimed a little ahead, handed over to be stored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime
+
+from loguru import logger
+from sqlalchemy import Connection
+
+from catchment.clock import Clock
+from catchment.collect.committer import Committer
+from catchment.collect.leases import LeasePolicy
+from catchment.collect.round import Round
+from catchment.collect.visitor import Visitor
+from catchment.domain.run import Run
+from catchment.domain.source import Source
+from catchment.domain.visit import Visit, VisitResult
+from catchment.errors import StoreError
+from catchment.store import runs, sources
+from catchment.store.door import Store
+
+RETRY_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A claimed source, waiting for a worker."""
+
+    run: Run
+    source: Source
+    round: Round
+
+
+class Pool:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        visitor: Visitor,
+        committer: Committer,
+        leases: LeasePolicy,
+        clock: Clock,
+        concurrency: int,
+    ) -> None:
+        self._store = store
+        self._visitor = visitor
+        self._committer = committer
+        self._leases = leases
+        self._clock = clock
+        self._concurrency = concurrency
+        self._waiting: deque[tuple[int, Round]] = deque()
+        self._has_waiting = asyncio.Event()
+        self._claimed: asyncio.Queue[Job] = asyncio.Queue(concurrency)
+        #: Every source that is queued, claimed, under way or waiting to be stored.
+        self._known: set[int] = set()
+        self._stopping = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.in_flight = 0
+
+    @property
+    def queued(self) -> int:
+        return len(self._waiting) + self._claimed.qsize()
+
+    def add(self, ids: list[int]) -> Round:
+        """Queue those sources that are not queued already, as a round."""
+        round_ = Round(source_id for source_id in ids if source_id not in self._known)
+        self._known.update(round_.ids)
+        self._waiting.extend((source_id, round_) for source_id in round_.ids)
+        if round_.ids:
+            self._has_waiting.set()
+        return round_
+
+    async def run(self) -> None:
+        """Work until cancelled. A worker that dies takes the pool down with it: better than quietly doing less."""
+        self._stopping = False
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._feed(), name="pool-feeder")
+            for number in range(self._concurrency):
+                tasks.create_task(self._work(), name=f"pool-worker-{number}")
+
+    async def stop(self, grace_seconds: float) -> bool:
+        """Start nothing new and let finish what is under way. False when it took longer than the grace."""
+        self._stopping = True
+        try:
+            async with asyncio.timeout(grace_seconds):
+                await self._idle.wait()
+                await self._committer.drain()
+        except TimeoutError:
+            return False
+        return True
+
+    async def visit_now(self, run: Run, source: Source) -> VisitResult:
+        """Visit one claimed source at once, whatever is queued."""
+        round_ = Round([source.id])
+        await self._visit(Job(run=run, source=source, round=round_))
+        await round_.wait()
+        return round_.results[0]
+
+    async def _feed(self) -> None:
+        while True:
+            await self._has_waiting.wait()
+            batch = [self._waiting.popleft() for _ in range(min(self._concurrency, len(self._waiting)))]
+            if not self._waiting:
+                self._has_waiting.clear()
+            for job in await self._claim(dict(batch)):
+                await self._claimed.put(job)
+
+    async def _claim(self, batch: dict[int, Round]) -> list[Job]:
+        if self._stopping:
+            return []
+        claimed = await self._claim_in_store(list(batch))
+        for source_id in batch.keys() - claimed.keys():
+            self._known.discard(source_id)
+            await self._hand_over(batch[source_id].drop(source_id), batch[source_id])
+        return [Job(run=run, source=source, round=batch[id_]) for id_, (run, source) in claimed.items()]
+
+    async def _claim_in_store(self, ids: list[int]) -> dict[int, tuple[Run, Source]]:
+        while True:
+            now = self._clock.now()
+            try:
+                return await self._store.write(
+                    _claim, ids, owner=self._leases.owner, now=now, until=self._leases.until(now)
+                )
+            except StoreError as error:
+                logger.error("nothing can be claimed: {}", error)
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _work(self) -> None:
+        while True:
+            job = await self._claimed.get()
+            if not self._stopping:
+                await self._visit(job)
+
+    async def _visit(self, job: Job) -> None:
+        self.in_flight += 1
+        self._idle.clear()
+        try:
+            visit = await self._visitor.visit(job.run, job.source)
+        finally:
+            self.in_flight -= 1
+        await self._hand_over(job.round.admit(visit), job.round)
+        if not self.in_flight:
+            self._idle.set()
+
+    async def _hand_over(self, visits: list[Visit], round_: Round) -> None:
+        def report(result: VisitResult) -> None:
+            self._known.discard(result.source_id)
+            round_.record(result)
+
+        for visit in visits:
+            await self._committer.submit(visit, report)
+
+
+def _claim(
+    conn: Connection, ids: list[int], *, owner: str, now: datetime, until: datetime
+) -> dict[int, tuple[Run, Source]]:
+    """Claim and read what was claimed, in the order asked for."""
+    by_id = {int(run.subject): run for run in runs.claim_due(conn, ids, owner=owner, now=now, until=until)}
+    rows = {source.id: source for source in sources.get_many(conn, list(by_id))}
+    return {source_id: (by_id[source_id], rows[source_id]) for source_id in ids if source_id in by_id}

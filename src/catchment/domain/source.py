@@ -1,0 +1,111 @@
+"""A source: something to collect, its health, and when it is looked at next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+#: Failures in a row after which a source is paused.
+FAILURES_UNTIL_PAUSE = 5
+
+INTERVAL_CONFIG_KEY = "fetch_interval_minutes"
+
+
+class PausedBy(StrEnum):
+    PERSON = "person"
+    ERROR = "error"
+
+
+class SourceStatus(StrEnum):
+    OK = "ok"
+    PENDING = "pending"
+    ERROR = "error"
+    PAUSED = "paused"
+    NO_FETCHER = "no_fetcher"
+
+
+class Why(StrEnum):
+    """Why a source is looked at when it is."""
+
+    NEW = "new"
+    INTERVAL = "interval"
+    SERVER_CACHE = "server_cache"
+    RETRY_AFTER = "retry_after"
+    BACK_OFF = "back_off"
+    OFFLINE = "offline"
+    HOST_BUDGET = "host_budget"
+    PROBE = "probe"
+    NO_FETCHER = "no_fetcher"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextCheck:
+    """When a source is looked at next, and why then. `at` is None for never by itself."""
+
+    at: datetime | None
+    why: Why | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastError:
+    message: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSource:
+    """What is needed to add a source."""
+
+    name: str
+    type: str
+    config: Mapping[str, Any]
+    #: What makes two sources the same one, e.g. `https://example.org/feed`.
+    identity: str
+    is_public: bool = False
+    created_by: int | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    id: int
+    name: str
+    type: str
+    config: Mapping[str, Any]
+    identity: str
+    is_active: bool
+    paused_by: PausedBy | None
+    is_public: bool
+    is_deleted: bool
+    created_by: int | None
+    tags: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+    #: The last success.
+    last_fetched_at: datetime | None
+    #: The last try, whatever came of it.
+    last_attempt_at: datetime | None
+    fetch_count: int
+    #: Failures in a row.
+    fetch_error_count: int
+    last_error: LastError | None
+    next_check: NextCheck
+    #: What the fetcher wants to be told on its next visit (validators, cursors); opaque to the engine.
+    memory: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def own_interval(self) -> timedelta | None:
+        minutes = self.config.get(INTERVAL_CONFIG_KEY)
+        return timedelta(minutes=minutes) if minutes is not None else None
+
+    def status(self, *, has_fetcher: bool) -> SourceStatus:
+        if not self.is_active:
+            return SourceStatus.PAUSED
+        if not has_fetcher:
+            return SourceStatus.NO_FETCHER
+        if self.fetch_error_count > 0:
+            return SourceStatus.ERROR
+        return SourceStatus.OK if self.last_fetched_at else SourceStatus.PENDING

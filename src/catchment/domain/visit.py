@@ -1,0 +1,98 @@
+"""A visit to a source: what the fetcher brought home, how it ended, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from catchment.domain.item import Item
+from catchment.domain.run import Run
+from catchment.domain.source import LastError, NextCheck, PausedBy, Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """What a fetcher returns. `memory` is handed back to it on the next visit."""
+
+    items: tuple[Item, ...] = ()
+    memory: Mapping[str, Any] = field(default_factory=dict)
+    #: The other side said, or its body shows, that nothing changed: there is nothing to compare.
+    unchanged: bool = False
+    #: How long the other side says that its answer holds.
+    fresh_for: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    fetched: Fetched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    message: str
+    retry_after: timedelta | None = None
+    #: Somebody answered, so the network is there.
+    answered: bool = False
+    #: The host that no connection could be made to, if that was the trouble.
+    unreachable_host: str | None = None
+    #: The fault is on our side of the wire, so it is not held against the source.
+    ours: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Postponed:
+    """The host's budget is spent: later, not failed."""
+
+    until: datetime
+
+
+Ending = Collected | Failed | Skipped | Postponed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A claimed source and how the visit to it ended."""
+
+    run: Run
+    source: Source
+    ending: Ending
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceState:
+    """The part of a source that a visit changes."""
+
+    last_fetched_at: datetime | None
+    last_attempt_at: datetime | None
+    fetch_count: int
+    fetch_error_count: int
+    last_error: LastError | None
+    is_active: bool
+    paused_by: PausedBy | None
+    next_check: NextCheck
+    memory: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisitResult:
+    """What a visit came to, for whoever asked for it."""
+
+    source_id: int
+    name: str
+    type: str
+    fetched: int = 0
+    inserted: int = 0
+    updated: int = 0
+    error: str | None = None
+    skipped: str | None = None
+    #: Set when the visit was put off until then.
+    postponed_until: datetime | None = None
+    #: The lease was lost to another worker: nothing was stored.
+    fenced: bool = False

@@ -1,0 +1,81 @@
+"""What went wrong, in our own errors and in words that say what to do."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+import aiohttp
+from yarl import URL
+
+from catchment.errors import BadAnswer, BadBody, Blocked, HttpError, RefusedAddress, TimedOut, Unreachable, VisitError
+from catchment.fetch.dial import DialRefused
+from catchment.fetch.freshness import retry_after
+from catchment.redact import redact_url
+
+_ADVICE: Final = {
+    401: "it wants credentials: give the source a key or sign in",
+    403: "it does not let this collector in: check the address or the credentials",
+    404: "there is nothing at this address: check the URL",
+    406: "it cannot give what was asked for in a form that we read",
+    407: "a proxy stands in between and wants credentials",
+    410: "it is gone for good: remove the source or find its new address",
+    429: "it asks for fewer requests: the next visit waits",
+    451: "it may not be shown for legal reasons",
+}
+#: The first that fits counts.
+_FAILURES: Final[tuple[tuple[type[Exception], type[VisitError], str], ...]] = (
+    (TimeoutError, TimedOut, "took too long to answer; tried again later"),
+    (aiohttp.ClientConnectorCertificateError, BadAnswer, "showed a TLS certificate that cannot be trusted"),
+    (aiohttp.ClientSSLError, BadAnswer, "could not agree on a secure connection (TLS); check the URL"),
+    (aiohttp.ClientPayloadError, BadBody, "broke off in the middle of the body; tried again later"),
+    (aiohttp.InvalidURL, RefusedAddress, "cannot be asked by this URL; check it"),
+    (aiohttp.ClientResponseError, BadAnswer, "answered with something that is not HTTP; tried again later"),
+)
+_SERVER_FAULT: Final = 500
+_OUR_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN})
+
+
+def status_error(status: int, url: URL, headers: Mapping[str, str], now: datetime) -> HttpError:
+    fallback = "the server is in trouble: tried again later" if status >= _SERVER_FAULT else "it was refused"
+    return HttpError(
+        f"{url.host} answered HTTP {status} for {redact_url(str(url))}: {_ADVICE.get(status, fallback)}",
+        status=status,
+        retry_after=retry_after(headers.get("Retry-After"), now),
+    )
+
+
+def blocked_error(reason: str, url: URL, headers: Mapping[str, str], now: datetime) -> Blocked:
+    return Blocked(
+        f"{url.host} did not give {redact_url(str(url))}: {reason}",
+        retry_after=retry_after(headers.get("Retry-After"), now),
+    )
+
+
+def translated(error: aiohttp.ClientError | OSError, url: URL) -> VisitError:
+    """Our error for what the HTTP library raised while `url` was asked for."""
+    host = url.host or ""
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return Unreachable(f"{host} did not take the connection in time; tried again later", host=host)
+    for kind, ours, sentence in _FAILURES:
+        if isinstance(error, kind):
+            return ours(f"{host} {sentence}")
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _unconnected(error.os_error, host)
+    return BadAnswer(f"{host} broke off the connection; tried again later")
+
+
+def _unconnected(cause: OSError, host: str) -> VisitError:
+    if isinstance(cause, DialRefused):
+        return RefusedAddress(str(cause))
+    if isinstance(cause, socket.gaierror):
+        ours = cause.errno == socket.EAI_AGAIN
+        return Unreachable(f"the name {host} could not be looked up; check it, or the network", host=host, ours=ours)
+    if cause.errno in _OUR_NETWORK:
+        return Unreachable(f"no way out to {host}: our own network seems down", host=host, ours=True)
+    if cause.errno == errno.ECONNREFUSED:
+        return Unreachable(f"{host} refuses connections; check the address and port", host=host)
+    return Unreachable(f"no connection to {host} could be made; tried again later", host=host)

@@ -1,0 +1,243 @@
+"""The catalogue: sources as people manage them. Every door (API, CLI, import) goes through here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+from yarl import URL
+
+from catchment.clock import Clock
+from catchment.collect.cadence import CadenceBook
+from catchment.domain.caller import Caller
+from catchment.domain.source import INTERVAL_CONFIG_KEY, NewSource, NextCheck, PausedBy, Source, Why
+from catchment.errors import Conflict, Forbidden, InvalidInput, NotFound
+from catchment.fetch.guard import AddressGuard
+from catchment.schedule.due import after_interval_change, after_resume
+from catchment.schedule.intervals import DEFAULT_MINUTES, MOST_MINUTES, read_minutes
+from catchment.sources.base import Registry
+from catchment.store import sources
+from catchment.store.door import Store
+
+MOST_NAME, MOST_CONFIG_CHARS, MOST_TAGS, MOST_TAG = 500, 65_536, 50, 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A source as somebody describes it."""
+
+    type: str
+    config: Mapping[str, Any]
+    name: str = ""
+    is_public: bool = False
+    tags: tuple[str, ...] = ()
+    fetch_interval_minutes: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What somebody wants changed; None leaves a thing as it is."""
+
+    name: str | None = None
+    type: str | None = None
+    config: Mapping[str, Any] | None = None
+    is_active: bool | None = None
+    is_public: bool | None = None
+    tags: tuple[str, ...] | None = None
+    #: 0 goes back to the type's interval.
+    fetch_interval_minutes: Any = None
+
+
+class Catalog:
+    def __init__(
+        self, *, store: Store, registry: Registry, guard: AddressGuard, cadences: CadenceBook, clock: Clock
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._guard = guard
+        self._cadences = cadences
+        self._clock = clock
+
+    def check(self, draft: Draft, caller: Caller) -> NewSource:
+        """What would be stored, or InvalidInput, RefusedAddress or BadConfig that says what is wrong."""
+        source_type = self._checked_type(draft.type)
+        config = _checked_config(draft.config)
+        if draft.fetch_interval_minutes is not None:
+            config = {**config, INTERVAL_CONFIG_KEY: draft.fetch_interval_minutes}
+        config = _with_checked_interval(config)
+        identity = self._identity(source_type, config)
+        return NewSource(
+            name=_checked_name(draft.name or _default_name(source_type, config)),
+            type=source_type,
+            config=config,
+            identity=identity,
+            is_public=draft.is_public,
+            created_by=caller.user_id,
+            tags=_checked_tags(draft.tags),
+        )
+
+    async def add(self, draft: Draft, caller: Caller) -> Source:
+        """Store a source, due at once. One that the caller knows of already is a Conflict that names it."""
+        new = self.check(draft, caller)
+        return await self._store.write(_add, new, caller, now=self._clock.now())
+
+    async def get(self, source_id: int, caller: Caller) -> Source:
+        source = await self._store.read(sources.get, source_id)
+        return _visible(source, source_id, caller)
+
+    async def list(self, caller: Caller) -> list[Source]:
+        return await self._store.read(sources.list_visible, caller.user_id, all_sources=caller.sees_all)
+
+    async def change(self, source_id: int, change: Change, caller: Caller) -> Source:
+        # Loaded first: a new interval is applied against the other sources of truth.
+        await self._cadences.load()
+        return await self._store.write(self._change, source_id, change, caller)
+
+    async def remove(self, source_id: int, caller: Caller) -> None:
+        await self._store.write(self._remove, source_id, caller)
+
+    def _change(self, conn: Connection, source_id: int, change: Change, caller: Caller) -> Source:
+        source = _changeable(conn, source_id, caller)
+        now = self._clock.now()
+        values: dict[str, Any] = {}
+        if change.name is not None:
+            values["name"] = _checked_name(change.name)
+        if change.is_public is not None:
+            values["is_public"] = change.is_public
+        if change.tags is not None:
+            values["tags"] = list(_checked_tags(change.tags))
+        values |= self._changed_config(source, change, now)
+        if change.is_active is not None and change.is_active != source.is_active:
+            values |= _resumed(now) if change.is_active else _paused()
+        return sources.change(conn, source_id, values, now=now) if values else source
+
+    def _changed_config(self, source: Source, change: Change, now: datetime) -> dict[str, Any]:
+        """A new address starts afresh; a new interval moves the next check."""
+        if change.config is None and change.type is None and change.fetch_interval_minutes is None:
+            return {}
+        source_type = self._checked_type(change.type) if change.type is not None else source.type
+        config = _checked_config(change.config if change.config is not None else source.config)
+        config = _with_checked_interval(_with_interval(config, change.fetch_interval_minutes))
+        identity = sources.identity_hash(source_type, self._identity(source_type, config))
+        values: dict[str, Any] = {"type": source_type, "config": config, "identity": identity}
+        if identity != source.identity:
+            return {**values, "memory": {}, **self._due_now(source, now)}
+        changed = replace(source, type=source_type, config=config)
+        check = after_interval_change(changed, self._cadences.of(changed))
+        return {**values, **sources.schedule_columns(check)}
+
+    def _due_now(self, source: Source, now: datetime) -> dict[str, Any]:
+        return sources.schedule_columns(NextCheck(at=now, why=Why.NEW)) if source.is_active else {}
+
+    def _remove(self, conn: Connection, source_id: int, caller: Caller) -> None:
+        _changeable(conn, source_id, caller)
+        sources.delete(conn, source_id, now=self._clock.now())
+
+    def _checked_type(self, source_type: object) -> str:
+        known = sorted({*DEFAULT_MINUTES, *self._registry})
+        if source_type not in known:
+            raise InvalidInput(f"There is no source type {source_type!r}; there are {', '.join(known)}.", field="type")
+        return str(source_type)
+
+    def _identity(self, source_type: str, config: Mapping[str, Any]) -> str:
+        if isinstance(config.get("url"), str):
+            self._guard.check_url(config["url"].strip())
+        fetcher = self._registry.get(source_type)
+        if fetcher is not None:
+            return fetcher.identity(config)
+        return json.dumps({k: v for k, v in config.items() if k != INTERVAL_CONFIG_KEY}, sort_keys=True)
+
+
+def _add(conn: Connection, new: NewSource, caller: Caller, *, now: datetime) -> Source:
+    twin = sources.find_twin(conn, new.type, new.identity, owner=new.created_by, anybodys=caller.sees_all)
+    if twin is not None:
+        raise Conflict(f"This source exists already: {twin.name!r} (id {twin.id}).", existing_id=twin.id)
+    source = sources.add(conn, new, now=now)
+    if new.created_by is not None:
+        sources.subscribe(conn, new.created_by, source.id, now=now)
+    return source
+
+
+def _visible(source: Source | None, source_id: int, caller: Caller) -> Source:
+    if source is None or not caller.may_see(source):
+        raise NotFound(f"There is no source {source_id}.")
+    return source
+
+
+def _changeable(conn: Connection, source_id: int, caller: Caller) -> Source:
+    source = _visible(sources.get_for_change(conn, [source_id]).get(source_id), source_id, caller)
+    if not caller.may_change(source):
+        raise Forbidden(f"Source {source_id} belongs to somebody else.")
+    return source
+
+
+def _paused() -> dict[str, Any]:
+    return {
+        "is_active": False,
+        "paused_by": PausedBy.PERSON,
+        **sources.schedule_columns(NextCheck(at=None, why=None)),
+    }
+
+
+def _resumed(now: datetime) -> dict[str, Any]:
+    return {
+        "is_active": True,
+        "paused_by": None,
+        "fetch_error_count": 0,
+        "last_error": None,
+        "last_error_at": None,
+        **sources.schedule_columns(after_resume(now)),
+    }
+
+
+def _checked_name(name: object) -> str:
+    text = " ".join(str(name).split())
+    if not text or len(text) > MOST_NAME or "\0" in text:
+        raise InvalidInput(f"A name has 1 to {MOST_NAME} characters.", field="name")
+    return text
+
+
+def _checked_config(config: object) -> dict[str, Any]:
+    if not isinstance(config, Mapping):
+        raise InvalidInput('The config is an object, such as {"url": "https://…"}.', field="config")
+    text = json.dumps(dict(config))
+    if len(text) > MOST_CONFIG_CHARS or "\\u0000" in text:
+        raise InvalidInput(f"The config is larger than {MOST_CONFIG_CHARS} characters or holds a NUL.", field="config")
+    return dict(config)
+
+
+def _with_interval(config: Mapping[str, Any], minutes: Any) -> dict[str, Any]:
+    if minutes is None:
+        return dict(config)
+    rest = {key: value for key, value in config.items() if key != INTERVAL_CONFIG_KEY}
+    return rest if minutes == 0 else {**rest, INTERVAL_CONFIG_KEY: minutes}
+
+
+def _with_checked_interval(config: Mapping[str, Any]) -> dict[str, Any]:
+    given = config.get(INTERVAL_CONFIG_KEY)
+    if given is None:
+        return _with_interval(config, 0)
+    minutes = read_minutes(given)
+    if minutes is None:
+        raise InvalidInput(
+            f"{INTERVAL_CONFIG_KEY} is a whole number of minutes, 1 to {MOST_MINUTES}; {given!r} is not.",
+            field=INTERVAL_CONFIG_KEY,
+        )
+    return {**config, INTERVAL_CONFIG_KEY: minutes}
+
+
+def _checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+    cleaned = tuple(dict.fromkeys(" ".join(str(tag).split()) for tag in tags))
+    if len(cleaned) > MOST_TAGS or any(not 0 < len(tag) <= MOST_TAG or "\0" in tag for tag in cleaned):
+        raise InvalidInput(f"At most {MOST_TAGS} tags of 1 to {MOST_TAG} characters.", field="tags")
+    return cleaned
+
+
+def _default_name(source_type: str, config: Mapping[str, Any]) -> str:
+    """The host where there is an address, else the type."""
+    url = config.get("url")
+    return (URL(url).host if isinstance(url, str) else None) or source_type

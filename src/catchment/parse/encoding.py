@@ -1,0 +1,129 @@
+"""Which characters the bytes of a feed stand for.
+
+Feeds lie about their encoding, and so do servers. What the bytes show by themselves (a byte order mark, valid
+UTF-8) is believed first, then the server, then the document; the parsers only ever see UTF-8.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+_HEAD = 1024
+_DECLARATION = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']\s*([A-Za-z0-9._:-]{1,40})\s*[\"']", re.IGNORECASE)
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it starts with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# The first characters of a document without a mark.
+_SHAPES = (
+    (re.compile(rb"[<{\s]\0\0\0"), "utf-32-le"),
+    (re.compile(rb"\0\0\0[<{\s]"), "utf-32-be"),
+    (re.compile(rb"[<{\s]\0[^\0]\0"), "utf-16-le"),
+    (re.compile(rb"\0[<{\s]\0[^\0]"), "utf-16-be"),
+)
+# Names under which people send a larger set of characters; the same list browsers keep.
+_SUPERSETS = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
+# These hide in plain ASCII, so valid UTF-8 proves nothing against them.
+_SEVEN_BIT = ("iso2022", "hz")
+# Codecs of Python that are no text encodings, or that no feed may choose (their decoding can be abused).
+_NOT_FOR_FEEDS = ("utf-7", "idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem")
+# What a server says when nobody told it.
+_DEFAULTS_OF_SERVERS = ("cp1252", "utf-8")
+_MOSTLY = 20
+
+
+def as_utf8(body: bytes, content_type: str = "") -> bytes:
+    """The document as UTF-8, declared as such, without mark and leading blanks."""
+    encoding = _marked(body) or _shaped(body)
+    if encoding:
+        return _rewritten(body.decode(encoding, "replace").removeprefix("\ufeff"))
+    declared = _declared(body)
+    if _is_utf8(body) and not (declared or "").startswith(_SEVEN_BIT):
+        return (body if declared == "utf-8" else _redeclared(body)).lstrip()
+    return _rewritten(_decode(body, _charset(content_type), declared))
+
+
+def _marked(body: bytes) -> str | None:
+    return next((name for mark, name in _MARKS if body.startswith(mark)), None)
+
+
+def _shaped(body: bytes) -> str | None:
+    if b"\0" not in body[:4]:
+        return None
+    return next((name for shape, name in _SHAPES if shape.match(body)), None)
+
+
+def _declared(body: bytes) -> str | None:
+    match = _DECLARATION.search(body, 0, _HEAD)
+    return _known(match[1].decode("ascii")) if match else None
+
+
+def _charset(content_type: str) -> str | None:
+    match = _CHARSET.search(content_type)
+    return _known(match[1]) if match else None
+
+
+def _known(name: str) -> str | None:
+    """The codec to use for a name, None for one that nobody knows."""
+    try:
+        codec = codecs.lookup(name)
+        "".encode(codec.name)  # raises for the codecs that do not make text
+    except (LookupError, UnicodeError, ValueError):
+        return None
+    if codec.name in _NOT_FOR_FEEDS or codec.name.startswith(("utf-16", "utf-32")):
+        return None  # wide ones show it by their zero bytes, and these bytes did not
+    return _SUPERSETS.get(codec.name, codec.name)
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _decode(body: bytes, charset: str | None, declared: str | None) -> str:
+    believed = [declared, charset] if charset in _DEFAULTS_OF_SERVERS else [charset, declared]
+    for encoding in dict.fromkeys(believed):
+        if encoding and encoding != "utf-8":
+            text = body.decode(encoding, "replace")
+            if not _spoilt(text):
+                return text
+    text = body.decode("utf-8", "replace")
+    return body.decode("cp1252", "replace") if _spoilt(text) else text
+
+
+def _spoilt(text: str) -> bool:
+    """Whether too much of what is not ASCII could not be read for this to be the right encoding."""
+    lost = text.count("\ufffd")
+    if not lost:
+        return False
+    foreign = len(text) - len(text.encode("ascii", "ignore"))
+    return lost * _MOSTLY > foreign
+
+
+def _rewritten(text: str) -> bytes:
+    return _redeclared(text.encode("utf-8", "replace")).lstrip()
+
+
+def _redeclared(body: bytes) -> bytes:
+    match = _DECLARATION.search(body, 0, _HEAD)
+    return body[: match.start(1)] + b"utf-8" + body[match.end(1) :] if match else body

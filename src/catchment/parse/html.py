@@ -1,0 +1,150 @@
+"""HTML and text from strangers, made safe to store in a database, to write into XML and to show."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from html import unescape
+
+import lxml.etree  # type: ignore[import-untyped]
+import lxml.html  # type: ignore[import-untyped]
+import nh3
+
+MAX_HTML_BYTES = 256 * 1024
+CONTROL_BYTES = bytes(code for code in range(32) if code not in b"\t\n\r")
+
+_TAGS = nh3.ALLOWED_TAGS | {"audio", "video", "source", "picture"}
+_ATTRIBUTES = {
+    **nh3.ALLOWED_ATTRIBUTES,
+    "audio": {"src", "controls"},
+    "video": {"src", "controls", "poster", "width", "height"},
+    "source": {"src", "type"},
+}
+_SCHEMES = {"http", "https", "mailto"}
+
+# A closing tag may reopen every element that was left open, so markup grows with the square of its tags:
+# 13 kB become 12 MB. Up to this many tags that is bearable; more are put in order first.
+_UNTANGLE_FROM = 250
+# Their content is not markup as the rest is, so it could hide such tangles.
+_OTHER_SYNTAX = ("script", "style", "svg", "math", "template", "noscript", "iframe", "xmp", "plaintext")
+# Shorter texts cannot come out larger than `MAX_HTML_BYTES` by much, nor can they be slow to clean.
+_SHORT = 4_096
+
+_TAG = re.compile(r"<!--.*?-->|</?([a-zA-Z][a-zA-Z0-9]*)(?:[\s/][^<>]*)?>", re.DOTALL)
+_BREAKING = frozenset({"br", "p", "div", "li", "td", "h1", "h2", "h3"})
+# What XML 1.0 or PostgreSQL cannot hold.
+_UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def _cleaner(base: str) -> nh3.Cleaner:
+    return nh3.Cleaner(
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        url_schemes=_SCHEMES,
+        link_rel="noopener noreferrer",
+        url_relative=("rewrite_with_base", base),
+    )
+
+
+# Most feeds have no relative links, and building a cleaner costs as much as cleaning two texts. This one
+# serves them all and marks relative links by a host that cannot exist.
+_NOWHERE = "https://relative.invalid/"
+_CLEANER = _cleaner(_NOWHERE)
+# Without a base, a relative link would lead to whoever shows the text.
+_CLEANER_WITHOUT_BASE = nh3.Cleaner(tags=_TAGS, attributes=_ATTRIBUTES, url_schemes=_SCHEMES, url_relative="deny")
+
+
+class HtmlCleaner:
+    """Sanitises the texts of one feed and makes their links absolute."""
+
+    def __init__(self, base: str = "") -> None:
+        self._base = base
+
+    def clean(self, text: str) -> str:
+        """The text as harmless HTML of at most `MAX_HTML_BYTES`."""
+        if len(text) > _SHORT:
+            return self._clean_long(text)
+        return self._sanitise(text)
+
+    def _sanitise(self, text: str) -> str:
+        if "<" not in text and "&" not in text:
+            return storable(text).strip()
+        try:
+            cleaned = _CLEANER.clean(text)
+        except UnicodeEncodeError:  # half a surrogate pair
+            return self._sanitise(storable(text))
+        if _NOWHERE in cleaned:
+            cleaned = self._rebasing.clean(text)
+        return storable(cleaned).strip()
+
+    @cached_property
+    def _rebasing(self) -> nh3.Cleaner:
+        try:
+            return _cleaner(self._base) if self._base else _CLEANER_WITHOUT_BASE
+        except ValueError:  # nh3 is stricter about addresses than feeds are
+            return _CLEANER_WITHOUT_BASE
+
+    def _clean_long(self, text: str) -> str:
+        limit = MAX_HTML_BYTES
+        while True:
+            part = _cut_bytes(text, limit)
+            cleaned = self._sanitise(_untangled(part) if part.count("<") > _UNTANGLE_FROM else part)
+            size = len(cleaned.encode())
+            if size <= MAX_HTML_BYTES:
+                return cleaned
+            # Escaping and closing tags made it longer: take as much less of the text, and a bit.
+            limit = limit * MAX_HTML_BYTES // size * 9 // 10
+
+
+def plain_text(text: str, limit: int) -> str:
+    """One line of text: tags removed, entities decoded, white space folded, cut at a word."""
+    if len(text) <= limit and text.isprintable() and not ("<" in text or "&" in text or "  " in text):
+        return text.strip()
+    if "<" in text:
+        text = _TAG.sub(_gap, text)
+    if "&" in text:
+        text = unescape(text)
+        if "<" in text:  # escaped once too often, as titles are so regularly that this is a tag
+            text = _TAG.sub(_gap, text)
+    text = " ".join(text.split())
+    if len(text) > limit:
+        text = _cut_words(text, limit)
+    return text if text.isprintable() else storable(text)
+
+
+def storable(text: str) -> str:
+    """The text without what a database or an XML document could not hold."""
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair
+        return _UNSTORABLE.sub("", text)
+    if len(raw.translate(None, CONTROL_BYTES)) == len(raw) and (text.isascii() or b"\xef\xbf" not in raw):
+        return text
+    return _UNSTORABLE.sub("", text)
+
+
+def _gap(tag: re.Match[str]) -> str:
+    return " " if (tag[1] or "").lower() in _BREAKING else ""
+
+
+def _cut_words(text: str, limit: int) -> str:
+    kept = text[: limit - 1]
+    head, _, _ = kept.rpartition(" ")
+    return (head if len(head) > limit // 2 else kept) + "…"
+
+
+def _cut_bytes(text: str, limit: int) -> str:
+    if len(text) * 4 <= limit:
+        return text
+    raw = text.encode("utf-8", "replace")
+    return text if len(raw) <= limit else raw[:limit].decode("utf-8", "ignore")
+
+
+def _untangled(text: str) -> str:
+    """The same markup with every tag closed in its place and nothing nested absurdly deep."""
+    parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    document = b"<body>" + storable(text).encode()
+    tree = lxml.html.document_fromstring(document, parser=parser)
+    lxml.etree.strip_elements(tree, *_OTHER_SYNTAX, with_tail=False)
+    untangled: str = lxml.html.tostring(tree, encoding="unicode")
+    return untangled

@@ -1,0 +1,87 @@
+"""When a source is looked at next: the one place where it is computed. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from catchment.domain.source import NextCheck, Source, Why
+
+#: What the other side asks for is honoured up to this, so that no header can put a source to sleep for good.
+MOST_PATIENCE = timedelta(hours=24)
+FIRST_RETRY = timedelta(minutes=5)
+MOST_BACK_OFF = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cadence:
+    """All that the schedule of one source depends on, resolved."""
+
+    interval: timedelta
+    #: After how long a source paused by errors is tried again; None for never.
+    probe_after: timedelta | None
+
+
+def back_off(failures: int, interval: timedelta) -> timedelta:
+    """After the first failure min(interval, 5 min), after the n-th min(24 h, interval × 2^(n-2))."""
+    if failures <= 1:
+        return min(interval, FIRST_RETRY)
+    doublings = min(failures - 2, 32)
+    # Compared as a ratio first: a timedelta overflows long before the factor does.
+    if interval >= MOST_BACK_OFF / 2**doublings:
+        return MOST_BACK_OFF
+    return interval * 2**doublings
+
+
+def next_fetch_at(source: Source, interval: timedelta) -> datetime | None:
+    """The documented formula, blind to back-off and server wishes: last fetch plus interval."""
+    if source.last_fetched_at is None or not source.is_active or source.is_deleted:
+        return None
+    return source.last_fetched_at + interval
+
+
+def after_success(now: datetime, cadence: Cadence, *, fresh_for: timedelta | None) -> NextCheck:
+    if fresh_for is not None and min(fresh_for, MOST_PATIENCE) > cadence.interval:
+        return NextCheck(at=now + min(fresh_for, MOST_PATIENCE), why=Why.SERVER_CACHE)
+    return NextCheck(at=now + cadence.interval, why=Why.INTERVAL)
+
+
+def after_failure(now: datetime, cadence: Cadence, *, failures: int, retry_after: timedelta | None) -> NextCheck:
+    wait = back_off(failures, cadence.interval)
+    if retry_after is not None and min(retry_after, MOST_PATIENCE) > wait:
+        return NextCheck(at=now + min(retry_after, MOST_PATIENCE), why=Why.RETRY_AFTER)
+    return NextCheck(at=now + wait, why=Why.BACK_OFF)
+
+
+def after_pause_by_error(now: datetime, cadence: Cadence) -> NextCheck:
+    if cadence.probe_after is None:
+        return NextCheck(at=None, why=None)
+    return NextCheck(at=now + cadence.probe_after, why=Why.PROBE)
+
+
+def while_offline(now: datetime, cadence: Cadence) -> NextCheck:
+    return NextCheck(at=now + min(cadence.interval, FIRST_RETRY), why=Why.OFFLINE)
+
+
+def without_fetcher(now: datetime, cadence: Cadence) -> NextCheck:
+    return NextCheck(at=now + cadence.interval, why=Why.NO_FETCHER)
+
+
+def after_interval_change(source: Source, cadence: Cadence) -> NextCheck:
+    """The next check under a new interval. What the other side asked for and what we back off from stays."""
+    if source.next_check.at is None or not source.is_active:
+        return source.next_check
+    if source.last_fetched_at is None:
+        return source.next_check
+    if source.fetch_error_count > 0 and source.last_attempt_at is not None:
+        if source.next_check.why is not Why.BACK_OFF:
+            return source.next_check
+        return after_failure(source.last_attempt_at, cadence, failures=source.fetch_error_count, retry_after=None)
+    regular = source.last_fetched_at + cadence.interval
+    if source.next_check.why is Why.SERVER_CACHE and source.next_check.at > regular:
+        return source.next_check
+    return NextCheck(at=regular, why=Why.INTERVAL)
+
+
+def after_resume(now: datetime) -> NextCheck:
+    return NextCheck(at=now, why=Why.NEW)

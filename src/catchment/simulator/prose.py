@@ -1,0 +1,73 @@
+"""Readable posts composed from word lists; the same random source always tells the same story."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from random import Random
+from typing import TypeVar
+
+from catchment.simulator.words import Vocabulary
+
+PARAGRAPHS = 2
+SENTENCES = 5
+T = TypeVar("T")
+GAP = re.compile(r"\{(\w+)\}")
+
+
+class Writer:
+    """Writes one post; what it writes depends only on the random source it was given."""
+
+    def __init__(self, vocabulary: Vocabulary, random: Random) -> None:
+        self._words = vocabulary
+        self._random = random
+
+    def title(self) -> str:
+        return self._fill(self._pick(self._words.titles))
+
+    def author(self) -> str:
+        return self._pick(self._words.authors)
+
+    def tags(self) -> tuple[str, ...]:
+        return tuple(self._random.sample(self._words.tags, int(self._random.random() * 4)))
+
+    def body(self, link: str) -> str:
+        """HTML with the odd emphasis, list and link, as weblogs have them."""
+        patterns = self._random.sample(self._words.sentences, round(SENTENCES * self._words.density))
+        paragraphs = [self._paragraph(patterns[turn::PARAGRAPHS]) for turn in range(PARAGRAPHS)]
+        ornament = self._pick((self._list, self._aside, self._emphasis))
+        return "\n".join([*paragraphs, ornament(link)])
+
+    def correction(self) -> str:
+        return self._block(f"<strong>{self._escaped(self._words.correction)}</strong>")
+
+    def _paragraph(self, patterns: list[str]) -> str:
+        return self._block(self._words.gap.join(self._escaped(pattern) for pattern in patterns))
+
+    def _list(self, link: str) -> str:
+        things = self._random.sample(self._words.gaps["thing"], 3)
+        rows = "".join(f'<li><a href="{link}#{row}">{thing}</a></li>' for row, thing in enumerate(things, 1))
+        return f"<ul>{rows}</ul>"
+
+    def _aside(self, link: str) -> str:
+        return self._block(f'<a href="{link}">{self._escaped(self._pick(self._words.sentences))}</a>')
+
+    def _emphasis(self, _link: str) -> str:
+        quoted = self._block(f"<em>{self._escaped(self._pick(self._words.sentences))}</em>")
+        return f"<blockquote>{quoted}</blockquote>"
+
+    def _block(self, html: str) -> str:
+        return f'<p dir="rtl">{html}</p>' if self._words.right_to_left else f"<p>{html}</p>"
+
+    def _escaped(self, pattern: str) -> str:
+        return escape(self._fill(pattern), quote=False)
+
+    def _fill(self, pattern: str) -> str:
+        return GAP.sub(self._fitting, pattern)
+
+    def _fitting(self, gap: re.Match[str]) -> str:
+        word = self._pick(self._words.gaps[gap[1].lower()])
+        return word[0].upper() + word[1:] if gap[1][0].isupper() else word
+
+    def _pick(self, choices: tuple[T, ...]) -> T:
+        return choices[int(self._random.random() * len(choices))]

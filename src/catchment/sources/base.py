@@ -1,0 +1,68 @@
+"""The contract of a source type: what a plug-in is given, and what it gives back.
+
+A fetcher knows one type. It never sees the database: it gets a context and returns what it found, with whatever it
+wants to remember. Everything that goes wrong on the way is a VisitError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from catchment.domain.source import Source
+from catchment.domain.visit import Fetched
+from catchment.errors import SettingsError
+from catchment.fetch.client import HttpClient
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Offload(Protocol):
+    """Runs work that keeps a processor busy where it does not hold up the event loop."""
+
+    def __call__(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    source: Source
+    #: When the visit began.
+    now: datetime
+    http: HttpClient
+    offload: Offload
+
+
+class Fetcher(Protocol):
+    #: The name of the type, as in `sources.type`.
+    type: str
+
+    def identity(self, config: Mapping[str, Any]) -> str:
+        """What makes two sources of this type the same one; BadConfig says what is wrong with the config."""
+        ...
+
+    async def fetch(self, context: Context) -> Fetched:
+        """Visit the source once."""
+        ...
+
+
+class Registry:
+    """The fetchers there are, by type."""
+
+    def __init__(self, fetchers: Iterable[Fetcher]) -> None:
+        self._by_type: dict[str, Fetcher] = {}
+        for fetcher in fetchers:
+            if fetcher.type in self._by_type:
+                raise SettingsError(f"two fetchers claim the source type {fetcher.type!r}")
+            self._by_type[fetcher.type] = fetcher
+
+    def get(self, source_type: str) -> Fetcher | None:
+        return self._by_type.get(source_type)
+
+    def __contains__(self, source_type: str) -> bool:
+        return source_type in self._by_type
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_type)

@@ -1,0 +1,162 @@
+"""The door to the database: `read` and `write` run a function of the other modules here in one transaction.
+
+Those functions are plain and synchronous (`def pick(conn, …) -> …`), so they are written once for both stores. SQLite
+runs them in threads of its own, with one writer, so that writers queue up here instead of meeting a lock; PostgreSQL
+runs them on an async connection from a pool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool, QueuePool
+
+from catchment.errors import SettingsError, StoreError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+READERS = 4
+#: Another process may be writing; its transactions are short, so this is never reached in health.
+BUSY_SECONDS = 60
+
+
+class Store(Protocol):
+    url: URL
+
+    async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `query` in a read-only transaction."""
+        ...
+
+    async def write(self, change: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `change` in one transaction: all of it happens, or none."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+def open_store(url: str) -> Store:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise SettingsError("DATABASE_URL is not a database URL; use sqlite:///path or postgresql://…") from error
+    if parsed.get_backend_name() == "sqlite":
+        return SqliteStore(parsed)
+    if parsed.get_backend_name() in {"postgresql", "postgres"}:
+        return PostgresStore(parsed.set(drivername="postgresql+psycopg"))
+    raise SettingsError(f"DATABASE_URL: {parsed.drivername} is not supported; use sqlite:///path or postgresql://…")
+
+
+class SqliteStore:
+    def __init__(self, url: URL) -> None:
+        self.url = url.set(drivername="sqlite+pysqlite")
+        _make_folder(self.url)
+        self._writer = _sqlite_engine(self.url, begin="BEGIN IMMEDIATE", connections=1)
+        self._reader = _sqlite_engine(self.url, begin="BEGIN", connections=READERS)
+        self._write_thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
+        self._read_threads = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+
+    async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await _in_thread(self._read_threads, self._reader, lambda conn: query(conn, *args, **kwargs))
+
+    async def write(self, change: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await _in_thread(self._write_thread, self._writer, lambda conn: change(conn, *args, **kwargs))
+
+    async def close(self) -> None:
+        for threads, engine in ((self._read_threads, self._reader), (self._write_thread, self._writer)):
+            await asyncio.to_thread(threads.shutdown)
+            engine.dispose()
+
+
+class PostgresStore:
+    def __init__(self, url: URL) -> None:
+        self.url = url
+        self._engine = create_async_engine(url, pool_size=10, max_overflow=10, pool_pre_ping=True)
+
+    async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._run(lambda conn: query(conn, *args, **kwargs))
+
+    async def write(self, change: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._run(lambda conn: change(conn, *args, **kwargs))
+
+    async def _run(self, function: Callable[[Connection], T]) -> T:
+        with translated_errors(self.url):
+            async with self._engine.begin() as conn:
+                return await conn.run_sync(function)
+
+    async def close(self) -> None:
+        await self._engine.dispose()
+
+
+@contextmanager
+def translated_errors(url: URL) -> Iterator[None]:
+    """Turn what an operator can mend into a StoreError; let our own mistakes pass as they are."""
+    try:
+        yield
+    except OperationalError as error:
+        raise StoreError(f"The store {url.render_as_string(hide_password=True)} failed: {error.orig}") from error
+    except DBAPIError as error:
+        if isinstance(error.orig, sqlite3.DatabaseError) and "malformed" in str(error.orig):
+            raise StoreError(f"The store {url.database} is damaged: {error.orig}") from error
+        raise
+
+
+async def _in_thread(threads: ThreadPoolExecutor, engine: Engine, function: Callable[[Connection], T]) -> T:
+    def work() -> T:
+        with translated_errors(engine.url), engine.begin() as conn:
+            return function(conn)
+
+    return await asyncio.get_running_loop().run_in_executor(threads, work)
+
+
+def _make_folder(url: URL) -> None:
+    if not url.database or url.database == ":memory:":
+        raise SettingsError("DATABASE_URL: SQLite needs a file: sqlite:///path/to/catchment.sqlite3")
+    folder = Path(url.database).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"The data folder {folder} cannot be made: {error.strerror}") from error
+
+
+def _sqlite_engine(url: URL, *, begin: str, connections: int) -> Engine:
+    engine = create_engine(
+        url,
+        poolclass=QueuePool,
+        pool_size=connections,
+        max_overflow=0,
+        connect_args={"check_same_thread": False},
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", lambda conn: conn.exec_driver_sql(begin))
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # The driver must not begin transactions by its own lights: "begin" above says how.
+    connection.isolation_level = None
+    for pragma in (
+        f"busy_timeout = {BUSY_SECONDS * 1000}",
+        "journal_mode = WAL",
+        "synchronous = NORMAL",
+        "foreign_keys = ON",
+        "cache_size = -65536",
+        "temp_store = MEMORY",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def migration_engine(url: URL) -> Engine:
+    """A plain engine for migrations, which run before anything else does."""
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_engine(url, begin="BEGIN IMMEDIATE", connections=1)
+    return create_engine(url, poolclass=NullPool)

@@ -1,0 +1,202 @@
+"""Items in the store, and the memory of what was ever stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, bindparam, delete, func, insert, select, update
+
+from catchment.domain.item import StoredItem
+from catchment.store.sources import visible_to
+from catchment.store.tables import raw_items, seen_items, sources, subscriptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemRow:
+    """An item on its way into the store, with what it is known by."""
+
+    source_id: int
+    dedup_key: str
+    memory_key: bytes
+    fingerprint: bytes
+    title: str
+    url: str
+    author: str
+    content: str
+    published_at: datetime | None
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemQuery:
+    """Which items to list, newest first."""
+
+    user_id: int | None = None
+    all_sources: bool = False
+    source_id: int | None = None
+    since: datetime | None = None
+    subscribed_by: int | None = None
+    #: 0 is all.
+    limit: int = 50
+    offset: int = 0
+
+
+def remembered(conn: Connection, source_id: int, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+    """The fingerprints of those keys that were stored before."""
+    rows = conn.execute(_REMEMBERED, {"source_id": source_id, "keys": keys})
+    return {bytes(key): bytes(fingerprint) for key, fingerprint in rows}
+
+
+def insert_new(conn: Connection, items: Sequence[ItemRow], *, now: datetime) -> None:
+    if not items:
+        return
+    conn.execute(_INSERT, [_insert_row(item, now) for item in items])
+    conn.execute(
+        _REMEMBER,
+        [{"source_id": i.source_id, "key": i.memory_key, "fingerprint": i.fingerprint} for i in items],
+    )
+
+
+def update_changed(conn: Connection, items: Sequence[ItemRow], *, now: datetime) -> None:
+    """Bring known items up to date in place. One that was cleaned away stays away, but its new face is remembered."""
+    if not items:
+        return
+    conn.execute(_UPDATE, [_update_row(item, now) for item in items])
+    conn.execute(
+        _REMEMBER_CHANGE,
+        [{"b_source": i.source_id, "b_key": i.memory_key, "b_print": i.fingerprint} for i in items],
+    )
+
+
+def list_items(conn: Connection, query: ItemQuery) -> list[StoredItem]:
+    statement = _selection(query).order_by(raw_items.c.fetched_at.desc(), raw_items.c.id.desc())
+    if query.limit:
+        statement = statement.limit(query.limit)
+    return [_stored(row) for row in conn.execute(statement.offset(query.offset))]
+
+
+def stats_by_source(
+    conn: Connection, user_id: int | None, *, all_sources: bool, since: datetime
+) -> list[dict[str, Any]]:
+    """How many items each active source has, when the last came, and how many since then."""
+    statement = (
+        select(
+            sources.c.id.label("source_id"),
+            sources.c.name,
+            sources.c.type,
+            func.count(raw_items.c.id).label("total_items"),
+            func.max(raw_items.c.fetched_at, type_=raw_items.c.fetched_at.type).label("last_item_at"),
+            func.count(raw_items.c.id).filter(raw_items.c.fetched_at >= since).label("items_24h"),
+        )
+        .outerjoin(raw_items, raw_items.c.source_id == sources.c.id)
+        .where(visible_to(user_id, all_sources=all_sources), sources.c.is_active.is_(True))
+        .group_by(sources.c.id, sources.c.name, sources.c.type)
+        .order_by(sources.c.id)
+    )
+    return [dict(row._mapping) for row in conn.execute(statement)]  # noqa: SLF001 (the public name of a row's dict)
+
+
+def count_since(conn: Connection, since: datetime, user_id: int | None, *, all_sources: bool) -> int:
+    statement = select(func.count()).select_from(raw_items).where(raw_items.c.fetched_at >= since)
+    if not all_sources:
+        visible = select(sources.c.id).where(visible_to(user_id, all_sources=False))
+        statement = statement.where(raw_items.c.source_id.in_(visible))
+    return conn.execute(statement).scalar_one()
+
+
+def delete_old(conn: Connection, *, fetched_before: datetime, limit: int) -> int:
+    """Delete at most `limit` old items; what was seen stays remembered."""
+    old = select(raw_items.c.id).where(raw_items.c.fetched_at < fetched_before).limit(limit)
+    return conn.execute(delete(raw_items).where(raw_items.c.id.in_(old.scalar_subquery()))).rowcount
+
+
+_REMEMBERED = select(seen_items.c.key, seen_items.c.fingerprint).where(
+    seen_items.c.source_id == bindparam("source_id"), seen_items.c.key.in_(bindparam("keys", expanding=True))
+)
+_INSERT = insert(raw_items)
+_REMEMBER = insert(seen_items)
+_UPDATE = (
+    update(raw_items)
+    .where(raw_items.c.source_id == bindparam("b_source"), raw_items.c.dedup_key == bindparam("b_key"))
+    .values(
+        title=bindparam("b_title"),
+        url=bindparam("b_url"),
+        author=bindparam("b_author"),
+        content=bindparam("b_content"),
+        published_at=bindparam("b_published"),
+        metadata=bindparam("b_metadata"),
+        updated_at=bindparam("b_now"),
+        revision=raw_items.c.revision + 1,
+    )
+)
+_REMEMBER_CHANGE = (
+    update(seen_items)
+    .where(seen_items.c.source_id == bindparam("b_source"), seen_items.c.key == bindparam("b_key"))
+    .values(fingerprint=bindparam("b_print"))
+)
+
+
+def _insert_row(item: ItemRow, now: datetime) -> dict[str, Any]:
+    return {
+        "source_id": item.source_id,
+        "dedup_key": item.dedup_key,
+        "title": item.title,
+        "url": item.url,
+        "author": item.author,
+        "content": item.content,
+        "published_at": item.published_at,
+        "fetched_at": now,
+        "revision": 0,
+        "metadata": item.metadata,
+    }
+
+
+def _update_row(item: ItemRow, now: datetime) -> dict[str, Any]:
+    return {
+        "b_source": item.source_id,
+        "b_key": item.dedup_key,
+        "b_title": item.title,
+        "b_url": item.url,
+        "b_author": item.author,
+        "b_content": item.content,
+        "b_published": item.published_at,
+        "b_metadata": item.metadata,
+        "b_now": now,
+    }
+
+
+def _selection(query: ItemQuery) -> Select[Any]:
+    statement = (
+        select(*raw_items.c, sources.c.name.label("source_name"), sources.c.type.label("source_type"))
+        .join(sources, sources.c.id == raw_items.c.source_id)
+        .where(visible_to(query.user_id, all_sources=query.all_sources))
+    )
+    if query.source_id is not None:
+        statement = statement.where(raw_items.c.source_id == query.source_id)
+    if query.since is not None:
+        statement = statement.where(raw_items.c.fetched_at >= query.since)
+    if query.subscribed_by is not None:
+        mine = select(subscriptions.c.source_id).where(subscriptions.c.user_id == query.subscribed_by)
+        statement = statement.where(raw_items.c.source_id.in_(mine))
+    return statement
+
+
+def _stored(row: Row[Any]) -> StoredItem:
+    return StoredItem(
+        id=row.id,
+        source_id=row.source_id,
+        source_name=row.source_name,
+        type=row.source_type,
+        title=row.title,
+        url=row.url,
+        author=row.author,
+        content=row.content,
+        published_at=row.published_at,
+        fetched_at=row.fetched_at,
+        updated_at=row.updated_at,
+        revision=row.revision,
+        metadata=row.metadata,
+    )

@@ -1,0 +1,53 @@
+"""Bring a store to the schema of this release, or back to an earlier one."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.engine import URL
+
+from catchment.store.door import Store, migration_engine, translated_errors
+
+#: Any number will do, as long as every process asks for the same one.
+ADVISORY_LOCK = 7_767_001
+
+
+async def migrate(store: Store, revision: str = "head") -> None:
+    await asyncio.to_thread(migrate_url, store.url, revision)
+
+
+def migrate_url(url: URL, revision: str = "head") -> None:
+    """Move to `revision` in one transaction. Processes that start together take turns."""
+    engine = migration_engine(url)
+    try:
+        with translated_errors(url), engine.begin() as conn:
+            if conn.dialect.name == "postgresql":
+                conn.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
+            _move(conn, revision)
+    finally:
+        engine.dispose()
+
+
+def current_revision(conn: Connection) -> str | None:
+    if not inspect(conn).has_table("alembic_version"):
+        return None
+    return conn.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+
+
+def _move(conn: Connection, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = conn
+    if revision == "head" or _is_ahead(conn, revision):
+        command.upgrade(config, revision)
+    else:
+        command.downgrade(config, revision)
+
+
+def _is_ahead(conn: Connection, revision: str) -> bool:
+    """Revisions are numbered, so order is text order; `base` comes before all."""
+    return revision != "base" and revision >= (current_revision(conn) or "")

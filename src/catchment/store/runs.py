@@ -1,0 +1,184 @@
+"""Runs and their leases. A claim is one statement; a run that lost its lease can no longer finish.
+
+A run is eligible to be claimed when nobody runs the same subject. A claim holds until `lease_until`, which heartbeats
+move on; after that `expire` ends it as timed out, and the subject is free for the next claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    String,
+    bindparam,
+    cast,
+    delete,
+    exists,
+    literal,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from catchment.domain.run import Run, RunKind, RunStatus
+from catchment.store.tables import runs, sources
+from catchment.store.types import Json, UtcDateTime
+
+# Spelled out rather than bound, so that both planners see that the partial index serves.
+_IS_RUNNING: ColumnElement[bool] = runs.c.status == text("'running'")
+
+
+def running_on(source_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Somebody works on this source."""
+    return exists().where(runs.c.kind == RunKind.SOURCE, runs.c.subject == cast(source_id, String), _IS_RUNNING)
+
+
+def claim_due(conn: Connection, ids: Sequence[int], *, owner: str, now: datetime, until: datetime) -> list[Run]:
+    """Claim those of `ids` that are still due and free, in one statement."""
+    return _claim(conn, ids, sources.c.next_check_at <= now, owner=owner, now=now, until=until)
+
+
+def claim_now(conn: Connection, source_id: int, *, owner: str, now: datetime, until: datetime) -> Run | None:
+    """Claim a source whatever its schedule says, unless it is deleted or being worked on."""
+    claimed = _claim(conn, [source_id], sources.c.is_deleted.is_(False), owner=owner, now=now, until=until)
+    return claimed[0] if claimed else None
+
+
+def start(conn: Connection, kind: RunKind, subject: str, *, owner: str, now: datetime, until: datetime) -> Run | None:
+    """Claim any other subject; None when somebody runs it."""
+    statement = _insert(conn)(runs).values(
+        kind=kind,
+        subject=subject,
+        owner=owner,
+        status=RunStatus.RUNNING,
+        started_at=now,
+        heartbeat_at=now,
+        lease_until=until,
+        progress={},
+    )
+    row = conn.execute(statement.on_conflict_do_nothing().returning(*runs.c)).one_or_none()
+    return _run(row) if row else None
+
+
+def heartbeat(conn: Connection, *, owner: str, now: datetime, until: datetime) -> None:
+    """Extend every lease of `owner` that still holds."""
+    conn.execute(
+        update(runs)
+        .where(_IS_RUNNING, runs.c.owner == owner, runs.c.lease_until > now)
+        .values(heartbeat_at=now, lease_until=until)
+    )
+
+
+def finish(conn: Connection, ids: Sequence[int], *, status: RunStatus, now: datetime) -> set[int]:
+    """End these runs and return those that still held their lease; the others were taken over."""
+    ended = conn.execute(_FINISH, {"ids": ids, "new_status": status, "now": now})
+    return set(ended.scalars())
+
+
+def has_expired(conn: Connection, *, now: datetime) -> bool:
+    return conn.execute(select(exists().where(_IS_RUNNING, runs.c.lease_until <= now))).scalar_one()
+
+
+def expire(conn: Connection, *, now: datetime) -> list[Run]:
+    """End every run whose lease has run out, so that its subject can be claimed again."""
+    return _time_out(conn, runs.c.lease_until <= now, now=now)
+
+
+def expire_owners(conn: Connection, owners: Iterable[str], *, now: datetime) -> list[Run]:
+    """End the runs of owners that are known to be dead, without waiting for their leases."""
+    return _time_out(conn, runs.c.owner.in_(list(owners)), now=now)
+
+
+def running_owners(conn: Connection) -> set[str]:
+    return set(conn.execute(select(runs.c.owner).where(_IS_RUNNING).distinct()).scalars())
+
+
+def release_owner(conn: Connection, owner: str, *, now: datetime) -> None:
+    """Give back everything `owner` holds, unfinished."""
+    conn.execute(
+        update(runs).where(_IS_RUNNING, runs.c.owner == owner).values(status=RunStatus.FAILED, finished_at=now)
+    )
+
+
+def set_progress(conn: Connection, kind: RunKind, subject: str, progress: Mapping[str, Any]) -> None:
+    running = update(runs).where(runs.c.kind == kind, runs.c.subject == subject, _IS_RUNNING)
+    conn.execute(running.values(progress=dict(progress)))
+
+
+def list_running(conn: Connection, kind: RunKind) -> list[Run]:
+    statement = select(runs).where(_IS_RUNNING, runs.c.kind == kind).order_by(runs.c.id)
+    return [_run(row) for row in conn.execute(statement)]
+
+
+def purge(conn: Connection, *, finished_before: datetime, limit: int) -> int:
+    old = select(runs.c.id).where(runs.c.finished_at < finished_before).limit(limit)
+    return conn.execute(delete(runs).where(runs.c.id.in_(old.scalar_subquery()))).rowcount
+
+
+_FINISH = (
+    update(runs)
+    .where(runs.c.id.in_(bindparam("ids", expanding=True)), _IS_RUNNING)
+    .values(status=bindparam("new_status"), finished_at=bindparam("now"))
+    .returning(runs.c.id)
+)
+
+
+def _claim(
+    conn: Connection,
+    ids: Sequence[int],
+    eligible: ColumnElement[bool],
+    *,
+    owner: str,
+    now: datetime,
+    until: datetime,
+) -> list[Run]:
+    moment, lease = literal(now, UtcDateTime), literal(until, UtcDateTime)
+    chosen = select(
+        literal(RunKind.SOURCE.value, String),
+        cast(sources.c.id, String),
+        literal(owner, String),
+        literal(RunStatus.RUNNING.value, String),
+        moment,
+        moment,
+        lease,
+        literal({}, Json),
+    ).where(
+        sources.c.id.in_(bindparam("ids", value=list(ids), expanding=True)),
+        eligible,
+        ~running_on(sources.c.id),
+    )
+    columns = ["kind", "subject", "owner", "status", "started_at", "heartbeat_at", "lease_until", "progress"]
+    # Whoever came first holds the partial unique index: the loser of a race inserts nothing.
+    statement = _insert(conn)(runs).from_select(columns, chosen).on_conflict_do_nothing().returning(*runs.c)
+    return [_run(row) for row in conn.execute(statement)]
+
+
+def _insert(conn: Connection) -> Any:
+    """Both dialects know ON CONFLICT, each under its own name."""
+    return sqlite.insert if conn.dialect.name == "sqlite" else postgresql.insert
+
+
+def _time_out(conn: Connection, which: ColumnElement[bool], *, now: datetime) -> list[Run]:
+    statement = (
+        update(runs).where(_IS_RUNNING, which).values(status=RunStatus.TIMEOUT, finished_at=now).returning(*runs.c)
+    )
+    return [_run(row) for row in conn.execute(statement)]
+
+
+def _run(row: Row[Any]) -> Run:
+    return Run(
+        id=row.id,
+        kind=RunKind(row.kind),
+        subject=row.subject,
+        owner=row.owner,
+        started_at=row.started_at,
+        lease_until=row.lease_until,
+        status=RunStatus(row.status),
+        progress=row.progress,
+    )

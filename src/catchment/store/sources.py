@@ -1,0 +1,251 @@
+"""Sources in the store."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Integer, Row, and_, bindparam, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from catchment.domain.source import LastError, NewSource, NextCheck, PausedBy, Source, Why
+from catchment.domain.visit import SourceState
+from catchment.errors import Conflict
+from catchment.store.runs import running_on
+from catchment.store.tables import sources, subscriptions
+from catchment.store.types import UtcDateTime
+
+
+def add(conn: Connection, new: NewSource, *, now: datetime) -> Source:
+    """Store a new source, due at once. The same one in the same hands is a Conflict that names it."""
+    values = {
+        "name": new.name,
+        "type": new.type,
+        "config": dict(new.config),
+        "identity": identity_hash(new.type, new.identity),
+        "identity_scope": new.created_by or 0,
+        "tags": list(new.tags),
+        "is_active": True,
+        "is_public": new.is_public,
+        "is_deleted": False,
+        "created_by": new.created_by,
+        "created_at": now,
+        "updated_at": now,
+        "fetch_count": 0,
+        "fetch_error_count": 0,
+        "next_check_at": now,
+        "next_check_why": Why.NEW,
+        "memory": {},
+    }
+    try:
+        with conn.begin_nested():
+            row = conn.execute(insert(sources).returning(*sources.c), values).one()
+    except IntegrityError as error:
+        twin = find_twin(conn, new.type, new.identity, owner=new.created_by)
+        if twin is None:
+            raise
+        raise Conflict(f"This source exists already: {twin.name!r} (id {twin.id}).", existing_id=twin.id) from error
+    return _source(row)
+
+
+def identity_hash(source_type: str, identity: str) -> str:
+    return hashlib.sha256(f"{source_type}\0{identity}".encode()).hexdigest()
+
+
+def find_twin(
+    conn: Connection, source_type: str, identity: str, *, owner: int | None, anybodys: bool = False
+) -> Source | None:
+    """The same source where `owner` may know of it: their own first, else a public one, or anybody's."""
+    mine = sources.c.identity_scope == (owner or 0)
+    alike = select(sources).where(
+        sources.c.identity == identity_hash(source_type, identity), sources.c.is_deleted.is_(False)
+    )
+    if not anybodys:
+        alike = alike.where(or_(mine, sources.c.is_public.is_(True)))
+    row = conn.execute(alike.order_by(mine.desc(), sources.c.id).limit(1)).one_or_none()
+    return _source(row) if row else None
+
+
+def get(conn: Connection, source_id: int) -> Source | None:
+    row = conn.execute(select(sources).where(sources.c.id == source_id)).one_or_none()
+    return _source(row) if row else None
+
+
+def get_many(conn: Connection, ids: Sequence[int]) -> list[Source]:
+    return [_source(row) for row in conn.execute(_BY_IDS, {"ids": ids})]
+
+
+def get_for_change(conn: Connection, ids: Sequence[int]) -> dict[int, Source]:
+    """As they are now, held until the transaction ends, so that what a person changes meanwhile is not overwritten."""
+    return {row.id: _source(row) for row in conn.execute(_BY_IDS_FOR_UPDATE, {"ids": ids})}
+
+
+def visible_to(user_id: int | None, *, all_sources: bool) -> ColumnElement[bool]:
+    """What a caller may see: everything, or their own and what is public. `Caller.may_see` is the same rule."""
+    alive = sources.c.is_deleted.is_(False)
+    if all_sources:
+        return alive
+    if user_id is None:
+        return and_(alive, sources.c.is_public.is_(True))
+    return and_(alive, or_(sources.c.created_by == user_id, sources.c.is_public.is_(True)))
+
+
+def list_visible(conn: Connection, user_id: int | None, *, all_sources: bool) -> list[Source]:
+    statement = select(sources).where(visible_to(user_id, all_sources=all_sources)).order_by(sources.c.id)
+    return [_source(row) for row in conn.execute(statement)]
+
+
+def change(conn: Connection, source_id: int, values: Mapping[str, Any], *, now: datetime) -> Source:
+    """Change the columns that a person may change; the twin of another source is a Conflict."""
+    try:
+        with conn.begin_nested():
+            row = conn.execute(
+                update(sources).where(sources.c.id == source_id).values(**values, updated_at=now).returning(*sources.c)
+            ).one()
+    except IntegrityError as error:
+        raise Conflict("Another source is the same one already.") from error
+    return _source(row)
+
+
+def schedule_columns(check: NextCheck) -> dict[str, Any]:
+    return {"next_check_at": check.at, "next_check_why": check.why}
+
+
+def delete(conn: Connection, source_id: int, *, now: datetime) -> None:
+    """Soft: the row stays for those who subscribed; its identity is free again."""
+    conn.execute(
+        update(sources)
+        .where(sources.c.id == source_id)
+        .values(
+            is_deleted=True,
+            deleted_at=now,
+            identity_scope=None,
+            updated_at=now,
+            **schedule_columns(NextCheck(at=None, why=None)),
+        )
+    )
+
+
+def due_ids(conn: Connection, *, now: datetime, limit: int) -> list[int]:
+    """What is due and not being worked on: never fetched first, then the longest unfetched."""
+    return list(conn.execute(_DUE, {"now": now, "most": limit}).scalars())
+
+
+def save_states(conn: Connection, states: Iterable[tuple[int, SourceState]]) -> None:
+    rows = [_state_row(source_id, state) for source_id, state in states]
+    if rows:
+        conn.execute(_SAVE_STATE, rows)
+
+
+def reschedule(conn: Connection, checks: Iterable[tuple[int, NextCheck]]) -> None:
+    rows = [{"b_id": source_id, "b_at": check.at, "b_why": check.why} for source_id, check in checks]
+    if rows:
+        conn.execute(_RESCHEDULE, rows)
+
+
+def page_of_type(conn: Connection, source_type: str, *, after_id: int, limit: int) -> list[Source]:
+    statement = (
+        select(sources)
+        .where(sources.c.type == source_type, sources.c.id > after_id, sources.c.next_check_at.is_not(None))
+        .order_by(sources.c.id)
+        .limit(limit)
+    )
+    return [_source(row) for row in conn.execute(statement)]
+
+
+def wake_types(conn: Connection, types: Sequence[str], *, now: datetime) -> None:
+    """Make due at once what was put off because its type had no fetcher, now that it has one."""
+    conn.execute(
+        update(sources)
+        .where(sources.c.next_check_why == Why.NO_FETCHER, sources.c.type.in_(types))
+        .values(next_check_at=now, next_check_why=Why.NEW)
+    )
+
+
+def subscribe(conn: Connection, user_id: int, source_id: int, *, now: datetime) -> bool:
+    """True if the subscription is new."""
+    known = select(subscriptions.c.id).where(subscriptions.c.user_id == user_id, subscriptions.c.source_id == source_id)
+    if conn.execute(known).one_or_none():
+        return False
+    conn.execute(insert(subscriptions), {"user_id": user_id, "source_id": source_id, "created_at": now})
+    return True
+
+
+_BY_IDS = select(sources).where(sources.c.id.in_(bindparam("ids", expanding=True)))
+_BY_IDS_FOR_UPDATE = _BY_IDS.order_by(sources.c.id).with_for_update()
+
+_DUE = (
+    select(sources.c.id)
+    .where(sources.c.next_check_at <= bindparam("now", type_=UtcDateTime), ~running_on(sources.c.id))
+    .order_by(sources.c.last_fetched_at.asc().nulls_first(), sources.c.id)
+    .limit(bindparam("most", type_=Integer))
+)
+
+_SAVE_STATE = (
+    update(sources)
+    .where(sources.c.id == bindparam("b_id"))
+    .values(
+        last_fetched_at=bindparam("b_last_fetched_at"),
+        last_attempt_at=bindparam("b_last_attempt_at"),
+        fetch_count=bindparam("b_fetch_count"),
+        fetch_error_count=bindparam("b_fetch_error_count"),
+        last_error=bindparam("b_last_error"),
+        last_error_at=bindparam("b_last_error_at"),
+        is_active=bindparam("b_is_active"),
+        paused_by=bindparam("b_paused_by"),
+        next_check_at=bindparam("b_next_check_at"),
+        next_check_why=bindparam("b_next_check_why"),
+        memory=bindparam("b_memory"),
+    )
+)
+
+_RESCHEDULE = (
+    update(sources)
+    .where(sources.c.id == bindparam("b_id"))
+    .values(next_check_at=bindparam("b_at"), next_check_why=bindparam("b_why"))
+)
+
+
+def _state_row(source_id: int, state: SourceState) -> dict[str, Any]:
+    return {
+        "b_id": source_id,
+        "b_last_fetched_at": state.last_fetched_at,
+        "b_last_attempt_at": state.last_attempt_at,
+        "b_fetch_count": state.fetch_count,
+        "b_fetch_error_count": state.fetch_error_count,
+        "b_last_error": state.last_error.message if state.last_error else None,
+        "b_last_error_at": state.last_error.at if state.last_error else None,
+        "b_is_active": state.is_active,
+        "b_paused_by": state.paused_by,
+        "b_next_check_at": state.next_check.at,
+        "b_next_check_why": state.next_check.why,
+        "b_memory": dict(state.memory),
+    }
+
+
+def _source(row: Row[Any]) -> Source:
+    error = LastError(message=row.last_error, at=row.last_error_at) if row.last_error_at else None
+    return Source(
+        id=row.id,
+        name=row.name,
+        type=row.type,
+        config=row.config,
+        identity=row.identity,
+        is_active=row.is_active,
+        paused_by=PausedBy(row.paused_by) if row.paused_by else None,
+        is_public=row.is_public,
+        is_deleted=row.is_deleted,
+        created_by=row.created_by,
+        tags=tuple(row.tags),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        last_fetched_at=row.last_fetched_at,
+        last_attempt_at=row.last_attempt_at,
+        fetch_count=row.fetch_count,
+        fetch_error_count=row.fetch_error_count,
+        last_error=error,
+        next_check=NextCheck(at=row.next_check_at, why=Why(row.next_check_why) if row.next_check_why else None),
+        memory=row.memory,
+    )

@@ -1,0 +1,170 @@
+"""Every captured feed gives the entries that feedparser finds, or there is a reason."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import feedparser
+import pytest
+
+from catchment.errors import ParseError
+from catchment.parse.feed import MAX_ENTRIES, parse_feed
+
+JSON_FEED = "feedparser does not read JSON Feed"
+NO_PERMALINK = "an entry without a link takes its id, if that is a web address"
+TAG_IS_NO_LINK = "feedparser takes any id for a link; only a web address can be followed"
+PREFIXED = "feedparser finds nothing in RSS with undeclared prefixes and a doubled declaration"
+
+# (file, field): why ours differs, and is right. A line that is not needed any more fails the test.
+JUSTIFIED = {
+    ("fastfeedparser_integration/json_feed_sample.json", "count"): JSON_FEED,
+    ("fastfeedparser_integration/malformed_rss_namespaced.xml", "count"): PREFIXED,
+    ("feed-rs/atom_entry_1.xml", "link"): TAG_IS_NO_LINK,
+    ("feed-rs/jsonfeed_elastic_1.1.json", "count"): JSON_FEED,
+    ("live_2026-02/dylanharris.org_feed-me.rss", "count"): PREFIXED,
+    ("netnewswire/allthis.json", "count"): JSON_FEED,
+    ("netnewswire/inessential.json", "count"): JSON_FEED,
+    ("netnewswire/pappacoda.atom", "link"): "the page of that entry is a PDF, which feedparser passes over",
+    ("netnewswire/pxlnv.json", "count"): JSON_FEED,
+    ("newsboat/atom10_2.xml", "link"): TAG_IS_NO_LINK,
+    ("newsboat/rss20_2.xml", "link"): NO_PERMALINK,
+    ("rss-parser/gulp-atom.atom", "link"): "made absolute by the link of the feed",
+    ("rss-parser/missing-fields.atom", "link"): TAG_IS_NO_LINK,
+    ("rss-parser/reddit-home.rss", "id"): "feedparser resolves ids as if they were relative links",
+}
+
+# What is written in them, in the script it was written in.
+CHARACTERS = {
+    "netnewswire/kc0011.rss": "建国35周年纪念，华表，和平鸽",
+    "netnewswire/aktuality.rss": "Analytici Goldman Sachs zvýšili odhad rastu ekonomiky USA",
+    "fastfeedparser_integration/utf16_encoded.xml": "UTF-16 Entry 1",
+    "feed-rs/rss_0.91_encoding_1.xml": "bash - Expansão de Parâmetros",
+    "feed-rs/rss_2.0_encoding_1.xml": "Revolução nas telas com pontos quânticos impressos em 3D",
+    "feed-rs/rss_1.0_iso8859.xml": "Digitalministerium: Neue Glasfaserförderung mit Schnellkasse",
+    "feed-rs/xml_iso8859.xml": "Digitalministerium: Neue Glasfaserförderung mit Schnellkasse",
+    "miniflux/encoding_WINDOWS-1251.xml": "Цитата #17703",
+    "miniflux/koi8r.xml": "Первая новость",
+    "miniflux/no_encoding_ISO-8859-1.xml": "Perturbateurs endocriniens : quels effets sur le cerveau ?",
+    "miniflux/rdf_UTF8.xml": "OLED-TVs: Vorsichtsmaßnahmen gegen Einbrennen",
+    "miniflux/utf8-incorrect-prolog.xml": "Café",
+    "miniflux/invalid-prolog.xml": "Café",
+    "rss-parser/encoding.rss": "Mãe de utente é a nova presidente da Raríssimas",
+    "rss-parser/uolNoticias.rss": "Ibope: Bolsonaro perde de Haddad, Ciro e Alckmin em simulações de 2º turno",
+}
+
+FEED_TITLES = {
+    "miniflux/iso-8859-1.xml": "Café",
+    "miniflux/windows-1252.xml": "Euro €",
+    "miniflux/windows-1252-incorrect-prolog.xml": "Euro €",
+    "miniflux/utf8.xml": "테스트 피드",
+    "miniflux/encoding_ISO-8859-1.xml": "Golem.de",
+}
+
+
+def folded(text: str) -> str:
+    text = unescape(text)
+    return "".join(unescape(re.sub(r"</?[a-zA-Z][^<>]*>", "", text)).split())
+
+
+def ours(body: bytes) -> list[tuple[str, str, str]]:
+    try:
+        return [(entry.id, entry.link, folded(entry.title)) for entry in parse_feed(body).entries]
+    except ParseError:
+        return []
+
+
+def theirs(body: bytes) -> list[tuple[str, str, str]]:
+    found = feedparser.parse(io.BytesIO(body), sanitize_html=False).entries[:MAX_ENTRIES]
+    return [(e.get("id", ""), e.get("link", ""), folded(e.get("title", ""))) for e in found]
+
+
+def differences(body: bytes) -> set[str]:
+    mine, reference = ours(body), theirs(body)
+    if len(mine) != len(reference):
+        return {"count"}
+    pairs = list(zip(mine, reference, strict=True))
+    fields = enumerate(("id", "link", "title"))
+    return {name for place, name in fields if any(a[place] != b[place] for a, b in pairs)}
+
+
+@pytest.mark.proves("A-31")
+def test_every_captured_feed_gives_what_feedparser_finds_or_a_reason_is_named(real_feeds: Path):
+    files = sorted(path for path in real_feeds.rglob("*") if path.is_file())
+    found = {
+        (path.relative_to(real_feeds).as_posix(), field) for path in files for field in differences(path.read_bytes())
+    }
+
+    assert len(files) > 150
+    assert found - JUSTIFIED.keys() == set(), "differences without a reason"
+    assert JUSTIFIED.keys() - found == set(), "reasons that nothing needs any more"
+
+
+@pytest.mark.proves("A-31")
+def test_at_least_99_in_100_captured_ids_links_and_titles_are_what_feedparser_reads(real_feeds: Path):
+    bodies = [path.read_bytes() for path in real_feeds.rglob("*") if path.is_file()]
+    pairs = [(ours(body), theirs(body)) for body in bodies]
+
+    expected = sum(3 * len(reference) for _, reference in pairs)
+    alike = sum(
+        mine == reference
+        for entries, references in pairs
+        for entry, found in zip(entries, references, strict=False)
+        for mine, reference in zip(entry, found, strict=True)
+    )
+
+    assert expected > 5_000
+    assert alike / expected >= 0.99
+
+
+@pytest.mark.parametrize(("name", "title"), CHARACTERS.items())
+def test_titles_come_in_their_right_characters(real_feeds: Path, name: str, title: str):
+    assert parse_feed((real_feeds / name).read_bytes()).entries[0].title == title
+
+
+@pytest.mark.parametrize(("name", "title"), FEED_TITLES.items())
+def test_feed_titles_come_in_their_right_characters(real_feeds: Path, name: str, title: str):
+    assert parse_feed((real_feeds / name).read_bytes()).title == title
+
+
+def test_no_captured_feed_is_left_with_unreadable_characters(real_feeds: Path):
+    spoilt = []
+    for path in sorted(real_feeds.rglob("*")):
+        body = path.read_bytes() if path.is_file() else b""
+        if "\ufffd".encode() not in body and any("\ufffd" in title for _, _, title in ours(body)):
+            spoilt.append(path.name)
+    assert spoilt == []
+
+
+def test_feeds_with_recorded_expectations_give_them(real_feeds: Path):
+    folder = real_feeds / "fastfeedparser_integration"
+    for path in sorted(folder.glob("*.xml")):
+        expected = json.loads(path.with_suffix(".json").read_text())["entries"]
+        entries = parse_feed(path.read_bytes()).entries
+        assert [folded(e.title) for e in entries] == [folded(e["title"]) for e in expected], path.name
+        assert [e.link for e in entries] == [e["link"] for e in expected], path.name
+        dates = [e.published.isoformat() if e.published else None for e in entries]
+        assert dates == [e.get("published") for e in expected], path.name
+
+
+def test_every_captured_feed_says_the_same_on_the_thorough_way(real_feeds: Path):
+    """Quick or thorough must not matter, or an entry would look new when a feed changes between them."""
+    from catchment.parse import fast, slow
+    from catchment.parse.doubt import is_doubtful
+    from catchment.parse.encoding import as_utf8
+
+    compared = 0
+    for path in sorted((real_feeds / "live_2026-02").iterdir()):
+        document = as_utf8(path.read_bytes())
+        finding = fast.find(document)
+        if is_doubtful(finding):
+            continue
+        quick, thorough = fast.read(finding, ""), slow.read(document, "")
+        assert [(e.id, e.link, e.title) for e in quick.entries] == [
+            (e.id, e.link, e.title) for e in thorough.entries
+        ], path.name
+        compared += 1
+    assert compared > 30

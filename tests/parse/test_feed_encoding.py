@@ -1,0 +1,76 @@
+"""Bytes to characters, whatever is said about them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catchment.parse.encoding import as_utf8
+from catchment.parse.feed import parse_feed
+
+CHINESE = "新闻：今日头条，中文标题"
+
+
+def document(title: str, declared: str | None) -> str:
+    declaration = f'<?xml version="1.0" encoding="{declared}"?>' if declared else ""
+    return f"{declaration}<rss version='2.0'><channel><item><title>{title}</title></item></channel></rss>"
+
+
+@pytest.mark.parametrize(
+    ("title", "declared", "actual", "content_type"),
+    [
+        (CHINESE, "gb2312", "gb2312", ""),
+        ("镕基 龘", "gb2312", "gb18030", ""),  # what is called GB2312 is more
+        (CHINESE, "GBK", "gbk", "text/xml"),
+        ("新聞標題", "big5", "big5", ""),
+        ("ニュース", "Shift_JIS", "cp932", ""),
+        ("ニュース", "iso-2022-jp", "iso2022_jp", ""),
+        ("ニュース", "euc-jp", "euc_jp", ""),
+        ("새 소식", "euc-kr", "cp949", ""),
+        ("Новости", "windows-1251", "cp1251", ""),
+        ("Новости", "koi8-r", "koi8_r", ""),
+        ("Café “€”", "iso-8859-1", "cp1252", ""),
+        ("Café", None, "latin-1", ""),  # nothing said
+        ("Café", "utf-8", "latin-1", ""),  # a lie
+        ("Café", "iso-8859-1", "utf-8", ""),  # the opposite lie
+        ("Café", "no-such-thing", "utf-8", ""),
+        ("Новости", None, "cp1251", "text/xml; charset=windows-1251"),  # only the server says it
+        ("Новости", "windows-1251", "cp1251", "text/xml; charset=ISO-8859-1"),  # the server guesses
+        ("Новости", "utf-8", "cp1251", 'application/xml; charset="windows-1251"'),
+        (CHINESE, "utf-16", "utf-16", ""),
+        (CHINESE, "utf-16", "utf-16-le", ""),
+        (CHINESE, None, "utf-16-be", ""),
+        (CHINESE, "utf-16", "utf-8", ""),  # saved as UTF-8, still declared as before
+        (CHINESE, "utf-32", "utf-32", ""),
+        (CHINESE, "utf-8", "utf-8-sig", ""),
+    ],
+)
+def test_titles_come_in_their_right_characters(title: str, declared: str | None, actual: str, content_type: str):
+    body = document(title, declared).encode(actual)
+    assert parse_feed(body, content_type=content_type).entries[0].title == title
+
+
+def test_one_bad_byte_does_not_spoil_a_document_in_utf8():
+    body = document(CHINESE + "X" + CHINESE, "utf-8").encode().replace(b"X", b"\xff")
+    assert parse_feed(body).entries[0].title.startswith(CHINESE)
+
+
+@pytest.mark.parametrize("name", ["utf-7", "rot13", "idna", "unicode_escape", "zlib", "x" * 39])
+def test_encodings_that_are_no_text_are_not_believed(name: str):
+    assert parse_feed(document("caf+AOk- \\u00e9", name).encode()).entries[0].title == "caf+AOk- \\u00e9"
+
+
+def test_json_may_come_in_utf16():
+    assert parse_feed('{"version": "jsonfeed.org", "items": [{"id": "é"}]}'.encode("utf-16")).entries[0].id == "é"
+
+
+@given(st.binary(), st.text(max_size=40))
+def test_the_outcome_is_always_utf8(body: bytes, content_type: str):
+    as_utf8(body, content_type).decode()
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc"])))
+def test_what_is_utf8_already_stays_as_it_is(text: str):
+    body = b"<rss>" + text.encode()
+    assert as_utf8(body, "text/xml; charset=iso-8859-1") == body

@@ -1,0 +1,287 @@
+"""One small document of each format, and the shape in which all of them come out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from datetime import UTC, datetime
+
+import pytest
+from feed_documents import atom, rss
+
+from catchment.errors import ParseError
+from catchment.parse.feed import MAX_ENTRIES, Enclosure, parse_feed
+
+pytestmark = pytest.mark.proves("A-31")
+
+RSS_091 = b"""<?xml version="1.0"?><!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN"
+ "http://my.netscape.com/publish/formats/rss-0.91.dtd">
+<rss version="0.91"><channel><title>Old</title><link>http://old.example/</link>
+<item><title>One</title><link>http://old.example/1</link><description>First</description></item></channel></rss>"""
+RSS_10 = b"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"
+ xmlns:dc="http://purl.org/dc/elements/1.1/"><channel rdf:about="http://rdf.example/"><title>Rdf</title>
+<link>http://rdf.example/</link></channel><item rdf:about="http://rdf.example/1"><title>One</title>
+<link>http://rdf.example/1</link><description>First</description><dc:creator>Ann</dc:creator>
+<dc:date>2026-01-02T03:04:05+01:00</dc:date></item></rdf:RDF>"""
+ATOM_03 = b"""<feed version="0.3" xmlns="http://purl.org/atom/ns#"><title>Three</title>
+<link rel="alternate" type="text/html" href="http://three.example/"/><entry><title>One</title>
+<link rel="alternate" type="text/html" href="http://three.example/1"/><id>tag:three.example,2004:1</id>
+<issued>2004-05-06T07:08:09Z</issued><modified>2004-05-07T07:08:09Z</modified><summary>First</summary></entry></feed>"""
+
+
+@pytest.mark.parametrize(
+    ("body", "feed_title", "link"),
+    [
+        (RSS_091, "Old", "http://old.example/1"),
+        (RSS_091.replace(b'"0.91"', b'"0.92"'), "Old", "http://old.example/1"),
+        (RSS_10, "Rdf", "http://rdf.example/1"),
+        (ATOM_03, "Three", "http://three.example/1"),
+    ],
+)
+def test_each_old_format_gives_its_entry(body: bytes, feed_title: str, link: str):
+    feed = parse_feed(body)
+    (entry,) = feed.entries
+    assert (feed.title, entry.title, entry.link, entry.summary) == (feed_title, "One", link, "First")
+
+
+def test_rss_2_gives_every_field():
+    item = """<item><title>A &amp;amp; B</title><link>https://example.com/1</link>
+      <guid isPermaLink="false">id-1</guid><author>ann@example.com (Ann)</author>
+      <pubDate>Fri, 02 Jan 2026 03:04:05 +0100</pubDate><category>x</category><category>y</category>
+      <description>Short</description>
+      <content:encoded xmlns:content="http://purl.org/rss/1.0/modules/content/"><![CDATA[<p>Long</p>]]></content:encoded>
+      <enclosure url="https://example.com/a.mp3" type="audio/mpeg" length="123"/></item>"""
+    feed = parse_feed(rss(item))
+    (entry,) = feed.entries
+
+    assert (feed.title, feed.link) == ("T", "https://example.com/")
+    assert (entry.id, entry.link, entry.title) == ("id-1", "https://example.com/1", "A & B")
+    assert entry.author == "ann@example.com (Ann)"
+    assert entry.published == datetime(2026, 1, 2, 2, 4, 5, tzinfo=UTC)
+    assert (entry.summary, entry.content) == ("Short", "<p>Long</p>")
+    assert entry.tags == ("x", "y")
+    assert entry.enclosures == (Enclosure(url="https://example.com/a.mp3", type="audio/mpeg", length=123),)
+
+
+def test_atom_1_gives_every_field():
+    entry_xml = """<entry><id>tag:example.com,2026:1</id><title type="html">A &amp;lt;b&amp;gt; &lt;i&gt;c&lt;/i&gt;</title>
+      <link rel="self" href="https://example.com/1.atom"/><link href="https://example.com/1"/>
+      <link rel="enclosure" href="https://example.com/a.ogg" type="audio/ogg"/>
+      <author><name>Ann</name></author><category term="x"/><published>2026-01-02T03:04:05Z</published>
+      <updated>2026-01-03T03:04:05.25-02:00</updated><summary>Short</summary>
+      <content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>Long</p></div></content></entry>"""
+    (entry,) = parse_feed(atom(entry_xml)).entries
+
+    assert (entry.id, entry.link) == ("tag:example.com,2026:1", "https://example.com/1")
+    assert (entry.author, entry.tags) == ("Ann", ("x",))
+    assert entry.published == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert entry.updated == datetime(2026, 1, 3, 5, 4, 5, 250000, tzinfo=UTC)
+    assert (entry.summary, entry.content) == ("Short", "<div><p>Long</p></div>")
+    assert [(file.url, file.type) for file in entry.enclosures] == [("https://example.com/a.ogg", "audio/ogg")]
+
+
+def test_json_feed_gives_every_field():
+    document = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": "J",
+        "home_page_url": "https://example.com/",
+        "authors": [{"name": "Ann"}],
+        "items": [
+            {
+                "id": 7,
+                "url": "/7",
+                "title": "Seven",
+                "content_text": "1 < 2",
+                "summary": "s",
+                "date_published": "2026-01-02T03:04:05+01:00",
+                "date_modified": "nonsense",
+                "tags": ["x", 3, "x"],
+                "attachments": [{"url": "a.mp3", "mime_type": "audio/mpeg", "size_in_bytes": 5}, "junk"],
+            },
+            "junk",
+        ],
+    }
+    feed = parse_feed(json.dumps(document).encode())
+    (entry,) = feed.entries
+
+    assert (feed.title, feed.link) == ("J", "https://example.com/")
+    assert (entry.id, entry.link, entry.title, entry.author) == ("7", "https://example.com/7", "Seven", "Ann")
+    assert (entry.summary, entry.content) == ("s", "1 &lt; 2")
+    assert (entry.published, entry.updated) == (datetime(2026, 1, 2, 2, 4, 5, tzinfo=UTC), None)
+    assert entry.tags == ("x",)
+    assert entry.enclosures == (Enclosure(url="https://example.com/a.mp3", type="audio/mpeg", length=5),)
+
+
+def test_json_feed_1_0_names_its_single_author():
+    document = {"version": "https://jsonfeed.org/version/1", "items": [{"id": "1", "author": {"name": "Bob"}}]}
+    assert parse_feed(json.dumps(document).encode()).entries[0].author == "Bob"
+
+
+def test_entries_are_values_that_nobody_can_change():
+    (entry,) = parse_feed(rss("<item><title>x</title></item>")).entries
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        entry.title = "y"  # type: ignore[misc]
+
+
+def test_an_entry_without_link_takes_an_id_that_is_a_web_address():
+    items = "<item><title>a</title><guid>https://example.com/a</guid></item><item><title>b</title><guid>b</guid></item>"
+    a, b = parse_feed(rss(items)).entries
+    assert (a.link, b.link, b.id) == ("https://example.com/a", "", "b")
+
+
+def test_an_entry_without_id_has_none_made_up():
+    (entry,) = parse_feed(rss("<item><title>a</title><link>https://example.com/a</link></item>")).entries
+    assert (entry.id, entry.link) == ("", "https://example.com/a")
+
+
+def test_where_only_some_entries_have_ids_the_others_have_none():
+    one = "<item><title>a</title><guid>https://example.com/a</guid><link>https://example.com/a</link></item>"
+    other = "<item><title>b</title><link>https://example.com/b</link></item>"
+    assert [entry.id for entry in parse_feed(rss(one + other)).entries] == ["https://example.com/a", ""]
+
+
+def test_ids_are_never_taken_for_dates():
+    (entry,) = parse_feed(rss("<item><title>a</title><guid isPermaLink='false'>12</guid></item>")).entries
+    assert entry.published is None
+
+
+@pytest.mark.parametrize(
+    ("body", "url", "expected"),
+    [
+        (rss("<item><title>a</title><link>/a</link></item>"), "", "https://example.com/a"),
+        (rss("<item><title>a</title><link>a</link></item>", channel=""), "https://x.org/f/feed", "https://x.org/f/a"),
+        (rss("<item><title>a</title><link>//y.org/a</link></item>"), "", "https://y.org/a"),
+        (
+            atom("<entry><title>a</title><link href='a'/></entry>", attributes='xml:base="https://base.org/b/"'),
+            "https://x.org/",
+            "https://base.org/b/a",
+        ),
+        (rss("<item><title>a</title><link>javascript:alert(1)</link></item>"), "", ""),
+        (rss("<item><title>a</title><link>https://[broken/a</link></item>"), "", "https://[broken/a"),
+        (rss("<item><title>a</title><link>//[broken/a</link></item>"), "", ""),
+        (rss("<item><title>a</title><link>\n https://x.org/a\n</link></item>"), "", "https://x.org/a"),
+    ],
+)
+def test_links_are_absolute_or_not_there(body: bytes, url: str, expected: str):
+    assert parse_feed(body, url=url).entries[0].link == expected
+
+
+def test_of_several_atom_links_the_one_a_browser_opens_is_taken():
+    links = "<link href='gemini://x.org/a'/><link href='https://x.org/a'/><link rel='edit' href='https://x.org/e'/>"
+    assert parse_feed(atom(f"<entry><id>1</id>{links}</entry>")).entries[0].link == "https://x.org/a"
+
+
+def test_an_atom_entry_that_links_only_to_itself_or_a_file_has_no_page():
+    links = "<link rel='self' href='https://x.org/s'/><link rel='enclosure' href='https://x.org/f'/>"
+    assert parse_feed(atom(f"<entry><id>1</id><title>t</title>{links}</entry>")).entries[0].link == ""
+
+
+def test_a_text_that_is_the_only_one_is_summary_and_content():
+    (only_summary,) = parse_feed(rss("<item><title>a</title><description>d</description></item>")).entries
+    (only_content,) = parse_feed(atom("<entry><id>1</id><content type='html'>&lt;p>c&lt;/p></content></entry>")).entries
+    assert (only_summary.summary, only_summary.content) == ("d", "d")
+    assert (only_content.summary, only_content.content) == ("<p>c</p>", "<p>c</p>")
+
+
+def test_plain_text_content_keeps_its_angle_brackets():
+    (entry,) = parse_feed(atom("<entry><id>1</id><content type='text'>use &lt;b> &amp;amp;</content></entry>")).entries
+    assert entry.content == "use &lt;b&gt; &amp;amp;"
+
+
+def test_atom_entries_inherit_the_author_of_their_feed():
+    head = "<title>T</title><author><name>Ann</name></author>"
+    assert parse_feed(atom("<entry><id>1</id><title>t</title></entry>", head=head)).entries[0].author == "Ann"
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "<item><title>fish & chips</title></item>",
+        "<item><title>fish &amp; chips</title></item>",
+        "<item><title><![CDATA[fish & chips]]></title></item>",
+        "<item><title><![CDATA[fish &amp; chips]]></title></item>",
+        "<item><title>fish&nbsp;&amp; chips</title></item>",
+        "<item><title>  fish\n &amp;\t<![CDATA[<b>chips</b>]]> </title></item>",
+    ],
+)
+def test_titles_are_one_line_of_plain_text(items: str):
+    assert parse_feed(rss(items)).entries[0].title == "fish & chips"
+
+
+def test_a_title_in_xhtml_is_read_whole():
+    title = '<title type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">Less <em>is</em> more</div></title>'
+    assert parse_feed(atom(f"<entry><id>1</id>{title}</entry>")).entries[0].title == "Less is more"
+
+
+def test_a_long_title_is_cut_at_a_word():
+    title = parse_feed(rss(f"<item><title>{'word ' * 1000}</title></item>")).entries[0].title
+    assert title.endswith("word…")
+    assert len(title) <= 500
+
+
+def test_an_overlong_id_becomes_its_fingerprint():
+    a, b = parse_feed(rss("".join(f"<item><guid>{'x' * 5000}{i}</guid></item>" for i in range(2)))).entries
+    assert a.id.startswith("sha256:")
+    assert a.id != b.id
+
+
+@pytest.mark.parametrize("item", ["<item><title>x</title></item>", "<item><title>x & y</title></item>"])
+def test_at_most_500_entries_are_taken(item: str):
+    assert len(parse_feed(rss(item * 700)).entries) == MAX_ENTRIES == 500
+
+
+def test_at_most_500_json_entries_are_taken():
+    document = {"version": "https://jsonfeed.org/version/1.1", "items": [{"id": str(i)} for i in range(700)]}
+    assert len(parse_feed(json.dumps(document).encode()).entries) == 500
+
+
+def test_a_feed_without_entries_is_a_feed():
+    assert parse_feed(rss()).entries == ()
+    assert parse_feed(atom()).entries == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\n\n  " + rss("<item><title>x</title></item>"),
+        b"\xef\xbb\xbf" + rss("<item><title>x</title></item>"),
+        rss("<item><title>x</title></item>").replace(b"</channel></rss>", b""),
+        rss("<item><title>x</title><description><![CDATA[never closed"),
+        rss("<item><title>x</title></item>").replace(b"<rss", b"<!-- a -->\n<rss"),
+        rss("<item><title>x\x00</title></item>"),
+        rss("<item><title>x\x0c</title><p>&nope;</p></item>"),
+        rss("<ITEM><TITLE>x</TITLE></ITEM>"),
+        atom("<entry><title>x</title></entry>").replace(b' xmlns="http://www.w3.org/2005/Atom"', b""),
+    ],
+)
+def test_damage_that_is_often_met_loses_nothing(body: bytes):
+    assert [entry.title for entry in parse_feed(body).entries] == ["x"]
+
+
+def test_items_quoted_in_a_text_are_no_items():
+    quoted = "<item><title>x</title><description><![CDATA[write <item><title>y</title></item>]]></description></item>"
+    assert len(parse_feed(rss(quoted)).entries) == 1
+
+
+CHALLENGE = b"<!DOCTYPE html><html><head><title>Just a moment...</title></head><body></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "empty"),
+        (b" \n ", "empty"),
+        (CHALLENGE, "this is an HTML page, not a feed: 'Just a moment...'"),
+        (b"<html><body>no title", "this is an HTML page, not a feed"),
+        (b'{"error": "no"}', "no JSON Feed: it has 'error'"),
+        (b"[1, 2]", "this is JSON but no feed"),
+        (b'{"items": [', "looks like JSON but cannot be read"),
+        (b"hello there", "this is no feed; it starts with 'hello there'"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "this is no feed"),
+        (b"<?xml version='1.0'?><note>x</note>", "this is no feed"),
+    ],
+)
+def test_what_is_no_feed_is_named(body: bytes, message: str):
+    with pytest.raises(ParseError) as raised:
+        parse_feed(body)
+    assert message in str(raised.value)

@@ -1,0 +1,83 @@
+"""What is left of strangers' HTML and text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catchment.parse.html import MAX_HTML_BYTES, HtmlCleaner, plain_text, storable
+
+BASE = "https://example.com/blog/"
+clean = HtmlCleaner(BASE).clean
+
+
+@pytest.mark.parametrize(
+    ("dirty", "expected"),
+    [
+        ("plain", "plain"),
+        ("<p>a <b>b</b></p>", "<p>a <b>b</b></p>"),
+        ("a<script>alert(1)</script>b", "ab"),
+        ("<style>p{}</style>x", "x"),
+        ('<p onclick="x()" style="a:b" class="c">y</p>', "<p>y</p>"),
+        ('<a href="javascript:x()">y</a>', '<a rel="noopener noreferrer">y</a>'),
+        ('<a href="/a">y</a>', '<a href="https://example.com/a" rel="noopener noreferrer">y</a>'),
+        ('<img src="i.png" onerror="x()">', '<img src="https://example.com/blog/i.png">'),
+        ('<img src="data:image/png;base64,x">', "<img>"),
+        ('<video src="https://x.org/v.mp4" autoplay controls=""></video>',
+         '<video src="https://x.org/v.mp4" controls=""></video>'),
+        ('<iframe src="https://x.org/"></iframe>z', "z"),
+        ("<b>never closed", "<b>never closed</b>"),
+        ("a\x00b&#1;c", "abc"),
+        ("<b>half \ud800a pair</b>", "<b>half a pair</b>"),
+    ],
+)  # fmt: skip
+def test_article_markup_stays_and_everything_active_goes(dirty: str, expected: str):
+    assert clean(dirty) == expected
+
+
+@pytest.mark.parametrize("base", ["", "not a base"])
+def test_without_a_base_relative_links_go_instead_of_leading_to_us(base: str):
+    assert HtmlCleaner(base).clean('<img src="/i.png" alt="x">') == '<img alt="x">'
+
+
+def test_a_text_that_is_too_long_is_cut_and_stays_whole_html():
+    cleaned = clean("<p>" + "wörd &amp; " * 100_000 + "</p>")
+    assert MAX_HTML_BYTES * 0.8 < len(cleaned.encode()) <= MAX_HTML_BYTES
+    assert cleaned.endswith("</p>")
+
+
+def test_a_long_article_keeps_its_markup():
+    article = "<ul>" + '<li><a href="https://x.org/">x</a><br></li>' * 500 + "</ul>"
+    assert clean(article).count("<li>") == 500
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from("<>&;/ab p=\"'#x0\n\0\ud800\uffff") | st.characters(), max_size=60))
+def test_cleaned_text_is_storable_and_cleaning_it_again_changes_nothing(text: str):
+    cleaned = clean(text)
+    assert storable(cleaned) == cleaned
+    if "<" in cleaned or "&" in cleaned:
+        assert clean(cleaned) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a &amp; b", "a & b"),
+        ("a &lt;b&gt;bold&lt;/b&gt;", "a bold"),
+        ("<p>a</p><p>b</p>", "a b"),
+        ("if a < b and c > d", "if a < b and c > d"),
+        ("x<!-- c -->y", "xy"),
+        ("Caf&eacute; \u00a0\n bar", "Café bar"),
+        ("a\x00b\x1bc", "abc"),
+        ("half \ud800 pair", "half pair"),
+    ],
+)
+def test_plain_text_is_one_line_without_markup(text: str, expected: str):
+    assert " ".join(plain_text(text, 100).split()) == expected
+
+
+@given(st.text(max_size=300), st.integers(10, 100))
+def test_plain_text_is_never_longer_than_asked(text: str, limit: int):
+    assert len(plain_text(text, limit)) <= limit
