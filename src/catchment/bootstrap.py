@@ -20,12 +20,18 @@ from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.dial import SystemLookup
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import PacePolicy, Pacer
+from catchment.manage.accounts import Accounts
 from catchment.manage.catalog import Catalog
+from catchment.manage.options import Options
+from catchment.manage.subscriptions import Subscriptions
 from catchment.settings import Settings
 from catchment.sources.base import Registry
 from catchment.sources.rss import RssFetcher
 from catchment.store.door import Store, open_store
 from catchment.store.migrate import migrate
+
+#: A worker waits this long for a turn at a host; past it the source is put off and the worker is free for others.
+PATIENCE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +45,9 @@ class System:
     registry: Registry
     cadences: CadenceBook
     catalog: Catalog
+    subscriptions: Subscriptions
+    options: Options
+    accounts: Accounts
     collector: Collector
 
 
@@ -68,7 +77,7 @@ def _http_client(settings: Settings, guard: AddressGuard, clock: Clock) -> HttpC
         guard=guard,
         pacer=Pacer(policy),
         lookup=SystemLookup(),
-        limits=Limits(total_seconds=settings.timeout_seconds),
+        limits=Limits(total_seconds=settings.timeout_seconds, patience_seconds=PATIENCE_SECONDS),
         user_agent=settings.user_agent,
         clock=clock,
         pace_allowed=settings.pace_allowed,
@@ -113,5 +122,8 @@ def _wire(
         registry=registry,
         cadences=cadences,
         catalog=Catalog(store=store, registry=registry, guard=guard, cadences=cadences, clock=clock),
+        subscriptions=Subscriptions(store=store, clock=clock),
+        options=Options(store=store, registry=registry, clock=clock),
+        accounts=Accounts(store=store, clock=clock, service_key=settings.api_key, admin_key=settings.admin_api_key),
         collector=collector,
     )

@@ -444,9 +444,13 @@ async def test_tls_is_verified_unless_the_request_says_otherwise(tls_site: Site,
 
 @pytest.mark.proves("A-34")
 async def test_requests_over_budget_are_deferred_and_not_sent(site: Site, make_client: MakeClient) -> None:
-    client = make_client(policy=PacePolicy(spacing_seconds=0, budget_per_minute=2), pace_allowed=True)
+    client = make_client(
+        policy=PacePolicy(spacing_seconds=0, budget_per_minute=2),
+        limits=Limits(patience_seconds=1),
+        pace_allowed=True,
+    )
     site.pages["/"] = answer(200, b"x")
-    request = Request(url=site.url("/"), patience_seconds=1.0)
+    request = Request(url=site.url("/"))
     for _ in range(2):
         await client.send(request)
     with pytest.raises(Deferred) as later:
@@ -458,16 +462,18 @@ async def test_requests_over_budget_are_deferred_and_not_sent(site: Site, make_c
 @pytest.mark.proves("A-34")
 async def test_hosts_of_one_group_share_one_budget(site: Site, make_client: MakeClient) -> None:
     names = FakeNames(a_example=[["127.0.0.1"]], b_example=[["127.0.0.1"]])
-    client = make_client(policy=PacePolicy(spacing_seconds=0, budget_per_minute=1), lookup=names)
+    client = make_client(
+        policy=PacePolicy(spacing_seconds=0, budget_per_minute=1), limits=Limits(patience_seconds=0.5), lookup=names
+    )
     site.pages["/"] = answer(200, b"x")
     await client.send(Request(url=site.url("/", "a.example"), host_group="twins"))
     with pytest.raises(Deferred):
-        await client.send(Request(url=site.url("/", "b.example"), host_group="twins", patience_seconds=0.5))
+        await client.send(Request(url=site.url("/", "b.example"), host_group="twins"))
 
 
 @pytest.mark.proves("A-34")
 async def test_the_users_own_hosts_are_not_paced_unless_asked(site: Site, make_client: MakeClient) -> None:
-    client = make_client(policy=PacePolicy(spacing_seconds=60, budget_per_minute=1))
+    client = make_client(policy=PacePolicy(spacing_seconds=60, budget_per_minute=1), limits=Limits(patience_seconds=0))
     site.pages["/"] = answer(200, b"x")
     for _ in range(5):
-        await client.send(Request(url=site.url("/"), patience_seconds=0))
+        await client.send(Request(url=site.url("/")))

@@ -258,6 +258,11 @@ def test_damage_that_is_often_met_loses_nothing(body: bytes):
     assert [entry.title for entry in parse_feed(body).entries] == ["x"]
 
 
+def test_items_outside_the_channel_are_found_as_well():
+    body = rss("<item><title>a</title></item></channel><item><title>b</title></item><channel>")
+    assert [entry.title for entry in parse_feed(body).entries] == ["a", "b"]
+
+
 def test_items_quoted_in_a_text_are_no_items():
     quoted = "<item><title>x</title><description><![CDATA[write <item><title>y</title></item>]]></description></item>"
     assert len(parse_feed(rss(quoted)).entries) == 1

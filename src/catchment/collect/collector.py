@@ -12,6 +12,7 @@ from loguru import logger
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
+from catchment.collect.beside import beside
 from catchment.collect.cadence import CadenceBook
 from catchment.collect.committer import Committer
 from catchment.collect.housekeeping import Housekeeper
@@ -61,13 +62,11 @@ class Collector:
         """
         await self._cadences.apply()
         await self._store.write(sources.wake_types, list(self._registry), now=self._clock.now())
+        self._pool.reset()
         try:
-            async with asyncio.TaskGroup() as hands:
-                tasks = [hands.create_task(work) for work in (self._pool.run(), self._committer.run(), self._beat())]
+            async with beside(self._pool.run(), self._committer.run(), self._beat()):
                 yield
                 clean = await self._pool.stop(grace_seconds)
-                for task in tasks:
-                    task.cancel()
         finally:
             await self._store.write(runs.release_owner, self._leases.owner, now=self._clock.now())
         if not clean:
@@ -81,6 +80,7 @@ class Collector:
         round_ = self._pool.add(due)
         if round_.ids:
             logger.info("{} source(s) due", len(round_.ids))
+            round_.when_over(_log_round)
         return round_
 
     async def collect_due(self) -> list[VisitResult]:
@@ -89,7 +89,6 @@ class Collector:
         while True:
             round_ = await self.tick()
             await round_.wait()
-            _log_round(round_)
             results.update({result.source_id: result for result in round_.results})
             until = round_.postponed_until()
             if not round_.ids or (until is None and len(round_.ids) < LOOK_LIMIT):
@@ -106,22 +105,22 @@ class Collector:
         )
         return await self._pool.visit_now(run, source)
 
+    async def serve(self, stop: asyncio.Event, *, tick_seconds: float, grace_seconds: float) -> None:
+        """Work until told to stop, then finish what is in flight within the grace, or raise TimeoutError."""
+        async with self.working(grace_seconds=grace_seconds):
+            await self.run(stop, tick_seconds=tick_seconds)
+        logger.info("collector: stop completed")
+
     async def run(self, stop: asyncio.Event, *, tick_seconds: float) -> None:
         """Tick until told to stop. State is in the database: nothing that is not due is fetched."""
         intervals = await self._cadences.load()
         logger.info("collector started: tick {:g} s, intervals in minutes {}", tick_seconds, intervals.by_type())
-        async with asyncio.TaskGroup() as side:
-            tasks = [side.create_task(self._keep_house())]
+        async with beside(self._keep_house()):
             while not stop.is_set():
                 round_ = await self._tick_or_complain()
-                if round_.ids:
-                    tasks.append(side.create_task(_log_when_over(round_)))
                 await self._report_or_complain(tick_seconds)
                 await _rest(stop, round_, tick_seconds)
-                tasks = [task for task in tasks if not task.done()]
             logger.info("collector: stop received, {} visit(s) in flight", self._pool.in_flight)
-            for task in tasks:
-                task.cancel()
 
     async def _tick_or_complain(self) -> Round:
         try:
@@ -191,12 +190,6 @@ async def _rest(stop: asyncio.Event, round_: Round, tick_seconds: float) -> None
         wait.cancel()
 
 
-async def _log_when_over(round_: Round) -> None:
-    await round_.wait()
-    _log_round(round_)
-
-
 def _log_round(round_: Round) -> None:
-    if round_.ids:
-        counts = round_.summary()
-        logger.info("round over: {}", ", ".join(f"{count} {name}" for name, count in counts.items()))
+    counts = round_.summary()
+    logger.info("round over: {}", ", ".join(f"{count} {name}" for name, count in counts.items()))

@@ -51,9 +51,13 @@ class Pool:
         self._leases = leases
         self._clock = clock
         self._concurrency = concurrency
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was left over when work was cut off: it is due again, or somebody else's by now."""
         self._waiting: deque[tuple[int, Round]] = deque()
         self._has_waiting = asyncio.Event()
-        self._claimed: asyncio.Queue[Job] = asyncio.Queue(concurrency)
+        self._claimed: asyncio.Queue[Job] = asyncio.Queue(self._concurrency)
         #: Every source that is queued, claimed, under way or waiting to be stored.
         self._known: set[int] = set()
         self._stopping = False
@@ -76,7 +80,6 @@ class Pool:
 
     async def run(self) -> None:
         """Work until cancelled. A worker that dies takes the pool down with it: better than quietly doing less."""
-        self._stopping = False
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._feed(), name="pool-feeder")
             for number in range(self._concurrency):

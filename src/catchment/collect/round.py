@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 
@@ -26,6 +26,7 @@ class Round:
         self._held: list[Visit] = []
         self._reached = False
         self._over = asyncio.Event()
+        self._then: list[Callable[[Round], None]] = []
         self._check_over()
 
     def admit(self, visit: Visit) -> list[Visit]:
@@ -50,9 +51,9 @@ class Round:
     async def wait(self) -> None:
         await self._over.wait()
 
-    @property
-    def is_over(self) -> bool:
-        return self._over.is_set()
+    def when_over(self, then: Callable[[Round], None]) -> None:
+        """Have `then` told once the round is over."""
+        self._then.append(then)
 
     def summary(self) -> dict[str, int]:
         """Counts for people and logs."""
@@ -92,8 +93,10 @@ class Round:
         self._check_over()
 
     def _check_over(self) -> None:
-        if not self._unsettled:
+        if not self._unsettled and not self._over.is_set():
             self._over.set()
+            for then in self._then:
+                then(self)
 
 
 def _is_unreachable(visit: Visit) -> bool:

@@ -22,6 +22,8 @@ class Fetched:
     unchanged: bool = False
     #: How long the other side says that its answer holds.
     fresh_for: timedelta | None = None
+    #: What the other side calls itself, where it says so.
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,8 @@ class Limits:
     redirects: int = 5
     body_bytes: int = 10 * 1024 * 1024
     compression_ratio: float = 200.0
+    #: How long to wait for a turn at the host before Deferred is raised; None waits.
+    patience_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +58,6 @@ class Request:
     validators: Validators | None = None
     #: Hosts that share one budget are paced together under this name.
     host_group: str | None = None
-    #: How long to wait for a turn at the host before Deferred is raised; None waits.
-    patience_seconds: float | None = None
     verify_tls: bool = True
 
 
@@ -148,7 +148,7 @@ class HttpClient:
         host = url.raw_host or ""
         if not self._pace_allowed and self._guard.is_allowed(host, url.port or 0):
             return nullcontext()
-        return self._pacer.slot(request.host_group or host, patience=request.patience_seconds)
+        return self._pacer.slot(request.host_group or host, patience=self._limits.patience_seconds)
 
     def _timeout_for(self, hop: Hop) -> aiohttp.ClientTimeout:
         if not hop.visited:

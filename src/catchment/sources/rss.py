@@ -33,15 +33,16 @@ class RssFetcher:
         remembered = _remember(response)
         if remembered["body"] == memory.get("body"):
             return Fetched(memory=remembered, unchanged=True, fresh_for=fresh)
-        items = await context.offload(
+        title, items = await context.offload(
             read_items, response.body, url=response.url, content_type=response.headers.get("Content-Type", "")
         )
-        return Fetched(items=items, memory=remembered, fresh_for=fresh)
+        return Fetched(title=title, items=items, memory=remembered, fresh_for=fresh)
 
 
-def read_items(body: bytes, *, url: str, content_type: str) -> tuple[Item, ...]:
-    """The entries of a feed as items."""
-    return tuple(_item(entry) for entry in parse_feed(body, url=url, content_type=content_type).entries)
+def read_items(body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
+    """The title of a feed, and its entries as items."""
+    feed = parse_feed(body, url=url, content_type=content_type)
+    return feed.title, tuple(_item(entry) for entry in feed.entries)
 
 
 def _url(config: Mapping[str, Any]) -> str:

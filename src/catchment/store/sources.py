@@ -20,34 +20,24 @@ from catchment.store.types import UtcDateTime
 
 def add(conn: Connection, new: NewSource, *, now: datetime) -> Source:
     """Store a new source, due at once. The same one in the same hands is a Conflict that names it."""
-    values = {
-        "name": new.name,
-        "type": new.type,
-        "config": dict(new.config),
-        "identity": identity_hash(new.type, new.identity),
-        "identity_scope": new.created_by or 0,
-        "tags": list(new.tags),
-        "is_active": True,
-        "is_public": new.is_public,
-        "is_deleted": False,
-        "created_by": new.created_by,
-        "created_at": now,
-        "updated_at": now,
-        "fetch_count": 0,
-        "fetch_error_count": 0,
-        "next_check_at": now,
-        "next_check_why": Why.NEW,
-        "memory": {},
-    }
     try:
-        with conn.begin_nested():
-            row = conn.execute(insert(sources).returning(*sources.c), values).one()
-    except IntegrityError as error:
+        return add_all(conn, [new], now=now)[0]
+    except Conflict:
         twin = find_twin(conn, new.type, new.identity, owner=new.created_by)
         if twin is None:
             raise
-        raise Conflict(f"This source exists already: {twin.name!r} (id {twin.id}).", existing_id=twin.id) from error
-    return _source(row)
+        raise Conflict(f"This source exists already: {twin.name!r} (id {twin.id}).", existing_id=twin.id) from None
+
+
+def add_all(conn: Connection, new: Sequence[NewSource], *, now: datetime) -> list[Source]:
+    """Store new sources, due at once, all or none: one that exists already in the same hands is a Conflict."""
+    rows = [_new_row(one, now) for one in new]
+    try:
+        with conn.begin_nested():
+            stored = conn.execute(_ADD, rows).all()
+    except IntegrityError as error:
+        raise Conflict("One of these sources exists already.") from error
+    return [_source(row) for row in stored]
 
 
 def identity_hash(source_type: str, identity: str) -> str:
@@ -66,6 +56,17 @@ def find_twin(
         alike = alike.where(or_(mine, sources.c.is_public.is_(True)))
     row = conn.execute(alike.order_by(mine.desc(), sources.c.id).limit(1)).one_or_none()
     return _source(row) if row else None
+
+
+def find_twins(conn: Connection, new: Iterable[NewSource], *, owner: int | None, anybodys: bool) -> dict[str, Source]:
+    """The twins of many, as `find_twin` finds them, by identity hash."""
+    mine = sources.c.identity_scope == (owner or 0)
+    wanted = [identity_hash(one.type, one.identity) for one in new]
+    alike = select(sources).where(sources.c.identity.in_(wanted), sources.c.is_deleted.is_(False))
+    if not anybodys:
+        alike = alike.where(or_(mine, sources.c.is_public.is_(True)))
+    # The last one seen stays, so the best come last.
+    return {row.identity: _source(row) for row in conn.execute(alike.order_by(mine.asc(), sources.c.id.desc()))}
 
 
 def get(conn: Connection, source_id: int) -> Source | None:

@@ -60,12 +60,14 @@ api_keys = Table(
     Column("last_used_at", UtcDateTime),
 )
 
-# Browser sessions and one-time sign-in links: the link is spent by deleting its row.
+# Browser sessions and one-time sign-in links: the link is spent by deleting its row. A session stands on a stored key,
+# or on one from the environment; then `environment_proof` ties it to that key's present value without giving it away.
 sessions = Table(
     "sessions",
     metadata,
     Column("token_hash", String(64), primary_key=True),
-    Column("api_key_id", Id, ForeignKey("api_keys.id", ondelete="CASCADE"), nullable=False),
+    Column("api_key_id", Id, ForeignKey("api_keys.id", ondelete="CASCADE")),
+    Column("environment_proof", String(64)),
     Column("is_sign_in_link", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("expires_at", UtcDateTime, nullable=False),

@@ -185,7 +185,8 @@ def upgrade() -> None:
     op.create_table(
         "sessions",
         sa.Column("token_hash", sa.String(64), nullable=False),
-        sa.Column("api_key_id", Id, nullable=False),
+        sa.Column("api_key_id", Id, nullable=True),
+        sa.Column("environment_proof", sa.String(64), nullable=True),
         sa.Column("is_sign_in_link", sa.Boolean(), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("expires_at", UtcDateTime(), nullable=False),

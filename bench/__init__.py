@@ -1,0 +1,1 @@
+"""How fast the product is, measured: against others, against a million sources, and over time."""

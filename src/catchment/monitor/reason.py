@@ -1,0 +1,86 @@
+"""Why a source is looked at when it is, as a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from catchment.domain.source import PausedBy, Source, Why
+
+HOUR_MINUTES = 60
+#: Below this a count of minutes reads better than hours.
+LEAST_IN_HOURS = 120
+
+
+class Language(StrEnum):
+    ENGLISH = "en"
+    CHINESE = "zh"
+
+
+_SENTENCES: Mapping[Language, Mapping[Why, str]] = {
+    Language.ENGLISH: {
+        Why.NEW: "as soon as the collector looks",
+        Why.INTERVAL: "every {interval}",
+        Why.SERVER_CACHE: "the server says nothing new before {at}",
+        Why.RETRY_AFTER: "the server asked to wait until {at}",
+        Why.BACK_OFF: "back-off after {failures}",
+        Why.OFFLINE: "our own network was down; tried again soon",
+        Why.HOST_BUDGET: "the host has had its share of requests; its turn comes at {at}",
+        Why.PROBE: "paused by errors; probed again",
+        Why.NO_FETCHER: "nothing here can fetch the type {type}",
+    },
+    Language.CHINESE: {
+        Why.NEW: "采集器下次巡视时立即抓取",
+        Why.INTERVAL: "每 {interval}",
+        Why.SERVER_CACHE: "服务器表示 {at} 之前不会更新",
+        Why.RETRY_AFTER: "服务器要求等到 {at}",
+        Why.BACK_OFF: "连续失败 {failures} 后退避",
+        Why.OFFLINE: "本机网络中断，稍后重试",
+        Why.HOST_BUDGET: "该主机的请求配额已用完，{at} 轮到它",
+        Why.PROBE: "因错误暂停，届时再次探测",
+        Why.NO_FETCHER: "没有可抓取 {type} 类型的插件",
+    },
+}
+_PAUSED: Mapping[Language, Mapping[PausedBy | None, str]] = {
+    Language.ENGLISH: {
+        PausedBy.PERSON: "paused by hand",
+        PausedBy.ERROR: "paused by errors; resume it by hand",
+        None: "not by itself",
+    },
+    Language.CHINESE: {
+        PausedBy.PERSON: "已手动暂停",
+        PausedBy.ERROR: "因错误暂停，需手动恢复",
+        None: "不会自动抓取",
+    },
+}
+
+
+def next_check_reason(source: Source, interval: timedelta, language: Language = Language.ENGLISH) -> str:
+    check = source.next_check
+    if check.at is None or check.why is None:
+        return _PAUSED[language][source.paused_by]
+    return _SENTENCES[language][check.why].format(
+        interval=_duration(interval, language),
+        at=_clock_time(check.at),
+        failures=_failures(source.fetch_error_count, language),
+        type=source.type,
+    )
+
+
+def _duration(interval: timedelta, language: Language) -> str:
+    minutes = round(interval.total_seconds() / 60)
+    in_hours = minutes >= LEAST_IN_HOURS and minutes % HOUR_MINUTES == 0
+    amount = minutes // HOUR_MINUTES if in_hours else minutes
+    units = {Language.ENGLISH: ("min", "h"), Language.CHINESE: ("分钟", "小时")}
+    return f"{amount} {units[language][in_hours]}"
+
+
+def _failures(count: int, language: Language) -> str:
+    if language is Language.CHINESE:
+        return f"{count} 次"
+    return f"{count} failure" if count == 1 else f"{count} failures"
+
+
+def _clock_time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"

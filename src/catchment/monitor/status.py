@@ -1,0 +1,160 @@
+"""How everything is: one snapshot, for the API, the dashboard and the command line alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from catchment.domain.caller import Caller
+from catchment.domain.run import Run, RunKind
+from catchment.domain.source import LastError, PausedBy, Source, SourceStatus
+from catchment.monitor.reason import Language, next_check_reason
+from catchment.schedule.due import next_fetch_at
+from catchment.schedule.intervals import Intervals
+from catchment.sources.base import Registry
+from catchment.store import fetch_log, items, overview, runs, sources
+from catchment.store.door import Store
+
+DAY = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceHealth:
+    """One source without its config, which may hold secrets."""
+
+    id: int
+    name: str
+    type: str
+    status: SourceStatus
+    is_active: bool
+    paused_by: PausedBy | None
+    interval_minutes: int
+    last_fetched_at: datetime | None
+    #: The documented formula: last fetch plus interval.
+    next_fetch_at: datetime | None
+    #: When it will really be looked at, and why then.
+    next_check_at: datetime | None
+    next_check_reason: str
+    fetch_count: int
+    fetch_error_count: int
+    last_error: LastError | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    total_sources: int
+    active_sources: int
+    paused_sources: int
+    paused_by_error: int
+    failing_sources: int
+    fetches_24h: int
+    errors_24h: int
+    items_24h: int
+    #: Between 0 and 1; None when nothing was fetched.
+    success_rate_24h: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectorState:
+    """How collecting goes, whichever process does it."""
+
+    running: bool
+    last_tick_at: datetime | None
+    next_tick_at: datetime | None
+    #: Sources that are due and wait.
+    queue: int
+    in_flight: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    at: datetime
+    sources: tuple[SourceHealth, ...]
+    stats: Stats
+    collector: CollectorState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What is looked at: by whom, in which language, and how many sources at most (None for all)."""
+
+    caller: Caller
+    language: Language = Language.ENGLISH
+    most: int | None = None
+
+
+async def snapshot(*, store: Store, registry: Registry, intervals: Intervals, view: View, now: datetime) -> Snapshot:
+    found, stats, collector = await store.read(_gather, view, now=now)
+    return Snapshot(
+        at=now,
+        sources=tuple(describe(source, registry=registry, intervals=intervals, view=view) for source in found),
+        stats=stats,
+        collector=collector,
+    )
+
+
+def describe(source: Source, *, registry: Registry, intervals: Intervals, view: View) -> SourceHealth:
+    interval = intervals.of(source)
+    return SourceHealth(
+        id=source.id,
+        name=source.name,
+        type=source.type,
+        status=source.status(has_fetcher=source.type in registry),
+        is_active=source.is_active,
+        paused_by=source.paused_by,
+        interval_minutes=round(interval.total_seconds() / 60),
+        last_fetched_at=source.last_fetched_at,
+        next_fetch_at=next_fetch_at(source, interval),
+        next_check_at=source.next_check.at,
+        next_check_reason=next_check_reason(source, interval, view.language),
+        fetch_count=source.fetch_count,
+        fetch_error_count=source.fetch_error_count,
+        # An error may tell of our own network, which is nothing for strangers.
+        last_error=source.last_error if view.caller.is_known else None,
+    )
+
+
+def read_stats(conn: Connection, caller: Caller, *, now: datetime) -> Stats:
+    user, sees_all = caller.user_id, caller.sees_all
+    counts = overview.count_sources(conn, user, all_sources=sees_all)
+    visits = fetch_log.count_since(conn, now - DAY, user, all_sources=sees_all)
+    return Stats(
+        total_sources=counts.total,
+        active_sources=counts.active,
+        paused_sources=counts.paused,
+        paused_by_error=counts.paused_by_error,
+        failing_sources=counts.failing,
+        fetches_24h=visits.fetches,
+        errors_24h=visits.errors,
+        items_24h=items.count_since(conn, now - DAY, user, all_sources=sees_all),
+        success_rate_24h=visits.success_rate,
+    )
+
+
+def read_collector(conn: Connection, *, now: datetime) -> CollectorState:
+    alive = [run for run in runs.list_running(conn, RunKind.COLLECTOR) if run.lease_until > now]
+    return CollectorState(
+        running=bool(alive),
+        last_tick_at=max(_moments(alive, "last_tick_at"), default=None),
+        next_tick_at=min(_moments(alive, "next_tick_at"), default=None),
+        queue=overview.count_due(conn, now=now),
+        in_flight=overview.count_in_flight(conn, now=now),
+    )
+
+
+def _gather(conn: Connection, view: View, *, now: datetime) -> tuple[list[Source], Stats, CollectorState]:
+    """Everything in one transaction, so that the parts fit each other."""
+    user, sees_all = view.caller.user_id, view.caller.sees_all
+    if view.most is None:
+        found = sources.list_visible(conn, user, all_sources=sees_all)
+    else:
+        found = overview.list_by_attention(conn, user, all_sources=sees_all, limit=view.most)
+    return found, read_stats(conn, view.caller, now=now), read_collector(conn, now=now)
+
+
+def _moments(collectors: list[Run], name: str) -> list[datetime]:
+    said: list[Mapping[str, str]] = [run.progress for run in collectors]
+    return [datetime.fromisoformat(progress[name]) for progress in said if name in progress]

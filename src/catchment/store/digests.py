@@ -1,0 +1,90 @@
+"""Digests in the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, true
+
+from catchment.domain.digest import Digest, DigestType, NewDigest
+from catchment.errors import InvalidInput
+from catchment.store import users
+from catchment.store.tables import digests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigestQuery:
+    """Which digests to list, newest first: everybody's, and those of `user_id`; or really all."""
+
+    user_id: int | None = None
+    all_users: bool = False
+    type: DigestType | None = None
+    since: datetime | None = None
+    limit: int = 20
+    offset: int = 0
+
+
+def add(conn: Connection, new: NewDigest) -> int:
+    if new.user_id is not None and users.get(conn, new.user_id) is None:
+        raise InvalidInput(f"There is no user {new.user_id}.", field="user_id")
+    values = {
+        "type": new.type,
+        "content": new.content,
+        "metadata": dict(new.metadata),
+        "user_id": new.user_id,
+        "created_at": new.created_at,
+    }
+    return int(conn.execute(insert(digests).returning(digests.c.id), values).scalar_one())
+
+
+def get(conn: Connection, digest_id: int, *, user_id: int | None, all_users: bool) -> Digest | None:
+    """The digest, if it is there and theirs to see."""
+    statement = select(digests).where(digests.c.id == digest_id, _visible_to(user_id, all_users=all_users))
+    row = conn.execute(statement).one_or_none()
+    return _digest(row) if row else None
+
+
+def list_digests(conn: Connection, query: DigestQuery) -> list[Digest]:
+    statement = (
+        select(digests)
+        .where(*_conditions(query))
+        .order_by(digests.c.created_at.desc(), digests.c.id.desc())
+        .limit(query.limit)
+        .offset(query.offset)
+    )
+    return [_digest(row) for row in conn.execute(statement)]
+
+
+def count(conn: Connection, query: DigestQuery) -> int:
+    """How many there are in all, whatever the page."""
+    return conn.execute(select(func.count()).select_from(digests).where(*_conditions(query))).scalar_one()
+
+
+def _conditions(query: DigestQuery) -> list[ColumnElement[bool]]:
+    conditions = [_visible_to(query.user_id, all_users=query.all_users)]
+    if query.type is not None:
+        conditions.append(digests.c.type == query.type)
+    if query.since is not None:
+        conditions.append(digests.c.created_at >= query.since)
+    return conditions
+
+
+def _visible_to(user_id: int | None, *, all_users: bool) -> ColumnElement[bool]:
+    if all_users:
+        return true()
+    if user_id is None:
+        return digests.c.user_id.is_(None)
+    return or_(digests.c.user_id.is_(None), digests.c.user_id == user_id)
+
+
+def _digest(row: Row[Any]) -> Digest:
+    return Digest(
+        id=row.id,
+        type=DigestType(row.type),
+        content=row.content,
+        metadata=row.metadata,
+        user_id=row.user_id,
+        created_at=row.created_at,
+    )

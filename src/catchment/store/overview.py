@@ -1,0 +1,96 @@
+"""The whole at a glance: counts and short lists over all tables, for status pages and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, case, func, select
+
+from catchment.domain.run import RunKind, RunStatus
+from catchment.domain.source import PausedBy, Source
+from catchment.store.runs import list_running, running_on
+from catchment.store.sources import get_many, visible_to
+from catchment.store.tables import fetch_log, raw_items, runs, sources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceCounts:
+    total: int
+    active: int
+    paused: int
+    paused_by_error: int
+    failing: int
+    never_fetched: int
+
+
+def count_sources(conn: Connection, user_id: int | None, *, all_sources: bool) -> SourceCounts:
+    """What is not deleted and may be seen, by health."""
+    active = sources.c.is_active.is_(True)
+    statement = select(
+        func.count(),
+        func.count().filter(active),
+        func.count().filter(sources.c.paused_by == PausedBy.ERROR),
+        func.count().filter(active, sources.c.fetch_error_count > 0),
+        func.count().filter(active, sources.c.fetch_error_count == 0, sources.c.last_fetched_at.is_(None)),
+    ).where(visible_to(user_id, all_sources=all_sources))
+    total, running, by_error, failing, never = conn.execute(statement).one()
+    return SourceCounts(
+        total=total,
+        active=running,
+        paused=total - running,
+        paused_by_error=by_error,
+        failing=failing,
+        never_fetched=never,
+    )
+
+
+def list_by_attention(conn: Connection, user_id: int | None, *, all_sources: bool, limit: int) -> list[Source]:
+    """Those that need a person first: paused by errors, failing, then the most recently visited."""
+    need = case((sources.c.paused_by == PausedBy.ERROR, 0), (sources.c.fetch_error_count > 0, 1), else_=2)
+    ids = conn.execute(
+        select(sources.c.id)
+        .where(visible_to(user_id, all_sources=all_sources))
+        .order_by(need, sources.c.last_attempt_at.desc().nulls_last(), sources.c.id)
+        .limit(limit)
+    ).scalars()
+    order = {source_id: place for place, source_id in enumerate(ids)}
+    return sorted(get_many(conn, list(order)), key=lambda source: order[source.id])
+
+
+def item_counts(conn: Connection, source_ids: Collection[int]) -> dict[int, int]:
+    statement = (
+        select(raw_items.c.source_id, func.count())
+        .where(raw_items.c.source_id.in_(source_ids))
+        .group_by(raw_items.c.source_id)
+    )
+    return {source_id: count for source_id, count in conn.execute(statement)}
+
+
+def count_items(conn: Connection) -> int:
+    return conn.execute(select(func.count()).select_from(raw_items)).scalar_one()
+
+
+def count_due(conn: Connection, *, now: datetime) -> int:
+    """Sources whose time has come and on which nobody works yet."""
+    waiting = (sources.c.next_check_at <= now) & ~running_on(sources.c.id)
+    return conn.execute(select(func.count()).select_from(sources).where(waiting)).scalar_one()
+
+
+def count_in_flight(conn: Connection, *, now: datetime) -> int:
+    held = (runs.c.kind == RunKind.SOURCE) & (runs.c.status == RunStatus.RUNNING) & (runs.c.lease_until > now)
+    return conn.execute(select(func.count()).select_from(runs).where(held)).scalar_one()
+
+
+def pulse(conn: Connection) -> tuple[Any, ...]:
+    """A few cheap marks that move whenever something was collected, added or begun."""
+    marks = select(
+        select(func.max(sources.c.id)).scalar_subquery(),
+        select(func.max(raw_items.c.id)).scalar_subquery(),
+        select(func.max(fetch_log.c.id)).scalar_subquery(),
+        select(func.max(runs.c.id)).scalar_subquery(),
+    )
+    collectors = tuple((run.id, run.progress.get("last_tick_at")) for run in list_running(conn, RunKind.COLLECTOR))
+    return (*conn.execute(marks).one(), *collectors)

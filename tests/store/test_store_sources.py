@@ -1,0 +1,130 @@
+"""Sources in the store: what is due, in which order, and what a store under load answers."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from source_factory import START
+from sqlalchemy import text
+
+from catchment.domain.source import NewSource
+from catchment.errors import Conflict
+from catchment.store import config, runs, sources
+from catchment.store.door import open_store
+
+HOUR = timedelta(hours=1)
+
+
+def new_source(number, **values):
+    return NewSource(**{"name": f"S{number}", "type": "rss", "config": {}, "identity": str(number), **values})
+
+
+async def add_source(store, number, *, fetched=None, check=START, **values):
+    source = await store.write(sources.add, new_source(number, **values), now=START - 100 * HOUR)
+    return await store.write(sources.change, source.id, {"last_fetched_at": fetched, "next_check_at": check}, now=START)
+
+
+async def due(store, now=START, limit=100):
+    return await store.read(sources.due_ids, now=now, limit=limit)
+
+
+@pytest.mark.proves("A-01", "A-37")
+async def test_never_fetched_sources_come_first_then_the_longest_unfetched(store):
+    recent = await add_source(store, 1, fetched=START - 2 * HOUR)
+    oldest = await add_source(store, 2, fetched=START - 9 * HOUR)
+    never = await add_source(store, 3)
+    older = await add_source(store, 4, fetched=START - 5 * HOUR)
+    assert await due(store) == [never.id, oldest.id, older.id, recent.id]
+    assert await due(store, limit=2) == [never.id, oldest.id]
+
+
+@pytest.mark.proves("A-37")
+async def test_deleted_and_paused_sources_are_never_picked(store):
+    paused = await add_source(store, 1, check=None)
+    deleted = await add_source(store, 2)
+    await store.write(sources.delete, deleted.id, now=START)
+    assert paused.id not in await due(store)
+    assert await due(store) == []
+
+
+async def test_what_is_being_worked_on_is_not_due(store):
+    source = await add_source(store, 1)
+    await store.write(runs.claim_due, [source.id], owner="a:1:x", now=START, until=START + HOUR)
+    assert await due(store) == []
+
+
+@pytest.mark.proves("A-28")
+async def test_looking_for_what_is_due_reads_the_index_of_due_sources(store):
+    await add_source(store, 1)
+
+    def explain(conn):
+        literal = str(sources._DUE.params(now=START, most=10).compile(conn, compile_kwargs={"literal_binds": True}))
+        if conn.dialect.name == "postgresql":
+            conn.execute(text("SET LOCAL enable_seqscan = off"))
+            return "\n".join(row[0] for row in conn.exec_driver_sql("EXPLAIN " + literal))
+        return "\n".join(row[3] for row in conn.exec_driver_sql("EXPLAIN QUERY PLAN " + literal))
+
+    shown = await store.read(explain)
+    assert "ix_sources_due" in shown
+    assert "uq_runs_running" in shown
+
+
+async def test_the_same_source_twice_in_the_same_hands_is_a_conflict_that_names_it(store):
+    first = await store.write(sources.add, new_source(1), now=START)
+    with pytest.raises(Conflict) as conflict:
+        await store.write(sources.add, new_source(1, name="Other"), now=START)
+    assert conflict.value.existing_id == first.id
+    await store.write(sources.delete, first.id, now=START)
+    assert (await store.write(sources.add, new_source(1), now=START)).id != first.id
+
+
+async def test_a_store_under_load_from_several_doors_never_says_that_it_is_locked(store, store_url):
+    others = [open_store(store_url) for _ in range(3)]
+
+    async def write_some(door, start):
+        for number in range(start, start + 25):
+            await door.write(sources.add, new_source(number), now=START)
+            await door.read(sources.due_ids, now=START, limit=10)
+
+    await asyncio.gather(*(write_some(door, 1000 * n) for n, door in enumerate([store, *others])))
+    assert len(await due(store, limit=1000)) == 100
+    for door in others:
+        await door.close()
+
+
+async def test_a_write_that_fails_leaves_nothing_behind(store):
+    def half(conn):
+        config.set_config(conn, {"A": "1"}, now=START)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await store.write(half)
+    assert await store.read(config.read_config) == {}
+
+
+@pytest.mark.proves("A-24")
+async def test_config_keys_are_the_same_whatever_their_case(store):
+    await store.write(config.set_config, {"fetch_interval_rss": "5"}, now=START)
+    await store.write(config.set_config, {"FETCH_INTERVAL_RSS": "6"}, now=START)
+    assert await store.read(config.read_config) == {"FETCH_INTERVAL_RSS": "6"}
+    assert await store.write(config.unset_config, "Fetch_Interval_Rss")
+    assert await store.read(config.read_config) == {}
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(moment=st.datetimes(timezones=st.timezones()))
+def test_a_moment_comes_back_as_the_same_moment(moment):
+    from sqlalchemy.dialects import sqlite
+
+    from catchment.store.types import UtcDateTime
+
+    kind, dialect = UtcDateTime(), sqlite.dialect()
+    try:
+        stored = kind.process_bind_param(moment, dialect)
+    except OverflowError:
+        return
+    assert kind.process_result_value(stored, dialect) == moment
