@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from catchment.simulator.addresses import NETWORKS
+from catchment.simulator.addresses import NETWORKS, Addresses
 from catchment.simulator.styles import Style
-from catchment.simulator.addresses import Addresses
 
 #: What the product has to be told to let it fetch from there.
 ALLOW_NETWORKS = ",".join(NETWORKS)

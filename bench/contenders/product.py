@@ -16,7 +16,6 @@ from bench.gauge import Stopwatch
 from bench.world import ALLOW_NETWORKS
 from catchment.bootstrap import System, open_system
 from catchment.domain.caller import OPERATOR
-from catchment.domain.source import NewSource
 from catchment.manage.catalog import Draft
 from catchment.settings import Settings
 from catchment.store import sources, tables
@@ -28,12 +27,7 @@ async def add_sources(system: System, urls: Sequence[str]) -> None:
     """As the catalogue would store them, all in one transaction."""
     drafts = [Draft(type="rss", config={"url": url}, name=url) for url in urls]
     checked = [system.catalog.check(draft, OPERATOR) for draft in drafts]
-    await system.store.write(_add_all, checked, now=system.clock.now())
-
-
-def _add_all(conn: Connection, checked: list[NewSource], *, now: datetime) -> None:
-    for new in checked:
-        sources.add(conn, new, now=now)
+    await system.store.write(sources.add_all, checked, now=system.clock.now())
 
 
 async def rounds(plan: Plan) -> list[Round]:

@@ -23,6 +23,7 @@ from catchment.fetch.pacing import PacePolicy, Pacer
 from catchment.manage.accounts import Accounts
 from catchment.manage.catalog import Catalog
 from catchment.manage.options import Options
+from catchment.manage.preview import Previewer
 from catchment.manage.subscriptions import Subscriptions
 from catchment.settings import Settings
 from catchment.sources.base import Registry
@@ -45,6 +46,7 @@ class System:
     registry: Registry
     cadences: CadenceBook
     catalog: Catalog
+    previewer: Previewer
     subscriptions: Subscriptions
     options: Options
     accounts: Accounts
@@ -114,6 +116,7 @@ def _wire(
         leases=leases,
         clock=clock,
     )
+    catalog = Catalog(store=store, registry=registry, guard=guard, cadences=cadences, clock=clock)
     return System(
         settings=settings,
         clock=clock,
@@ -121,7 +124,8 @@ def _wire(
         http=http,
         registry=registry,
         cadences=cadences,
-        catalog=Catalog(store=store, registry=registry, guard=guard, cadences=cadences, clock=clock),
+        catalog=catalog,
+        previewer=Previewer(catalog=catalog, registry=registry, http=http, clock=clock),
         subscriptions=Subscriptions(store=store, clock=clock),
         options=Options(store=store, registry=registry, clock=clock),
         accounts=Accounts(store=store, clock=clock, service_key=settings.api_key, admin_key=settings.admin_api_key),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from hashlib import sha256
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from source_factory import START, make_source
 
-from catchment.collect.decide import decide, key_items, network_is_down, sort_items
-from catchment.domain.item import MAX_KEY, Item, dedup_key
+from catchment.collect.decide import decide, each_once, network_is_down, sort_items
+from catchment.domain.item import MAX_KEY, Item
 from catchment.domain.source import FAILURES_UNTIL_PAUSE, LastError, NextCheck, PausedBy, Why
 from catchment.domain.visit import Collected, Failed, Fetched, Postponed, Skipped
 from catchment.schedule.due import Cadence
@@ -51,22 +52,22 @@ def after(source, *history):
     [
         (Item(native_id="tag:1", url="https://a/1", content="x"), "tag:1"),
         (Item(url="https://a/1", content="x"), "https://a/1"),
-        (Item(title="t", content="x"), dedup_key(Item(title="t", content="x"))),
+        (Item(content="x"), "sha256:" + sha256(b"\0x").hexdigest()),
     ],
 )
 def test_the_key_is_the_id_else_the_url_else_a_hash_of_the_content(item, key):
-    assert dedup_key(item) == key
+    assert item.key == key
 
 
 @pytest.mark.proves("A-26")
 def test_content_without_id_and_url_is_told_apart_by_its_hash():
     one, other = Item(content="one"), Item(content="other")
-    assert dedup_key(one).startswith("sha256:")
-    assert dedup_key(one) != dedup_key(other)
+    assert one.key.startswith("sha256:")
+    assert one.key != other.key
 
 
 def test_a_key_too_long_for_an_index_is_hashed_and_stays_unique():
-    one, other = (dedup_key(Item(native_id="x" * MAX_KEY + end)) for end in "ab")
+    one, other = (Item(native_id="x" * MAX_KEY + end).key for end in "ab")
     assert one != other
     assert len(one) <= MAX_KEY
 
@@ -74,21 +75,21 @@ def test_a_key_too_long_for_an_index_is_hashed_and_stays_unique():
 @pytest.mark.proves("A-26")
 @given(st.lists(items, max_size=12))
 def test_storing_the_same_batch_twice_changes_nothing(batch):
-    keyed = key_items(batch)
-    memory: dict[bytes, bytes] = {}
-    first = sort_items(keyed, memory)
-    assert len(first.new) == len({dedup_key(item) for item in batch})
-    memory |= {one.memory_key: one.fingerprint for one in first.new}
-    again = sort_items(keyed, memory)
+    once = each_once(batch)
+    memory: dict[str, bytes] = {}
+    first = sort_items(once, memory)
+    assert len(first.new) == len({item.key for item in batch})
+    memory |= {one.key: one.fingerprint for one in first.new}
+    again = sort_items(once, memory)
     assert (again.new, again.changed) == ((), ())
 
 
 @pytest.mark.proves("A-26")
 def test_a_known_item_whose_content_changed_is_changed_and_not_new():
-    [before] = key_items([Item(native_id="1", content="before")])
-    edited = key_items([Item(native_id="1", content="after")])
-    found = sort_items(edited, {before.memory_key: before.fingerprint})
-    assert (found.new, found.changed) == ((), tuple(edited))
+    before = Item(native_id="1", content="before")
+    edited = Item(native_id="1", content="after")
+    found = sort_items([edited], {before.key: before.fingerprint})
+    assert (found.new, found.changed) == ((), (edited,))
 
 
 @pytest.mark.proves("A-40", "A-29")

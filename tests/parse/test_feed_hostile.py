@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,8 @@ from catchment.parse import slow
 from catchment.parse.entry import Entry
 from catchment.parse.feed import Feed, parse_feed
 
-SOON = 2.0
+# What follows would run for minutes, or eat all memory, if it were not held in check.
+within_limits = pytest.mark.timeout(30)
 FORBIDDEN = {*map(chr, range(32)), "\ufffe", "\uffff"} - {"\t", "\n", "\r"}
 
 
@@ -115,6 +115,7 @@ def bomb(use: str) -> bytes:
     )
 
 
+@within_limits
 @pytest.mark.parametrize("read", [parse_feed, lambda body: slow.read(body, "")], ids=["both", "thorough"])
 @pytest.mark.parametrize(
     "use",
@@ -125,9 +126,7 @@ def bomb(use: str) -> bytes:
     ],
 )
 def test_an_entity_bomb_does_not_go_off(read, use: str):
-    started = time.perf_counter()
     feed = read(bomb(use))
-    assert time.perf_counter() - started < SOON / 2
     assert sum(map(len, texts_of(feed))) < 1_000
 
 
@@ -162,21 +161,19 @@ TANGLES = {
 }
 
 
+@within_limits
 @pytest.mark.parametrize("text", TANGLES.values(), ids=TANGLES)
 def test_markup_that_would_explode_is_cleaned_soon_and_stays_small(text: str):
     document = json.dumps({"version": "jsonfeed.org", "items": [{"id": "1", "content_html": text}]}).encode()
-    started = time.perf_counter()
     (entry,) = parse_feed(document).entries
-    assert time.perf_counter() - started < SOON
     assert len(entry.content.encode()) <= KIB_256
 
 
+@within_limits
 @pytest.mark.parametrize("piece", [b"<", b"<a ", b"<a>", b"<item>", b"<![CDATA[", b"&", b"<!--", b"<entry><title>"])
 def test_a_hostile_megabyte_takes_no_minute(piece: bytes):
     body = b"<rss><channel><item><title>" + piece * (200_000 // len(piece))
-    started = time.perf_counter()
     assert_a_feed_or_a_parse_error(body)
-    assert time.perf_counter() - started < 10
 
 
 def test_json_nested_too_deep_is_a_parse_error():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -83,11 +83,16 @@ class Collector:
             round_.when_over(_log_round)
         return round_
 
-    async def collect_due(self) -> list[VisitResult]:
-        """Collect everything that is due now, and what had to wait for its host as well."""
+    async def collect_due(self, *, on_round: Callable[[Round], None] | None = None) -> list[VisitResult]:
+        """Collect everything that is due now, and what had to wait for its host as well.
+
+        `on_round` is given each round as it starts, so that it can be watched.
+        """
         results: dict[int, VisitResult] = {}
         while True:
             round_ = await self.tick()
+            if on_round is not None:
+                on_round(round_)
             await round_.wait()
             results.update({result.source_id: result for result in round_.results})
             until = round_.postponed_until()

@@ -8,25 +8,25 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from catchment.collect.decide import Keyed, Sorted, decide, key_items, sort_items
+from catchment.collect.decide import News, decide, each_once, sort_items
 from catchment.domain.run import RunStatus
 from catchment.domain.source import Source
 from catchment.domain.visit import Collected, Failed, Postponed, Skipped, SourceState, Visit, VisitResult
 from catchment.schedule.due import Cadence
 from catchment.store import fetch_log, items, runs, sources
 from catchment.store.fetch_log import LogLine
-from catchment.store.items import ItemRow
+from catchment.store.items import Owned
 
 CadenceOf = Callable[[Source], Cadence]
-_NOTHING = Sorted(new=(), changed=())
+_NOTHING = News()
 
 
 @dataclass(slots=True)
 class _Batch:
     """What a group of visits writes, gathered so that each table is written once."""
 
-    new: list[ItemRow] = field(default_factory=list)
-    changed: list[ItemRow] = field(default_factory=list)
+    new: list[Owned] = field(default_factory=list)
+    changed: list[Owned] = field(default_factory=list)
     states: list[tuple[int, SourceState]] = field(default_factory=list)
     lines: list[LogLine] = field(default_factory=list)
 
@@ -63,9 +63,9 @@ def _finish_runs(conn: Connection, visits: Sequence[Visit], now: datetime) -> se
 def _settle(
     conn: Connection, visit: Visit, source: Source, cadence: Cadence, now: datetime, batch: _Batch
 ) -> VisitResult:
-    found = _find_news(conn, visit)
-    batch.new += [_row(source.id, keyed) for keyed in found.new]
-    batch.changed += [_row(source.id, keyed) for keyed in found.changed]
+    found = _find_news(conn, visit, source)
+    batch.new += [(source.id, item) for item in found.new]
+    batch.changed += [(source.id, item) for item in found.changed]
     batch.states.append((source.id, decide(source, visit.ending, cadence, now)))
     result = _result(visit, found)
     if isinstance(visit.ending, Collected | Failed):
@@ -73,27 +73,13 @@ def _settle(
     return result
 
 
-def _find_news(conn: Connection, visit: Visit) -> Sorted:
+def _find_news(conn: Connection, visit: Visit, source: Source) -> News:
     if not isinstance(visit.ending, Collected) or not visit.ending.fetched.items:
         return _NOTHING
-    keyed = key_items(visit.ending.fetched.items)
-    return sort_items(keyed, items.remembered(conn, visit.source.id, [one.memory_key for one in keyed]))
-
-
-def _row(source_id: int, keyed: Keyed) -> ItemRow:
-    item = keyed.item
-    return ItemRow(
-        source_id=source_id,
-        dedup_key=keyed.dedup_key,
-        memory_key=keyed.memory_key,
-        fingerprint=keyed.fingerprint,
-        title=item.title,
-        url=item.url,
-        author=item.author,
-        content=item.content,
-        published_at=item.published_at,
-        metadata=item.metadata,
-    )
+    found = each_once(visit.ending.fetched.items)
+    # Items and the count of fetches are stored together: where nothing was ever fetched, nothing is remembered.
+    known = items.remembered(conn, source.id, [item.key for item in found]) if source.fetch_count else {}
+    return sort_items(found, known)
 
 
 def _line(visit: Visit, result: VisitResult, now: datetime) -> LogLine:
@@ -108,7 +94,7 @@ def _line(visit: Visit, result: VisitResult, now: datetime) -> LogLine:
     )
 
 
-def _result(visit: Visit, found: Sorted, *, fenced: bool = False) -> VisitResult:
+def _result(visit: Visit, found: News, *, fenced: bool = False) -> VisitResult:
     ending = visit.ending
     return VisitResult(
         source_id=visit.source.id,

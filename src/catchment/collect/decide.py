@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from catchment.domain.item import Item, dedup_key, fingerprint, memory_key
+from catchment.domain.item import Item
 from catchment.domain.source import FAILURES_UNTIL_PAUSE, LastError, NextCheck, PausedBy, Source, Why
 from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, SourceState
 from catchment.schedule.due import (
@@ -24,41 +24,31 @@ _NEVER = NextCheck(at=None, why=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keyed:
-    """An item with what it is known by."""
+class News:
+    """What a visit brought that was not known, or is no longer as it was known."""
 
-    item: Item
-    dedup_key: str
-    memory_key: bytes
-    fingerprint: bytes
+    new: tuple[Item, ...] = ()
+    changed: tuple[Item, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sorted:
-    new: tuple[Keyed, ...]
-    changed: tuple[Keyed, ...]
-
-
-def key_items(items: Iterable[Item]) -> list[Keyed]:
-    """Each item once: of two with one key the first stands, as feeds list the newest first."""
-    by_key: dict[str, Keyed] = {}
+def each_once(items: Iterable[Item]) -> list[Item]:
+    """Of two items with one key the first stands, as feeds list the newest first."""
+    by_key: dict[str, Item] = {}
     for item in items:
-        key = dedup_key(item)
-        if key not in by_key:
-            by_key[key] = Keyed(item=item, dedup_key=key, memory_key=memory_key(key), fingerprint=fingerprint(item))
+        by_key.setdefault(item.key, item)
     return list(by_key.values())
 
 
-def sort_items(items: Iterable[Keyed], remembered: Mapping[bytes, bytes]) -> Sorted:
-    """Tell new items from changed ones; what is known and the same is neither."""
+def sort_items(items: Iterable[Item], remembered: Mapping[str, bytes]) -> News:
+    """Tell new items from changed ones by the fingerprints of what is known; what is the same is neither."""
     new, changed = [], []
-    for keyed in items:
-        known = remembered.get(keyed.memory_key)
+    for item in items:
+        known = remembered.get(item.key)
         if known is None:
-            new.append(keyed)
-        elif known != keyed.fingerprint:
-            changed.append(keyed)
-    return Sorted(new=tuple(new), changed=tuple(changed))
+            new.append(item)
+        elif known != item.fingerprint:
+            changed.append(item)
+    return News(new=tuple(new), changed=tuple(changed))
 
 
 def decide(source: Source, ending: Ending, cadence: Cadence, now: datetime) -> SourceState:

@@ -24,7 +24,7 @@ class Workbench:
         self._processes = processes
         self._executor: Executor | None = None
 
-    async def __call__(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         work = partial(function, *args, **kwargs)
         try:
             return await self._run(work)

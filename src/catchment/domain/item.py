@@ -24,6 +24,15 @@ class Item:
     content: str = ""
     published_at: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    # What it is known by is worked out where it is made, which for feeds is beside the event loop.
+    #: What makes it one and the same within its source.
+    key: str = field(init=False)
+    #: What a reader would see of it, in 16 bytes: it differs when the item was edited.
+    fingerprint: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", _key(self.native_id or self.url, self.title, self.content))
+        object.__setattr__(self, "fingerprint", short_hash(f"{self.title}\0{self.url}\0{self.author}\0{self.content}"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,25 +53,17 @@ class StoredItem:
     metadata: Mapping[str, Any]
 
 
-def dedup_key(item: Item) -> str:
-    """What makes the item one and the same within its source."""
-    key = item.native_id or item.url or _digest("sha256:", item.title, item.content)
-    return key if len(key) <= MAX_KEY else _digest("sha256:", key)
+def _key(name: str, title: str, content: str) -> str:
+    """The item's own id or URL, else a hash of its content."""
+    if not name:
+        return _digest(f"{title}\0{content}")
+    return name if len(name) <= MAX_KEY else _digest(name)
 
 
-def fingerprint(item: Item) -> bytes:
-    """What a reader would see of the item, in 16 bytes: it differs when the item was edited."""
-    return _hash(item.title, item.url, item.author, item.content)
+def _digest(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def memory_key(key: str) -> bytes:
-    """The dedup key in the 16 bytes under which it stays remembered."""
-    return _hash(key)
-
-
-def _digest(prefix: str, *parts: str) -> str:
-    return prefix + hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _hash(*parts: str) -> bytes:
-    return hashlib.blake2b("\0".join(parts).encode(), digest_size=16).digest()
+def short_hash(text: str) -> bytes:
+    """16 bytes that stand for the text."""
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from catchment.clock import Clock
 from catchment.collect.cadence import CadenceBook
 from catchment.domain.caller import Caller
 from catchment.domain.source import INTERVAL_CONFIG_KEY, NewSource, NextCheck, PausedBy, Source, Why
-from catchment.errors import Conflict, Forbidden, InvalidInput, NotFound
+from catchment.errors import CatchmentError, Conflict, Forbidden, InvalidInput, NotFound, VisitError
 from catchment.fetch.guard import AddressGuard
 from catchment.schedule.due import after_interval_change, after_resume
 from catchment.schedule.intervals import DEFAULT_MINUTES, MOST_MINUTES, read_minutes
@@ -23,6 +23,8 @@ from catchment.sources.base import Registry
 from catchment.store import sources
 from catchment.store.door import Store
 
+#: Sources added in one transaction.
+BATCH = 500
 MOST_NAME, MOST_CONFIG_CHARS, MOST_TAGS, MOST_TAG = 500, 65_536, 50, 100
 
 
@@ -50,6 +52,18 @@ class Change:
     tags: tuple[str, ...] | None = None
     #: 0 goes back to the type's interval.
     fetch_interval_minutes: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    source: Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """It was not added; the error says why, and a Conflict names the one that is there already."""
+
+    error: CatchmentError
 
 
 class Catalog:
@@ -85,6 +99,16 @@ class Catalog:
         new = self.check(draft, caller)
         return await self._store.write(_add, new, caller, now=self._clock.now())
 
+    async def add_many(self, drafts: Sequence[Draft], caller: Caller) -> Sequence[Added | Refused]:
+        """Add each that can be added, in a few transactions; what becomes of each, in the order given."""
+        outcomes: list[Added | Refused] = []
+        for start in range(0, len(drafts), BATCH):
+            checked = [self._checked(draft, caller) for draft in drafts[start : start + BATCH]]
+            new = [one for one in checked if isinstance(one, NewSource)]
+            stored = iter(await self._store.write(_add_batch, new, caller, now=self._clock.now()))
+            outcomes += [one if isinstance(one, Refused) else next(stored) for one in checked]
+        return outcomes
+
     async def get(self, source_id: int, caller: Caller) -> Source:
         source = await self._store.read(sources.get, source_id)
         return _visible(source, source_id, caller)
@@ -99,6 +123,12 @@ class Catalog:
 
     async def remove(self, source_id: int, caller: Caller) -> None:
         await self._store.write(self._remove, source_id, caller)
+
+    def _checked(self, draft: Draft, caller: Caller) -> NewSource | Refused:
+        try:
+            return self.check(draft, caller)
+        except (InvalidInput, VisitError) as error:
+            return Refused(error=error)
 
     def _change(self, conn: Connection, source_id: int, change: Change, caller: Caller) -> Source:
         source = _changeable(conn, source_id, caller)
@@ -155,11 +185,39 @@ class Catalog:
 def _add(conn: Connection, new: NewSource, caller: Caller, *, now: datetime) -> Source:
     twin = sources.find_twin(conn, new.type, new.identity, owner=new.created_by, anybodys=caller.sees_all)
     if twin is not None:
-        raise Conflict(f"This source exists already: {twin.name!r} (id {twin.id}).", existing_id=twin.id)
+        raise _exists(twin)
     source = sources.add(conn, new, now=now)
     if new.created_by is not None:
         sources.subscribe(conn, new.created_by, source.id, now=now)
     return source
+
+
+def _add_batch(
+    conn: Connection, new: Sequence[NewSource], caller: Caller, *, now: datetime
+) -> Sequence[Added | Refused]:
+    hashes = [sources.identity_hash(one.type, one.identity) for one in new]
+    known = sources.find_twins(conn, hashes, owner=caller.user_id, anybodys=caller.sees_all)
+    fresh: dict[str, NewSource] = {}
+    for hash_, one in zip(hashes, new, strict=True):
+        if hash_ not in known:
+            fresh.setdefault(hash_, one)
+    added = {source.identity: source for source in sources.add_all(conn, list(fresh.values()), now=now)}
+    if caller.user_id is not None:
+        for source in added.values():
+            sources.subscribe(conn, caller.user_id, source.id, now=now)
+    outcomes: list[Added | Refused] = []
+    for hash_ in hashes:
+        if hash_ in known:
+            outcomes.append(Refused(error=_exists(known[hash_])))
+        else:
+            # A second one in the same batch meets the first.
+            known[hash_] = added[hash_]
+            outcomes.append(Added(source=added[hash_]))
+    return outcomes
+
+
+def _exists(twin: Source) -> Conflict:
+    return Conflict(f"This source exists already: {twin.name!r} (id {twin.id}).", existing_id=twin.id)
 
 
 def _visible(source: Source | None, source_id: int, caller: Caller) -> Source:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Offload(Protocol):
     """Runs work that keeps a processor busy where it does not hold up the event loop."""
 
-    def __call__(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]: ...
+    def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

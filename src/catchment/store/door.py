@@ -151,6 +151,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
         "foreign_keys = ON",
         "cache_size = -65536",
         "temp_store = MEMORY",
+        "wal_autocheckpoint = 8000",
     ):
         connection.execute(f"PRAGMA {pragma}")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, select
 
+from catchment.store.bulk import BulkInsert
 from catchment.store.sources import visible_to
 from catchment.store.tables import fetch_log, sources
 
@@ -33,9 +34,12 @@ class VisitCounts:
         return round((self.fetches - self.errors) / self.fetches, 4) if self.fetches else None
 
 
+_write = BulkInsert(fetch_log, varying=["source_id", "started_at", "finished_at", "ok", "items", "inserted", "error"])
+
+
 def write(conn: Connection, lines: Sequence[LogLine]) -> None:
-    if lines:
-        conn.execute(insert(fetch_log), [asdict(line) for line in lines])
+    rows = [(o.source_id, o.started_at, o.finished_at, o.ok, o.items, o.inserted, o.error) for o in lines]
+    _write(conn, rows)
 
 
 def count_since(conn: Connection, since: datetime, user_id: int | None, *, all_sources: bool) -> VisitCounts:

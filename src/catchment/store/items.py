@@ -1,33 +1,22 @@
-"""Items in the store, and the memory of what was ever stored."""
+"""Items in the store, and the memory of those that were cleaned away."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Integer, Row, Select, bindparam, delete, func, select, update
 
-from catchment.domain.item import StoredItem
+from catchment.domain.item import Item, StoredItem, short_hash
+from catchment.store.bulk import BulkInsert
 from catchment.store.sources import visible_to
 from catchment.store.tables import raw_items, seen_items, sources, subscriptions
+from catchment.store.types import UtcDateTime
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemRow:
-    """An item on its way into the store, with what it is known by."""
-
-    source_id: int
-    dedup_key: str
-    memory_key: bytes
-    fingerprint: bytes
-    title: str
-    url: str
-    author: str
-    content: str
-    published_at: datetime | None
-    metadata: Mapping[str, Any]
+#: A source's id and an item of it.
+Owned = tuple[int, Item]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,31 +33,29 @@ class ItemQuery:
     offset: int = 0
 
 
-def remembered(conn: Connection, source_id: int, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-    """The fingerprints of those keys that were stored before."""
-    rows = conn.execute(_REMEMBERED, {"source_id": source_id, "keys": keys})
-    return {bytes(key): bytes(fingerprint) for key, fingerprint in rows}
+def remembered(conn: Connection, source_id: int, keys: Sequence[str]) -> dict[str, bytes]:
+    """The fingerprints of those keys that were stored before, whether they are still there or were cleaned away."""
+    stored = conn.execute(_STORED, {"source_id": source_id, "keys": keys})
+    known = {row.dedup_key: bytes(row.fingerprint) for row in stored}
+    by_hash = {short_hash(key): key for key in keys if key not in known}
+    if by_hash:
+        cleaned = conn.execute(_CLEANED, {"source_id": source_id, "keys": list(by_hash)})
+        known |= {by_hash[bytes(row.key)]: bytes(row.fingerprint) for row in cleaned}
+    return known
 
 
-def insert_new(conn: Connection, items: Sequence[ItemRow], *, now: datetime) -> None:
-    if not items:
-        return
-    conn.execute(_INSERT, [_insert_row(item, now) for item in items])
-    conn.execute(
-        _REMEMBER,
-        [{"source_id": i.source_id, "key": i.memory_key, "fingerprint": i.fingerprint} for i in items],
-    )
+def insert_new(conn: Connection, items: Sequence[Owned], *, now: datetime) -> None:
+    _insert(conn, [_insert_row(source_id, item) for source_id, item in items], fetched_at=now, revision=0)
 
 
-def update_changed(conn: Connection, items: Sequence[ItemRow], *, now: datetime) -> None:
+def update_changed(conn: Connection, items: Sequence[Owned], *, now: datetime) -> None:
     """Bring known items up to date in place. One that was cleaned away stays away, but its new face is remembered."""
-    if not items:
-        return
-    conn.execute(_UPDATE, [_update_row(item, now) for item in items])
-    conn.execute(
-        _REMEMBER_CHANGE,
-        [{"b_source": i.source_id, "b_key": i.memory_key, "b_print": i.fingerprint} for i in items],
-    )
+    if items:
+        conn.execute(_UPDATE, [_update_row(source_id, item, now) for source_id, item in items])
+        conn.execute(
+            _UPDATE_CLEANED,
+            [{"b_source": owner, "b_key": short_hash(item.key), "b_print": item.fingerprint} for owner, item in items],
+        )
 
 
 def list_items(conn: Connection, query: ItemQuery) -> list[StoredItem]:
@@ -109,19 +96,49 @@ def count_since(conn: Connection, since: datetime, user_id: int | None, *, all_s
 
 def delete_old(conn: Connection, *, fetched_before: datetime, limit: int) -> int:
     """Delete at most `limit` old items; what was seen stays remembered."""
-    old = select(raw_items.c.id).where(raw_items.c.fetched_at < fetched_before).limit(limit)
-    return conn.execute(delete(raw_items).where(raw_items.c.id.in_(old.scalar_subquery()))).rowcount
+    found = conn.execute(_OLD, {"before": fetched_before, "most": limit}).all()
+    _remember(conn, [(row.source_id, short_hash(row.dedup_key), bytes(row.fingerprint)) for row in found])
+    if found:
+        conn.execute(_DELETE, {"ids": [row.id for row in found]})
+    return len(found)
 
 
-_REMEMBERED = select(seen_items.c.key, seen_items.c.fingerprint).where(
+_STORED = select(raw_items.c.dedup_key, raw_items.c.fingerprint).where(
+    raw_items.c.source_id == bindparam("source_id"), raw_items.c.dedup_key.in_(bindparam("keys", expanding=True))
+)
+_CLEANED = select(seen_items.c.key, seen_items.c.fingerprint).where(
     seen_items.c.source_id == bindparam("source_id"), seen_items.c.key.in_(bindparam("keys", expanding=True))
 )
-_INSERT = insert(raw_items)
-_REMEMBER = insert(seen_items)
+_OLD = (
+    select(raw_items.c.id, raw_items.c.source_id, raw_items.c.dedup_key, raw_items.c.fingerprint)
+    .where(raw_items.c.fetched_at < bindparam("before", type_=UtcDateTime))
+    .order_by(raw_items.c.fetched_at)
+    .limit(bindparam("most", type_=Integer))
+    # Two cleaners at once take different items.
+    .with_for_update(skip_locked=True)
+)
+_DELETE = delete(raw_items).where(raw_items.c.id.in_(bindparam("ids", expanding=True)))
+_insert = BulkInsert(
+    raw_items,
+    varying=[
+        "source_id",
+        "dedup_key",
+        "fingerprint",
+        "title",
+        "url",
+        "author",
+        "content",
+        "published_at",
+        "metadata",
+    ],
+    same=["fetched_at", "revision"],
+)
+_remember = BulkInsert(seen_items, varying=["source_id", "key", "fingerprint"])
 _UPDATE = (
     update(raw_items)
     .where(raw_items.c.source_id == bindparam("b_source"), raw_items.c.dedup_key == bindparam("b_key"))
     .values(
+        fingerprint=bindparam("b_print"),
         title=bindparam("b_title"),
         url=bindparam("b_url"),
         author=bindparam("b_author"),
@@ -132,32 +149,32 @@ _UPDATE = (
         revision=raw_items.c.revision + 1,
     )
 )
-_REMEMBER_CHANGE = (
+_UPDATE_CLEANED = (
     update(seen_items)
     .where(seen_items.c.source_id == bindparam("b_source"), seen_items.c.key == bindparam("b_key"))
     .values(fingerprint=bindparam("b_print"))
 )
 
 
-def _insert_row(item: ItemRow, now: datetime) -> dict[str, Any]:
-    return {
-        "source_id": item.source_id,
-        "dedup_key": item.dedup_key,
-        "title": item.title,
-        "url": item.url,
-        "author": item.author,
-        "content": item.content,
-        "published_at": item.published_at,
-        "fetched_at": now,
-        "revision": 0,
-        "metadata": item.metadata,
-    }
+def _insert_row(source_id: int, item: Item) -> tuple[Any, ...]:
+    return (
+        source_id,
+        item.key,
+        item.fingerprint,
+        item.title,
+        item.url,
+        item.author,
+        item.content,
+        item.published_at,
+        item.metadata,
+    )
 
 
-def _update_row(item: ItemRow, now: datetime) -> dict[str, Any]:
+def _update_row(source_id: int, item: Item, now: datetime) -> dict[str, Any]:
     return {
-        "b_source": item.source_id,
-        "b_key": item.dedup_key,
+        "b_source": source_id,
+        "b_key": item.key,
+        "b_print": item.fingerprint,
         "b_title": item.title,
         "b_url": item.url,
         "b_author": item.author,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.engine import URL
 
@@ -38,9 +39,19 @@ def current_revision(conn: Connection) -> str | None:
     return conn.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
 
 
-def _move(conn: Connection, revision: str) -> None:
+def head_revision() -> str:
+    """The revision that this release works on."""
+    return ScriptDirectory.from_config(_config()).get_current_head() or "base"
+
+
+def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    return config
+
+
+def _move(conn: Connection, revision: str) -> None:
+    config = _config()
     config.attributes["connection"] = conn
     if revision == "head" or _is_ahead(conn, revision):
         command.upgrade(config, revision)

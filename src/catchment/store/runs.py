@@ -155,8 +155,12 @@ def _claim(
     )
     columns = ["kind", "subject", "owner", "status", "started_at", "heartbeat_at", "lease_until", "progress"]
     # Whoever came first holds the partial unique index: the loser of a race inserts nothing.
-    statement = _insert(conn)(runs).from_select(columns, chosen).on_conflict_do_nothing().returning(*runs.c)
-    return [_run(row) for row in conn.execute(statement)]
+    statement = _insert(conn)(runs).from_select(columns, chosen).on_conflict_do_nothing()
+    claimed = conn.execute(statement.returning(runs.c.id, runs.c.subject))
+    return [
+        Run(id=row.id, kind=RunKind.SOURCE, subject=row.subject, owner=owner, started_at=now, lease_until=until)
+        for row in claimed
+    ]
 
 
 def _insert(conn: Connection) -> Any:

@@ -32,6 +32,8 @@ def add(conn: Connection, new: NewSource, *, now: datetime) -> Source:
 def add_all(conn: Connection, new: Sequence[NewSource], *, now: datetime) -> list[Source]:
     """Store new sources, due at once, all or none: one that exists already in the same hands is a Conflict."""
     rows = [_new_row(one, now) for one in new]
+    if not rows:
+        return []
     try:
         with conn.begin_nested():
             stored = conn.execute(_ADD, rows).all()
@@ -48,24 +50,19 @@ def find_twin(
     conn: Connection, source_type: str, identity: str, *, owner: int | None, anybodys: bool = False
 ) -> Source | None:
     """The same source where `owner` may know of it: their own first, else a public one, or anybody's."""
-    mine = sources.c.identity_scope == (owner or 0)
-    alike = select(sources).where(
-        sources.c.identity == identity_hash(source_type, identity), sources.c.is_deleted.is_(False)
-    )
-    if not anybodys:
-        alike = alike.where(or_(mine, sources.c.is_public.is_(True)))
-    row = conn.execute(alike.order_by(mine.desc(), sources.c.id).limit(1)).one_or_none()
-    return _source(row) if row else None
+    wanted = identity_hash(source_type, identity)
+    return find_twins(conn, [wanted], owner=owner, anybodys=anybodys).get(wanted)
 
 
-def find_twins(conn: Connection, new: Iterable[NewSource], *, owner: int | None, anybodys: bool) -> dict[str, Source]:
-    """The twins of many, as `find_twin` finds them, by identity hash."""
+def find_twins(
+    conn: Connection, hashes: Sequence[str], *, owner: int | None, anybodys: bool = False
+) -> dict[str, Source]:
+    """The twins of many at once, by identity hash."""
     mine = sources.c.identity_scope == (owner or 0)
-    wanted = [identity_hash(one.type, one.identity) for one in new]
-    alike = select(sources).where(sources.c.identity.in_(wanted), sources.c.is_deleted.is_(False))
+    alike = select(sources).where(sources.c.identity.in_(hashes), sources.c.is_deleted.is_(False))
     if not anybodys:
         alike = alike.where(or_(mine, sources.c.is_public.is_(True)))
-    # The last one seen stays, so the best come last.
+    # Of several the last stays in the dictionary, so the best come last.
     return {row.identity: _source(row) for row in conn.execute(alike.order_by(mine.asc(), sources.c.id.desc()))}
 
 
@@ -174,6 +171,8 @@ def subscribe(conn: Connection, user_id: int, source_id: int, *, now: datetime) 
     return True
 
 
+# Sorted, so that what comes back is in the order of what was given.
+_ADD = insert(sources).returning(*sources.c, sort_by_parameter_order=True)
 _BY_IDS = select(sources).where(sources.c.id.in_(bindparam("ids", expanding=True)))
 _BY_IDS_FOR_UPDATE = _BY_IDS.order_by(sources.c.id).with_for_update()
 
@@ -207,6 +206,28 @@ _RESCHEDULE = (
     .where(sources.c.id == bindparam("b_id"))
     .values(next_check_at=bindparam("b_at"), next_check_why=bindparam("b_why"))
 )
+
+
+def _new_row(new: NewSource, now: datetime) -> dict[str, Any]:
+    return {
+        "name": new.name,
+        "type": new.type,
+        "config": dict(new.config),
+        "identity": identity_hash(new.type, new.identity),
+        "identity_scope": new.created_by or 0,
+        "tags": list(new.tags),
+        "is_active": True,
+        "is_public": new.is_public,
+        "is_deleted": False,
+        "created_by": new.created_by,
+        "created_at": now,
+        "updated_at": now,
+        "fetch_count": 0,
+        "fetch_error_count": 0,
+        "next_check_at": now,
+        "next_check_why": Why.NEW,
+        "memory": {},
+    }
 
 
 def _state_row(source_id: int, state: SourceState) -> dict[str, Any]:

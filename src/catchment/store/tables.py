@@ -130,6 +130,7 @@ raw_items = Table(
     Column("id", Id, primary_key=True),
     Column("source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
     Column("dedup_key", String(500), nullable=False),
+    Column("fingerprint", LargeBinary(16), nullable=False),
     Column("title", Text, nullable=False),
     Column("url", Text, nullable=False),
     Column("author", Text, nullable=False),
@@ -144,7 +145,7 @@ raw_items = Table(
 Index("ix_raw_items_source_id_fetched_at", raw_items.c.source_id, raw_items.c.fetched_at)
 Index("ix_raw_items_fetched_at", raw_items.c.fetched_at)
 
-# What was ever stored, in 32 bytes an item: it outlives the item, so that a cleaned one does not come back as new.
+# What cleaning removed, in 32 bytes an item, so that it does not come back as new.
 seen_items = Table(
     "seen_items",
     metadata,

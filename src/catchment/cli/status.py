@@ -1,0 +1,57 @@
+"""`catchment status`: how everything is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from catchment.cli.printing import AsJson, print_facts, print_json, print_table
+from catchment.cli.session import with_system
+from catchment.domain.caller import OPERATOR
+
+if TYPE_CHECKING:
+    from catchment.bootstrap import System
+    from catchment.monitor.status import Snapshot
+
+
+def status(*, as_json: AsJson = False) -> None:
+    """Show how the collector and every source are.
+
+    Example: catchment status --json
+    """
+    from catchment.monitor.status import View, snapshot
+
+    async def work(system: System) -> Snapshot:
+        return await snapshot(
+            store=system.store,
+            registry=system.registry,
+            intervals=await system.cadences.load(),
+            view=View(caller=OPERATOR),
+            now=system.clock.now(),
+        )
+
+    found = with_system(work)
+    print_json(found) if as_json else _print(found)
+
+
+def _print(found: Snapshot) -> None:
+    print_facts(_worded(asdict(found.collector)), title="Collector")
+    print_facts(_worded(asdict(found.stats)), title="Sources")
+    rows = [
+        (
+            one.id,
+            one.name,
+            one.type,
+            one.status,
+            one.last_fetched_at,
+            one.next_check_at,
+            one.next_check_reason,
+            one.last_error.message if one.last_error else "",
+        )
+        for one in found.sources
+    ]
+    print_table(("id", "name", "type", "status", "last fetched", "next check", "why then", "error"), rows)
+
+
+def _worded(facts: dict[str, object]) -> dict[str, object]:
+    return {name.replace("_", " "): value for name, value in facts.items()}

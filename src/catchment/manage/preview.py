@@ -1,0 +1,84 @@
+"""A first look at a source before it is added: does it answer, and what is it called."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from catchment.clock import Clock
+from catchment.domain.caller import Caller
+from catchment.domain.item import Item
+from catchment.domain.source import NewSource, NextCheck, Source, Why
+from catchment.errors import BadConfig, ParseError, RefusedAddress, VisitError
+from catchment.fetch.client import HttpClient
+from catchment.fetch.pacing import Deferred
+from catchment.manage.catalog import Catalog, Draft
+from catchment.sources.base import Context, Registry
+
+#: What is wrong with the source itself: it would never work. All else may be better tomorrow.
+HOPELESS = (RefusedAddress, ParseError, BadConfig)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    #: What the source calls itself, where it says so.
+    title: str = ""
+    items: Sequence[Item] = ()
+    #: Why it could not be looked at this time; it may be added all the same.
+    doubt: str | None = None
+
+
+class Previewer:
+    def __init__(self, *, catalog: Catalog, registry: Registry, http: HttpClient, clock: Clock) -> None:
+        self._catalog = catalog
+        self._registry = registry
+        self._http = http
+        self._clock = clock
+
+    async def look(self, draft: Draft, caller: Caller) -> Preview:
+        """Visit the source once. What can never work is raised; what may be better tomorrow is a doubt."""
+        new = self._catalog.check(draft, caller)
+        fetcher = self._registry.get(new.type)
+        if fetcher is None:
+            return Preview(doubt=f"there is no fetcher for the type {new.type!r} yet, so it will be skipped")
+        now = self._clock.now()
+        context = Context(source=_as_source(new, now), now=now, http=self._http, offload=asyncio.to_thread)
+        try:
+            fetched = await fetcher.fetch(context)
+        except HOPELESS:
+            raise
+        except (VisitError, Deferred) as error:
+            return Preview(doubt=str(error))
+        return Preview(title=fetched.title, items=fetched.items)
+
+    async def named(self, draft: Draft, caller: Caller) -> tuple[Draft, Preview]:
+        """The draft with the name that the source gives itself, unless somebody named it."""
+        preview = await self.look(draft, caller)
+        return replace(draft, name=draft.name or preview.title), preview
+
+
+def _as_source(new: NewSource, now: datetime) -> Source:
+    """What a fetcher is shown of a source that is not stored."""
+    return Source(
+        id=0,
+        name=new.name,
+        type=new.type,
+        config=new.config,
+        identity=new.identity,
+        is_active=True,
+        paused_by=None,
+        is_public=new.is_public,
+        is_deleted=False,
+        created_by=new.created_by,
+        tags=new.tags,
+        created_at=now,
+        updated_at=now,
+        last_fetched_at=None,
+        last_attempt_at=None,
+        fetch_count=0,
+        fetch_error_count=0,
+        last_error=None,
+        next_check=NextCheck(at=now, why=Why.NEW),
+    )

@@ -1,0 +1,57 @@
+"""The web application: routes, errors and surroundings, over a System."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
+
+from catchment import __version__
+from catchment.bootstrap import System
+from catchment.monitor.status import View
+from catchment.web.board import read_board
+from catchment.web.errors import install_error_handlers
+from catchment.web.live import LOOK_SECONDS, Live
+from catchment.web.metrics import Metrics
+from catchment.web.middleware import BodyCap, Surroundings
+from catchment.web.routes import (
+    collector,
+    config,
+    dashboard,
+    digests,
+    events,
+    feed,
+    health,
+    raw_items,
+    sources,
+    subscriptions,
+)
+
+_ROUTERS = (sources, raw_items, subscriptions, collector, config, digests, feed, events, health, dashboard)
+
+
+def create_app(system: System, *, look_seconds: float = LOOK_SECONDS) -> FastAPI:
+    """`look_seconds` is how often the store is looked at for news while a dashboard is open."""
+    app = FastAPI(
+        title="Catchment",
+        version=__version__,
+        description="Everything you follow, collected on time, exactly once, and given back anywhere.",
+        # Their pages load scripts from elsewhere; ours work offline.
+        docs_url=None,
+        redoc_url=None,
+    )
+
+    async def read(view: View) -> str:
+        return (await read_board(system, view)).model_dump_json()
+
+    app.state.system = system
+    app.state.metrics = Metrics()
+    app.state.live = Live(system, read, look_seconds=look_seconds)
+    install_error_handlers(app)
+    for module in _ROUTERS:
+        app.include_router(module.router)
+    app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    app.add_middleware(BodyCap)
+    app.add_middleware(Surroundings, metrics=app.state.metrics)
+    return app

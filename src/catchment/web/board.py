@@ -1,0 +1,182 @@
+"""The board: what the dashboard shows, ready to be put on the page by the server first and by the browser after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection
+
+from catchment.bootstrap import System
+from catchment.domain.item import StoredItem
+from catchment.monitor.status import Snapshot, SourceHealth, Stats, View, snapshot
+from catchment.store import items, overview
+from catchment.store.items import ItemQuery
+from catchment.web.outputs import Moment, Out
+from catchment.web.words import Words, words_in
+
+MOST_SOURCES, MOST_ITEMS = 200, 30
+
+
+class Tile(Out):
+    """A figure, and a line of small print. `mood` is calm, good, warn or bad."""
+
+    key: str
+    label: str
+    value: str
+    note: str
+    mood: str
+
+
+class SourceRow(Out):
+    id: int
+    name: str
+    type: str
+    #: A word for the style sheet, and one for people.
+    mood: str
+    status: str
+    last_fetched_at: Moment | None
+    next_check_at: Moment | None
+    reason: str
+    count: str
+    error: str
+
+
+class ItemLine(Out):
+    id: int
+    title: str
+    #: Empty unless it is safe to follow.
+    url: str
+    source: str
+    at: Moment
+
+
+class Board(Out):
+    tiles: list[Tile]
+    sources: list[SourceRow]
+    #: How many sources are not shown.
+    hidden: int
+    items: list[ItemLine]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lists:
+    counts: Mapping[int, int]
+    latest: list[StoredItem]
+
+
+async def read_board(system: System, view: View) -> Board:
+    taken = await snapshot(
+        store=system.store,
+        registry=system.registry,
+        intervals=await system.cadences.load(),
+        view=view,
+        now=system.clock.now(),
+    )
+    lists = await system.store.read(_read_lists, view, [source.id for source in taken.sources])
+    words = words_in(view.language)
+    return Board(
+        tiles=_tiles(taken, words),
+        sources=[_row(source, lists.counts.get(source.id, 0), words) for source in taken.sources],
+        hidden=max(0, taken.stats.total_sources - len(taken.sources)),
+        items=[_line(item, words) for item in lists.latest],
+    )
+
+
+def _read_lists(conn: Connection, view: View, source_ids: list[int]) -> _Lists:
+    query = ItemQuery(user_id=view.caller.user_id, all_sources=view.caller.sees_all, limit=MOST_ITEMS)
+    return _Lists(counts=overview.item_counts(conn, source_ids), latest=items.list_items(conn, query))
+
+
+def _tiles(taken: Snapshot, words: Words) -> list[Tile]:
+    stats = taken.stats
+    paused = stats.paused_by_error
+    return [
+        Tile(
+            key="sources",
+            label=words.sources,
+            value=_number(stats.total_sources),
+            note=f"{_number(stats.active_sources)} {words.active}",
+            mood="calm",
+        ),
+        Tile(
+            key="failing",
+            label=words.failing[:1].upper() + words.failing[1:],
+            value=_number(stats.failing_sources),
+            note=f"{_number(stats.errors_24h)} / {_number(stats.fetches_24h)} {words.visits_24h}",
+            mood="warn" if stats.failing_sources else "calm",
+        ),
+        Tile(
+            key="paused",
+            label=words.paused_by_error,
+            value=_number(paused),
+            note=words.needs_you if paused else "",
+            mood="bad" if paused else "calm",
+        ),
+        Tile(key="items", label=words.items_24h, value=_number(stats.items_24h), note="", mood="calm"),
+        Tile(
+            key="success",
+            label=words.success_rate,
+            value=_percent(stats),
+            note=f"{_number(stats.fetches_24h)} {words.visits_24h}",
+            mood="calm",
+        ),
+        _collector_tile(taken, words),
+    ]
+
+
+def _collector_tile(taken: Snapshot, words: Words) -> Tile:
+    state = taken.collector
+    return Tile(
+        key="collector",
+        label=words.collector,
+        value=words.running if state.running else words.stopped,
+        note=f"{_number(state.in_flight)} {words.in_flight} · {_number(state.queue)} {words.queue}",
+        mood="good" if state.running else "bad",
+    )
+
+
+def _row(source: SourceHealth, count: int, words: Words) -> SourceRow:
+    kind = source.paused_by if source.paused_by in words.statuses else source.status
+    return SourceRow(
+        id=source.id,
+        name=source.name,
+        type=source.type,
+        mood="broken" if kind == source.paused_by else source.status,
+        status=words.statuses[kind or source.status],
+        last_fetched_at=source.last_fetched_at,
+        next_check_at=source.next_check_at,
+        reason=source.next_check_reason,
+        count=_number(count),
+        error=source.last_error.message if source.last_error else "",
+    )
+
+
+def _line(item: StoredItem, words: Words) -> ItemLine:
+    return ItemLine(
+        id=item.id,
+        title=item.title.strip() or words.untitled,
+        url=item.url if _is_web_address(item.url) else "",
+        source=item.source_name,
+        at=item.published_at or item.fetched_at,
+    )
+
+
+def _is_web_address(url: str) -> bool:
+    """Only these are made links: `javascript:` and its kin are not."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.netloc)
+
+
+def _number(count: int) -> str:
+    return f"{count:,}"
+
+
+def _percent(stats: Stats) -> str:
+    if stats.success_rate_24h is None:
+        return "–"
+    return f"{stats.success_rate_24h:.1%}"

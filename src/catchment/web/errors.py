@@ -1,0 +1,124 @@
+"""From our errors to HTTP: one table, one body `{error, detail}`, and never a trace."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from loguru import logger
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from catchment.errors import (
+    BadConfig,
+    CatchmentError,
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    RefusedAddress,
+    StoreError,
+    Unauthenticated,
+)
+
+#: The first that fits holds.
+STATUS_OF: tuple[tuple[type[CatchmentError], HTTPStatus], ...] = (
+    (Unauthenticated, HTTPStatus.UNAUTHORIZED),
+    (Forbidden, HTTPStatus.FORBIDDEN),
+    (NotFound, HTTPStatus.NOT_FOUND),
+    (Conflict, HTTPStatus.CONFLICT),
+    (InvalidInput, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (RefusedAddress, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (BadConfig, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (StoreError, HTTPStatus.SERVICE_UNAVAILABLE),
+)
+
+
+class Problem(BaseModel):
+    error: str
+    detail: str
+
+
+class ConflictProblem(Problem):
+    existing_id: int | None = None
+
+
+class InvalidPart(BaseModel):
+    loc: list[str | int]
+    msg: str
+    type: str
+
+
+class InvalidProblem(BaseModel):
+    """`detail` is a sentence, or the list of what is wrong where the request does not fit its schema."""
+
+    error: str
+    detail: str | list[InvalidPart]
+    field: str | None = None
+
+
+_MODELS: dict[int, type[BaseModel]] = {409: ConflictProblem, 422: InvalidProblem}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The errors that a route declares in OpenAPI."""
+    return {
+        status: {"model": _MODELS.get(status, Problem), "description": HTTPStatus(status).phrase}
+        for status in sorted(statuses)
+    }
+
+
+class ProblemResponse(JSONResponse):
+    """Escapes everything beyond ASCII: the error may quote what no encoding can hold."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content).encode("ascii")
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    app.add_exception_handler(CatchmentError, _our_error)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(HTTPException, _http_error)
+
+
+def problem(status: int, message: str, **more: Any) -> ProblemResponse:
+    headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else None
+    return ProblemResponse({"error": message, "detail": message, **more}, status_code=status, headers=headers)
+
+
+async def _our_error(_request: Request, error: Exception) -> ProblemResponse:
+    fitting = [status for kind, status in STATUS_OF if isinstance(error, kind)]
+    if not fitting:
+        raise error
+    if isinstance(error, StoreError):
+        # What the database said may name hosts and paths: it is for the log.
+        logger.error("{}", error)
+        return problem(fitting[0], "The store cannot be used at this moment; try again.")
+    more: dict[str, Any] = {}
+    if isinstance(error, Conflict):
+        more["existing_id"] = error.existing_id
+    if isinstance(error, InvalidInput) and error.field:
+        more["field"] = error.field
+    return problem(fitting[0], str(error), **more)
+
+
+async def _invalid_request(_request: Request, error: Exception) -> ProblemResponse:
+    assert isinstance(error, RequestValidationError)
+    # The input itself is left out: it may hold a secret, or what JSON cannot.
+    parts = [{"loc": list(part["loc"]), "msg": part["msg"], "type": part["type"]} for part in error.errors()]
+    first = parts[0] if parts else {"loc": ["request"], "msg": "invalid"}
+    place = ".".join(str(step) for step in first["loc"])
+    return ProblemResponse(
+        {"error": f"{place}: {first['msg']}", "detail": parts}, status_code=HTTPStatus.UNPROCESSABLE_ENTITY
+    )
+
+
+async def _http_error(_request: Request, error: Exception) -> ProblemResponse:
+    assert isinstance(error, HTTPException)
+    answer = problem(error.status_code, str(error.detail))
+    answer.headers.update(error.headers or {})
+    return answer

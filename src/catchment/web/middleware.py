@@ -1,0 +1,122 @@
+"""Around every request: its id, its size, its time, and the last net under what nobody foresaw."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from time import perf_counter
+
+from loguru import logger
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from catchment.web.auth import SAFE_METHODS
+from catchment.web.errors import problem
+from catchment.web.metrics import Metrics
+
+MOST_BODY = 1024 * 1024
+_SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_TOO_LARGE = f"The body is larger than {MOST_BODY} bytes."
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    # No inline script, no other site, nobody's frame.
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+}
+
+
+class Surroundings:
+    """Gives each request an id that is echoed and logged, tells how it went, and answers 500 when it blew up."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(Headers(scope=scope).get("x-request-id"))
+        answer = _Answer(send, request_id)
+        started = perf_counter()
+        with logger.contextualize(request_id=request_id):
+            try:
+                await self._app(scope, receive, answer.send)
+            except Exception:  # noqa: BLE001 (the edge: whatever it was, it is recorded and answered)
+                logger.exception("{} {} failed [{}]", scope["method"], scope["path"], request_id)
+                await answer.give_up(scope, receive)
+            self._record(scope, answer.status, perf_counter() - started, request_id)
+
+    def _record(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
+        route = scope.get("route")
+        self._metrics.observe_request(scope["method"], getattr(route, "path", "unknown"), status, seconds)
+        level = "DEBUG" if scope["method"] in SAFE_METHODS else "INFO"
+        logger.log(
+            level, "{} {} {} in {:.0f} ms [{}]", scope["method"], scope["path"], status, seconds * 1000, request_id
+        )
+
+
+class _Answer:
+    """The response on its way out, with the headers that all of them have."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._request_id = request_id
+        self.status = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            headers["X-Request-ID"] = self._request_id
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await self._send(message)
+
+    async def give_up(self, scope: Scope, receive: Receive) -> None:
+        if self.status:
+            # It had begun already: all that is left is to let the connection break off.
+            return
+        message = f"Something went wrong on our side; the log has it under {self._request_id}."
+        await problem(500, message)(scope, receive, self.send)
+
+
+class BodyCap:
+    """Refuses bodies that are too large, whether they say so beforehand or not."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        announced = Headers(scope=scope).get("content-length", "")
+        if announced.isdecimal() and int(announced) > MOST_BODY:
+            await problem(413, _TOO_LARGE)(scope, receive, send)
+            return
+        await self._app(scope, _counting(receive), send)
+
+
+def _counting(receive: Receive) -> Receive:
+    seen = 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > MOST_BODY:
+            raise HTTPException(413, _TOO_LARGE)
+        return message
+
+    return counted
+
+
+def _request_id(given: str | None) -> str:
+    if given is not None and _SANE_ID.fullmatch(given):
+        return given
+    return f"req-{secrets.token_hex(6)}"

@@ -1,0 +1,96 @@
+"""How collecting goes."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from catchment.domain.source import PausedBy, SourceStatus
+from catchment.monitor.status import Snapshot, Stats, View, snapshot
+from catchment.web.auth import Known, TheSystem
+from catchment.web.errors import problems
+from catchment.web.outputs import ErrorOut, Moment, Out
+from catchment.web.words import TheLanguage
+
+router = APIRouter(prefix="/api/collector", tags=["collector"])
+
+
+class SourceHealthOut(Out):
+    id: int
+    name: str
+    type: str
+    status: SourceStatus
+    is_active: bool
+    paused_by: PausedBy | None
+    interval_minutes: int
+    last_fetched_at: Moment | None
+    next_fetch_at: Moment | None
+    next_check_at: Moment | None
+    next_check_reason: str
+    fetch_count: int
+    fetch_error_count: int
+    last_error: ErrorOut | None
+
+
+class StatsOut(Out):
+    total_sources: int
+    active_sources: int
+    paused_sources: int
+    paused_by_error: int
+    failing_sources: int
+    fetches_24h: int
+    errors_24h: int
+    raw_items_24h: int
+    items_24h: int
+    success_rate_24h: float | None
+
+    @classmethod
+    def of(cls, stats: Stats) -> StatsOut:
+        return cls(
+            total_sources=stats.total_sources,
+            active_sources=stats.active_sources,
+            paused_sources=stats.paused_sources,
+            paused_by_error=stats.paused_by_error,
+            failing_sources=stats.failing_sources,
+            fetches_24h=stats.fetches_24h,
+            errors_24h=stats.errors_24h,
+            raw_items_24h=stats.items_24h,
+            items_24h=stats.items_24h,
+            success_rate_24h=stats.success_rate_24h,
+        )
+
+
+class CollectorOut(Out):
+    running: bool
+    last_tick_at: Moment | None
+    next_tick_at: Moment | None
+    queue: int
+    in_flight: int
+
+
+class StatusOut(Out):
+    at: Moment
+    sources: list[SourceHealthOut]
+    stats: StatsOut
+    collector: CollectorOut
+
+    @classmethod
+    def of(cls, taken: Snapshot) -> StatusOut:
+        return cls(
+            at=taken.at,
+            sources=[SourceHealthOut.model_validate(source) for source in taken.sources],
+            stats=StatsOut.of(taken.stats),
+            collector=CollectorOut.model_validate(taken.collector),
+        )
+
+
+@router.get("/status", responses=problems(401))
+async def collector_status(system: TheSystem, caller: Known, language: TheLanguage) -> StatusOut:
+    """Every source you may see with its health and next check, counts of the last 24 hours, the collector itself."""
+    taken = await snapshot(
+        store=system.store,
+        registry=system.registry,
+        intervals=await system.cadences.load(),
+        view=View(caller=caller, language=language),
+        now=system.clock.now(),
+    )
+    return StatusOut.of(taken)
