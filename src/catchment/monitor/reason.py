@@ -35,7 +35,7 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
         Why.INTERVAL: "每 {interval}",
         Why.SERVER_CACHE: "服务器表示 {at} 之前不会更新",
         Why.RETRY_AFTER: "服务器要求等到 {at}",
-        Why.BACK_OFF: "连续失败 {failures} 后退避",
+        Why.BACK_OFF: "连续失败 {failures}后退避",
         Why.OFFLINE: "本机网络中断，稍后重试",
         Why.HOST_BUDGET: "该主机的请求配额已用完，{at} 轮到它",
         Why.PROBE: "因错误暂停，届时再次探测",

@@ -26,6 +26,8 @@ from catchment.errors import SettingsError, StoreError
 P = ParamSpec("P")
 T = TypeVar("T")
 READERS = 4
+#: What SQLite says of a file that it cannot read.
+DAMAGE = ("malformed", "not a database")
 #: Another process may be writing; its transactions are short, so this is never reached in health.
 BUSY_SECONDS = 60
 
@@ -105,7 +107,7 @@ def translated_errors(url: URL) -> Iterator[None]:
     except OperationalError as error:
         raise StoreError(f"The store {url.render_as_string(hide_password=True)} failed: {error.orig}") from error
     except DBAPIError as error:
-        if isinstance(error.orig, sqlite3.DatabaseError) and "malformed" in str(error.orig):
+        if isinstance(error.orig, sqlite3.DatabaseError) and any(sign in str(error.orig) for sign in DAMAGE):
             raise StoreError(f"The store {url.database} is damaged: {error.orig}") from error
         raise
 

@@ -45,7 +45,7 @@ def remembered(conn: Connection, source_id: int, keys: Sequence[str]) -> dict[st
 
 
 def insert_new(conn: Connection, items: Sequence[Owned], *, now: datetime) -> None:
-    _insert(conn, [_insert_row(source_id, item) for source_id, item in items], fetched_at=now, revision=0)
+    _insert(conn, [(source_id, *item) for source_id, item in items], fetched_at=now, revision=0)
 
 
 def update_changed(conn: Connection, items: Sequence[Owned], *, now: datetime) -> None:
@@ -120,17 +120,7 @@ _OLD = (
 _DELETE = delete(raw_items).where(raw_items.c.id.in_(bindparam("ids", expanding=True)))
 _insert = BulkInsert(
     raw_items,
-    varying=[
-        "source_id",
-        "dedup_key",
-        "fingerprint",
-        "title",
-        "url",
-        "author",
-        "content",
-        "published_at",
-        "metadata",
-    ],
+    varying=["source_id", *("dedup_key" if name == "key" else name for name in Item._fields)],
     same=["fetched_at", "revision"],
 )
 _remember = BulkInsert(seen_items, varying=["source_id", "key", "fingerprint"])
@@ -154,20 +144,6 @@ _UPDATE_CLEANED = (
     .where(seen_items.c.source_id == bindparam("b_source"), seen_items.c.key == bindparam("b_key"))
     .values(fingerprint=bindparam("b_print"))
 )
-
-
-def _insert_row(source_id: int, item: Item) -> tuple[Any, ...]:
-    return (
-        source_id,
-        item.key,
-        item.fingerprint,
-        item.title,
-        item.url,
-        item.author,
-        item.content,
-        item.published_at,
-        item.metadata,
-    )
 
 
 def _update_row(source_id: int, item: Item, now: datetime) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from catchment.bootstrap import System
 from catchment.domain.item import StoredItem
+from catchment.domain.source import PausedBy
 from catchment.monitor.status import Snapshot, SourceHealth, Stats, View, snapshot
 from catchment.store import items, overview
 from catchment.store.items import ItemQuery
@@ -80,7 +81,7 @@ async def read_board(system: System, view: View) -> Board:
         tiles=_tiles(taken, words),
         sources=[_row(source, lists.counts.get(source.id, 0), words) for source in taken.sources],
         hidden=max(0, taken.stats.total_sources - len(taken.sources)),
-        items=[_line(item, words) for item in lists.latest],
+        items=sorted((_line(item, words) for item in lists.latest), key=lambda line: line.at, reverse=True),
     )
 
 
@@ -91,60 +92,53 @@ def _read_lists(conn: Connection, view: View, source_ids: list[int]) -> _Lists:
 
 def _tiles(taken: Snapshot, words: Words) -> list[Tile]:
     stats = taken.stats
-    paused = stats.paused_by_error
+    failing, paused = stats.failing_sources, stats.paused_by_error
+    active = f"{_number(stats.active_sources)} {words.active}"
     return [
-        Tile(
-            key="sources",
-            label=words.sources,
-            value=_number(stats.total_sources),
-            note=f"{_number(stats.active_sources)} {words.active}",
-            mood="calm",
+        _tile("sources", words.sources, _number(stats.total_sources), note=active),
+        _tile(
+            "failing",
+            words.failing,
+            _number(failing),
+            note=words.tried_again if failing else "",
+            mood="warn" if failing else "calm",
         ),
-        Tile(
-            key="failing",
-            label=words.failing[:1].upper() + words.failing[1:],
-            value=_number(stats.failing_sources),
-            note=f"{_number(stats.errors_24h)} / {_number(stats.fetches_24h)} {words.visits_24h}",
-            mood="warn" if stats.failing_sources else "calm",
-        ),
-        Tile(
-            key="paused",
-            label=words.paused_by_error,
-            value=_number(paused),
-            note=words.needs_you if paused else "",
+        _tile(
+            "paused",
+            words.paused_by_error,
+            _number(paused),
+            note=words.probed_again if paused else "",
             mood="bad" if paused else "calm",
         ),
-        Tile(key="items", label=words.items_24h, value=_number(stats.items_24h), note="", mood="calm"),
-        Tile(
-            key="success",
-            label=words.success_rate,
-            value=_percent(stats),
-            note=f"{_number(stats.fetches_24h)} {words.visits_24h}",
-            mood="calm",
-        ),
+        _tile("items", words.new_items, _number(stats.items_24h), note=words.last_24h),
+        _tile("success", words.success_rate, _percent(stats), note=_visits(stats, words)),
         _collector_tile(taken, words),
     ]
 
 
+def _tile(key: str, label: str, value: str, *, note: str, mood: str = "calm") -> Tile:
+    return Tile(key=key, label=label, value=value, note=note, mood=mood)
+
+
 def _collector_tile(taken: Snapshot, words: Words) -> Tile:
     state = taken.collector
-    return Tile(
-        key="collector",
-        label=words.collector,
-        value=words.running if state.running else words.stopped,
+    return _tile(
+        "collector",
+        words.collector,
+        words.running if state.running else words.stopped,
         note=f"{_number(state.in_flight)} {words.in_flight} · {_number(state.queue)} {words.queue}",
         mood="good" if state.running else "bad",
     )
 
 
 def _row(source: SourceHealth, count: int, words: Words) -> SourceRow:
-    kind = source.paused_by if source.paused_by in words.statuses else source.status
+    is_broken = source.paused_by is PausedBy.ERROR
     return SourceRow(
         id=source.id,
         name=source.name,
         type=source.type,
-        mood="broken" if kind == source.paused_by else source.status,
-        status=words.statuses[kind or source.status],
+        mood="broken" if is_broken else source.status,
+        status=words.broken if is_broken else words.statuses[source.status],
         last_fetched_at=source.last_fetched_at,
         next_check_at=source.next_check_at,
         reason=source.next_check_reason,
@@ -174,6 +168,11 @@ def _is_web_address(url: str) -> bool:
 
 def _number(count: int) -> str:
     return f"{count:,}"
+
+
+def _visits(stats: Stats, words: Words) -> str:
+    good = stats.fetches_24h - stats.errors_24h
+    return words.visits.format(good=_number(good), all=_number(stats.fetches_24h))
 
 
 def _percent(stats: Stats) -> str:

@@ -38,6 +38,10 @@ STATUS_OF: tuple[tuple[type[CatchmentError], HTTPStatus], ...] = (
 )
 
 
+#: What may be wrong with any body: unreadable, too large, or not what was asked for.
+OF_A_BODY = (400, 413, 422)
+
+
 class Problem(BaseModel):
     error: str
     detail: str
@@ -70,6 +74,12 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
         status: {"model": _MODELS.get(status, Problem), "description": HTTPStatus(status).phrase}
         for status in sorted(statuses)
     }
+
+
+def problems_of_page(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The same for a page: FastAPI would take its errors for pages as well."""
+    content = {"application/json": {"schema": Problem.model_json_schema()}}
+    return {status: {"content": dict(content), "description": HTTPStatus(status).phrase} for status in sorted(statuses)}
 
 
 class ProblemResponse(JSONResponse):

@@ -30,8 +30,13 @@ def parse_moment(value: object) -> datetime:
 
 
 def check_text(text: str) -> str:
+    """Only what both stores can keep: no NUL, no half of a surrogate pair."""
     if "\0" in text:
         raise ValueError("a NUL character cannot be kept")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("broken characters cannot be kept") from error
     return text
 
 

@@ -37,8 +37,14 @@ class _Server(uvicorn.Server):
 
 async def serve(system: System, *, stop: asyncio.Event, on_ready: Callable[[str], None]) -> None:
     """Serve until `stop` is set. `on_ready` is told the base URL once requests are answered."""
-    listener = _listen(system.settings.host, system.settings.port)
-    app = create_app(system)
+    settings = system.settings
+    await serve_app(create_app(system), host=settings.host, port=settings.port, stop=stop, on_ready=on_ready)
+
+
+async def serve_app(
+    app: FastAPI, *, host: str, port: int, stop: asyncio.Event, on_ready: Callable[[str], None]
+) -> None:
+    listener = _listen(host, port)
     config = uvicorn.Config(
         app,
         log_config=None,

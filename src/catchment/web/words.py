@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
-from catchment.domain.source import PausedBy, SourceStatus
+from catchment.domain.source import SourceStatus
 from catchment.monitor.reason import Language
 
 
@@ -17,19 +17,19 @@ class Words:
     tagline: str
     sources: str
     active: str
-    of_total: str
     paused_by_error: str
-    needs_you: str
+    probed_again: str
     failing: str
-    items_24h: str
+    tried_again: str
+    new_items: str
+    last_24h: str
     success_rate: str
-    visits_24h: str
+    visits: str
     collector: str
     running: str
     stopped: str
     queue: str
     in_flight: str
-    next_tick: str
     source: str
     health: str
     last_fetch: str
@@ -53,26 +53,27 @@ class Words:
     spent_link: str
     other_language: str
     other_code: str
-    statuses: Mapping[str, str]
+    broken: str
+    statuses: Mapping[SourceStatus, str]
 
 
 _ENGLISH = Words(
     tagline="Everything you follow, collected on time, exactly once.",
     sources="Sources",
     active="active",
-    of_total="in all",
     paused_by_error="Paused by errors",
-    needs_you="will be probed again",
-    failing="failing now",
-    items_24h="Items, 24 h",
-    success_rate="Success, 24 h",
-    visits_24h="visits",
+    probed_again="probed again in time",
+    failing="Failing",
+    tried_again="tried again soon",
+    new_items="New items",
+    last_24h="in the last 24 h",
+    success_rate="Success rate",
+    visits="{good} of {all} visits in 24 h",
     collector="Collector",
     running="Running",
     stopped="Not running",
     queue="waiting",
     in_flight="in flight",
-    next_tick="next look",
     source="Source",
     health="Health",
     last_fetch="Last fetch",
@@ -96,13 +97,13 @@ _ENGLISH = Words(
     spent_link="That link was used already or is older than 15 minutes. Sign in with a key instead.",
     other_language="中文",
     other_code="zh",
+    broken="paused by errors",
     statuses={
         SourceStatus.OK: "healthy",
         SourceStatus.PENDING: "waiting",
         SourceStatus.ERROR: "failing",
         SourceStatus.PAUSED: "paused",
         SourceStatus.NO_FETCHER: "no fetcher",
-        PausedBy.ERROR: "paused by errors",
     },
 )
 
@@ -110,19 +111,19 @@ _CHINESE = Words(
     tagline="你关注的一切，按时采集，不重不漏。",
     sources="信息源",
     active="运行中",
-    of_total="总数",
     paused_by_error="因错误暂停",
-    needs_you="稍后会再次探测",
-    failing="正在失败",
-    items_24h="24 小时条目",
-    success_rate="24 小时成功率",
-    visits_24h="次抓取",
+    probed_again="稍后会再次探测",
+    failing="抓取失败",
+    tried_again="稍后重试",
+    new_items="新条目",
+    last_24h="最近 24 小时",
+    success_rate="成功率",
+    visits="24 小时内 {all} 次抓取成功 {good} 次",
     collector="采集器",
     running="运行中",
     stopped="未运行",
     queue="等待",
     in_flight="进行中",
-    next_tick="下次巡视",
     source="信息源",
     health="状态",
     last_fetch="上次抓取",
@@ -146,13 +147,13 @@ _CHINESE = Words(
     spent_link="该链接已被使用或已超过 15 分钟，请改用密钥登录。",
     other_language="English",
     other_code="en",
+    broken="因错误暂停",
     statuses={
         SourceStatus.OK: "正常",
         SourceStatus.PENDING: "等待首次抓取",
         SourceStatus.ERROR: "失败",
         SourceStatus.PAUSED: "已暂停",
         SourceStatus.NO_FETCHER: "无插件",
-        PausedBy.ERROR: "因错误暂停",
     },
 )
 

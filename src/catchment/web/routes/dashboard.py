@@ -16,12 +16,19 @@ from catchment.monitor.reason import Language
 from catchment.monitor.status import View
 from catchment.web.auth import OPEN, SESSION_COOKIE, Anyone, TheSystem
 from catchment.web.board import MOST_SOURCES, read_board
+from catchment.web.errors import OF_A_BODY, problems_of_page
 from catchment.web.outputs import iso
 from catchment.web.words import TheLanguage, words_in
 
-router = APIRouter(tags=["dashboard"], default_response_class=HTMLResponse)
+router = APIRouter(tags=["dashboard"], default_response_class=HTMLResponse, responses=problems_of_page(401, 403))
 _templates = Jinja2Templates(directory=Path(__file__).parent.parent / "templates")
 _templates.env.filters["iso"] = iso
+_PAGE = {"text/html": {"schema": {"type": "string"}}}
+#: In, or the form once more with what was wrong; a wrong key in a header is told as everywhere.
+_SIGN_IN_ANSWERS: dict[int | str, dict[str, Any]] = {
+    303: {"description": "Signed in: on to the dashboard.", "content": {}},
+    401: {"description": "Not signed in.", "content": {**_PAGE, **problems_of_page(401)[401]["content"]}},
+}
 
 
 @router.get("/")
@@ -31,7 +38,7 @@ async def dashboard(request: Request, system: TheSystem, caller: Anyone, languag
     return _page(request, language, "dashboard.html", {"board": board, "caller": caller})
 
 
-@router.get("/signin", dependencies=[OPEN])
+@router.get("/signin", dependencies=[OPEN], responses=_SIGN_IN_ANSWERS)
 async def sign_in_page(
     request: Request,
     system: TheSystem,
@@ -50,6 +57,7 @@ async def sign_in_page(
 @router.post(
     "/signin",
     dependencies=[OPEN],
+    responses={**_SIGN_IN_ANSWERS, **problems_of_page(*OF_A_BODY)},
     openapi_extra={
         "requestBody": {
             "content": {

@@ -12,7 +12,7 @@ from catchment.errors import NotFound
 from catchment.store import digests
 from catchment.store.digests import DigestQuery
 from catchment.web.auth import SERVICE_ONLY, Anyone, TheSystem
-from catchment.web.errors import problems
+from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import MOST_ID, Instant, JsonObject, Limit, Offset, PathId, Text
 from catchment.web.outputs import Moment, Out
 
@@ -69,7 +69,7 @@ async def show_digest(digest_id: PathId, system: TheSystem, caller: Anyone) -> D
     return DigestOut.model_validate(found)
 
 
-@router.post("", dependencies=[SERVICE_ONLY], status_code=201, responses=problems(413))
+@router.post("", dependencies=[SERVICE_ONLY], status_code=201, responses=problems(*OF_A_BODY))
 async def add_digest(body: DigestIn, system: TheSystem) -> Created:
     new = NewDigest(
         type=body.type,

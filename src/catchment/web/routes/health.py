@@ -11,11 +11,12 @@ from catchment.bootstrap import System
 from catchment.errors import StoreError
 from catchment.store.migrate import current_revision
 from catchment.web.auth import OPEN, TheSystem
+from catchment.web.errors import problems
 from catchment.web.metrics import Metrics, Numbers, read_numbers
 from catchment.web.outputs import Moment, Out
 from catchment.web.routes.collector import CollectorOut, StatsOut
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], responses=problems(401))
 
 
 class Health(StrEnum):

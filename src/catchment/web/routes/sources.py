@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter
-from pydantic import AliasChoices, BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field, StrictInt, StrictStr
 
 from catchment.bootstrap import System
 from catchment.domain.caller import Caller
@@ -18,7 +18,7 @@ from catchment.redact import redact_url
 from catchment.schedule.intervals import Intervals
 from catchment.store import subscriptions, users
 from catchment.web.auth import Anyone, Known, TheSystem
-from catchment.web.errors import problems
+from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import Config, PathId, Text
 from catchment.web.outputs import ErrorOut, Moment, Ok, Out
 
@@ -31,7 +31,7 @@ class SourceIn(BaseModel):
     name: Text = ""
     is_public: bool = Field(default=False, validation_alias=AliasChoices("is_public", "isPublic"))
     tags: list[Text] = []
-    fetch_interval_minutes: int | str | None = None
+    fetch_interval_minutes: StrictInt | StrictStr | None = None
 
 
 class SourceChange(BaseModel):
@@ -41,7 +41,7 @@ class SourceChange(BaseModel):
     is_active: bool | None = Field(default=None, validation_alias=AliasChoices("is_active", "isActive"))
     is_public: bool | None = Field(default=None, validation_alias=AliasChoices("is_public", "isPublic"))
     tags: list[Text] | None = None
-    fetch_interval_minutes: int | str | None = Field(
+    fetch_interval_minutes: StrictInt | StrictStr | None = Field(
         default=None, description="0 goes back to the interval of the type."
     )
 
@@ -83,7 +83,7 @@ async def list_sources(system: TheSystem, caller: Anyone) -> list[SourceOut]:
     return [surroundings.show(source) for source in sources]
 
 
-@router.post("", status_code=201, response_model_exclude_unset=True, responses=problems(401, 403, 409, 413, 422))
+@router.post("", status_code=201, response_model_exclude_unset=True, responses=problems(401, 403, 409, *OF_A_BODY))
 async def add_source(body: SourceIn, system: TheSystem, caller: Known) -> SourceOut:
     """Add a source; it is collected at the next tick. One that exists already is a conflict that names it."""
     draft = Draft(
@@ -102,7 +102,7 @@ async def show_source(source_id: PathId, system: TheSystem, caller: Anyone) -> S
     return await _show(system, caller, await system.catalog.get(source_id, caller))
 
 
-@router.put("/{source_id}", response_model_exclude_unset=True, responses=problems(401, 403, 404, 409, 413, 422))
+@router.put("/{source_id}", response_model_exclude_unset=True, responses=problems(401, 403, 404, 409, *OF_A_BODY))
 async def change_source(source_id: PathId, body: SourceChange, system: TheSystem, caller: Known) -> SourceOut:
     """Change what is named and leave the rest. Resuming clears the error count."""
     change = Change(

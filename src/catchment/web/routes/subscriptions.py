@@ -9,7 +9,7 @@ from pydantic import AliasChoices, BaseModel, Field
 
 from catchment.store.subscriptions import Subscription
 from catchment.web.auth import Known, TheSystem
-from catchment.web.errors import problems
+from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import MOST_ID, PathId
 from catchment.web.outputs import Moment, Ok, Out
 
@@ -57,13 +57,13 @@ async def list_subscriptions(system: TheSystem, caller: Known) -> list[Subscript
     return [SubscriptionOut.of(one) for one in await system.subscriptions.list(caller)]
 
 
-@router.post("", responses=problems(404, 413, 422))
+@router.post("", responses=problems(404, *OF_A_BODY))
 async def subscribe(body: SubscribeIn, system: TheSystem, caller: Known) -> Added:
     """Follow one of your own sources or a public one. Twice is the same as once."""
     return Added(added=await system.subscriptions.add(body.source_id, caller))
 
 
-@router.post("/bulk", responses=problems(413, 422))
+@router.post("/bulk", responses=problems(*OF_A_BODY))
 async def subscribe_many(body: SubscribeManyIn, system: TheSystem, caller: Known) -> Added:
     """Follow many; what cannot be followed is passed over."""
     return Added(added=await system.subscriptions.add_many(body.source_ids, caller))

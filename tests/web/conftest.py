@@ -1,0 +1,56 @@
+"""The web application on a store of either kind, and on SQLite alone where the store does not matter."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import httpx
+import pytest
+from web_site import ADMIN_KEY, SERVICE_KEY, Site
+
+from catchment.bootstrap import System, open_system
+from catchment.clock import ManualClock
+from catchment.settings import Settings
+from catchment.web.app import create_app
+
+
+@pytest.fixture
+async def site(store_url: str, clock: ManualClock) -> AsyncIterator[Site]:
+    async with _opened(store_url, clock) as system, _site(system) as site:
+        yield site
+
+
+@pytest.fixture
+async def lean_site(sqlite_url: str, clock: ManualClock) -> AsyncIterator[Site]:
+    async with _opened(sqlite_url, clock) as system, _site(system) as site:
+        yield site
+
+
+@pytest.fixture
+async def keyless_system(sqlite_url: str, clock: ManualClock) -> AsyncIterator[System]:
+    """A first start: no key in the environment, no user, no key."""
+    settings = Settings(database_url=sqlite_url, parser_processes=0)
+    async with open_system(settings, clock=clock) as system:
+        yield system
+
+
+def _opened(url: str, clock: ManualClock) -> AbstractAsyncContextManager[System]:
+    settings = Settings(database_url=url, parser_processes=0, port=0, api_key=SERVICE_KEY, admin_api_key=ADMIN_KEY)
+    return open_system(settings, clock=clock)
+
+
+@asynccontextmanager
+async def _site(system: System) -> AsyncIterator[Site]:
+    app = create_app(system, look_seconds=0.02)
+    alice = await system.accounts.add_user("alice@example.org", name="Alice")
+    bob = await system.accounts.add_user("bob@example.org", name="Bob")
+    keys = {
+        "alice": (await system.accounts.create_key("laptop", user_id=alice.id)).secret,
+        "bob": (await system.accounts.create_key("phone", user_id=bob.id)).secret,
+        "service": SERVICE_KEY,
+        "admin": ADMIN_KEY,
+    }
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://catchment.test") as client:
+        yield Site(system=system, app=app, client=client, alice=alice, bob=bob, keys=keys)

@@ -1,0 +1,215 @@
+"""Who is asking, by which credentials, and how a browser signs in."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import httpx
+import pytest
+from web_site import ADMIN_KEY, SERVICE_KEY, Site
+
+from catchment.bootstrap import System
+from catchment.clock import ManualClock
+from catchment.domain.caller import Role
+from catchment.errors import Conflict, InvalidInput, NotFound
+from catchment.settings import Settings
+from catchment.web.app import create_app
+from catchment.web.auth import SESSION_COOKIE
+
+
+@pytest.mark.proves("A-13")
+async def test_the_status_without_a_key_is_refused(site: Site):
+    answer = await site.get("/api/collector/status")
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert answer.json()["error"]
+
+
+@pytest.mark.proves("A-14")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": f"Bearer {SERVICE_KEY}"},
+        {"authorization": f"bearer  {ADMIN_KEY} "},
+        {"X-API-Key": ADMIN_KEY},
+    ],
+)
+async def test_the_keys_of_the_environment_open_the_status(lean_site: Site, headers: dict[str, str]):
+    assert (await lean_site.get("/api/collector/status", headers=headers)).status_code == 200
+
+
+async def test_a_stored_key_works_in_both_headers(site: Site):
+    for headers in ({"X-API-Key": site.keys["alice"]}, {"Authorization": f"Bearer {site.keys['alice']}"}):
+        assert (await site.get("/api/collector/status", headers=headers)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-API-Key": "wrong"},
+        {"X-API-Key": ""},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": "Bearer"},
+        {"Authorization": f"Basic {ADMIN_KEY}"},
+        {"X-API-Key": "wrong", "Authorization": f"Bearer {ADMIN_KEY}"},
+    ],
+)
+async def test_wrong_credentials_are_refused_even_where_none_are_needed(lean_site: Site, headers: dict[str, str]):
+    answer = await lean_site.get("/api/sources", headers=headers)
+    assert (answer.status_code, answer.json()["error"]) == (401, "invalid api key")
+
+
+async def test_an_empty_key_in_the_environment_is_nobodys_key(keyless_system: System):
+    transport = httpx.ASGITransport(create_app(keyless_system))
+    async with httpx.AsyncClient(transport=transport, base_url="http://catchment.test") as client:
+        answer = await client.get("/api/collector/status", headers={"Authorization": "Bearer "})
+    assert answer.status_code == 401
+
+
+async def test_a_revoked_key_is_refused_at_once_and_so_is_its_session(site: Site):
+    token = await site.system.accounts.sign_in(site.keys["alice"])
+    cookie = {"Cookie": f"{SESSION_COOKIE}={token}"}
+    assert (await site.get("/api/subscriptions", headers=cookie)).status_code == 200
+    [key] = [key for key in await site.system.accounts.list_keys() if key.user_id == site.alice.id]
+    await site.system.accounts.revoke_key(key.id)
+    assert (await site.get("/api/subscriptions", "alice")).status_code == 401
+    assert (await site.get("/api/subscriptions", headers=cookie)).status_code == 401
+
+
+async def test_keys_are_stored_as_hashes_and_their_use_is_noted_once_a_minute(site: Site, clock: ManualClock):
+    async def last_used() -> object:
+        return (await site.system.accounts.list_keys())[0].last_used_at
+
+    first = clock.now()
+    await site.get("/api/subscriptions", "alice")
+    clock.advance(timedelta(seconds=59))
+    await site.get("/api/subscriptions", "alice")
+    assert await last_used() == first
+    clock.advance(timedelta(seconds=1))
+    await site.get("/api/subscriptions", "alice")
+    assert await last_used() == clock.now()
+    [key, _] = await site.system.accounts.list_keys()
+    assert site.keys["alice"].startswith(key.prefix)
+    assert site.keys["alice"] not in repr(key)
+
+
+async def test_a_session_opens_with_a_key_and_ends_by_signing_out(site: Site):
+    answer = await site.post("/signin", data={"key": f" {site.keys['alice']} "})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=lax" in cookie
+    assert "max-age=2592000" in cookie
+    assert (await site.get("/api/subscriptions")).status_code == 200
+    await site.post("/signout")
+    assert (await site.get("/api/subscriptions")).status_code == 401
+
+
+async def test_a_session_ends_after_thirty_days(site: Site, clock: ManualClock):
+    token = await site.system.accounts.sign_in(site.keys["alice"])
+    clock.advance(timedelta(days=30) - timedelta(seconds=1))
+    assert await site.system.accounts.caller_of_session(token or "")
+    clock.advance(timedelta(seconds=1))
+    assert await site.system.accounts.caller_of_session(token or "") is None
+
+
+async def test_a_session_of_the_environments_key_ends_when_that_key_changes(lean_site: Site, clock: ManualClock):
+    accounts = lean_site.system.accounts
+    token = await accounts.sign_in(ADMIN_KEY) or ""
+    caller = await accounts.caller_of_session(token)
+    assert caller is not None
+    assert caller.role is Role.ADMIN
+    changed = type(accounts)(store=lean_site.system.store, clock=clock, service_key="", admin_key="another key")
+    assert await changed.caller_of_session(token) is None
+
+
+async def test_an_old_cookie_counts_as_none(lean_site: Site):
+    cookie = {"Cookie": f"{SESSION_COOKIE}=old"}
+    assert (await lean_site.get("/", headers=cookie)).status_code == 200
+    assert (await lean_site.get("/api/subscriptions", headers=cookie)).status_code == 401
+
+
+async def test_a_page_of_another_origin_cannot_act_in_a_signed_in_browsers_name(lean_site: Site):
+    await lean_site.post("/signin", data={"key": ADMIN_KEY})
+    for origin, status in (("http://catchment.test:99", 403), ("null", 403), ("http://catchment.test", 200)):
+        answer = await lean_site.put("/api/config", headers={"Origin": origin}, json={"FETCH_INTERVAL_RSS": 5})
+        assert answer.status_code == status, origin
+
+
+async def test_a_wrong_key_on_the_form_is_told_so_and_not_shown_again(lean_site: Site):
+    answer = await lean_site.post("/signin", data={"key": "not-a-key"})
+    assert answer.status_code == 401
+    assert "not known here" in answer.text
+    assert "not-a-key" not in answer.text
+
+
+async def test_the_first_start_makes_an_admins_key_and_a_link_that_works_once(keyless_system: System):
+    first = await keyless_system.accounts.ensure_first_key()
+    assert first is not None
+    assert await keyless_system.accounts.ensure_first_key() is None
+    caller = await keyless_system.accounts.identify(first.secret)
+    assert caller is not None
+    assert caller.is_admin
+    transport = httpx.ASGITransport(create_app(keyless_system))
+    async with httpx.AsyncClient(transport=transport, base_url="http://catchment.test") as client:
+        answer = await client.get("/signin", params={"token": first.link_token})
+        assert answer.status_code == 303
+        assert (await client.get("/api/config")).status_code == 200
+        client.cookies.clear()
+        assert (await client.get("/signin", params={"token": first.link_token})).status_code == 401
+        assert (await client.get("/api/config")).status_code == 401
+
+
+async def test_a_sign_in_link_is_no_session_and_dies_after_a_quarter_of_an_hour(
+    keyless_system: System, clock: ManualClock
+):
+    first = await keyless_system.accounts.ensure_first_key()
+    assert first is not None
+    assert await keyless_system.accounts.caller_of_session(first.link_token) is None
+    clock.advance(timedelta(minutes=15))
+    assert await keyless_system.accounts.sign_in_by_link(first.link_token) is None
+
+
+async def test_no_first_key_is_made_where_somebody_can_get_in(site: Site, keyless_system: System):
+    assert await site.system.accounts.ensure_first_key() is None
+    await keyless_system.accounts.add_user("somebody@example.org")
+    assert await keyless_system.accounts.ensure_first_key() is None
+
+
+async def test_short_names_are_plain_and_unique(site: Site):
+    add = site.system.accounts.add_user
+    names = ["Zoë Ünal", "zoe unal", "王小明", "🙂", "a" * 200]
+    users = [await add(f"user{number}@example.org", name=name) for number, name in enumerate(names)]
+    assert [user.slug for user in users] == ["zoe-unal", "zoe-unal-1", "user", "user-1", "a" * 60]
+
+
+async def test_accounts_refuse_what_makes_no_sense(site: Site):
+    accounts = site.system.accounts
+    with pytest.raises(Conflict) as twin:
+        await accounts.add_user("Alice@Example.org ")
+    assert twin.value.existing_id == site.alice.id
+    for email in ("", "nobody", "a b@c", "a@b\0", "a@" + "b" * 400):
+        with pytest.raises(InvalidInput):
+            await accounts.add_user(email)
+    with pytest.raises(InvalidInput):
+        await accounts.create_key("neither")
+    with pytest.raises(InvalidInput):
+        await accounts.create_key("both", user_id=site.alice.id, role=Role.ADMIN)
+    with pytest.raises(InvalidInput):
+        await accounts.create_key("a role that keys do not have", role=Role.ANONYMOUS)
+    with pytest.raises(NotFound):
+        await accounts.create_key("nobody's", user_id=10**12)
+    with pytest.raises(NotFound):
+        await accounts.revoke_key(10**12)
+
+
+async def test_the_admin_role_is_the_users_present_one(site: Site):
+    chief = await site.system.accounts.add_user("chief@example.org", is_admin=True)
+    made = await site.system.accounts.create_key("desk", user_id=chief.id)
+    caller = await site.system.accounts.identify(made.secret)
+    assert caller is not None
+    assert (caller.role, caller.user_id) == (Role.ADMIN, chief.id)
+
+
+def test_settings_know_no_key_by_default():
+    assert (Settings().api_key, Settings().admin_api_key) == ("", "")

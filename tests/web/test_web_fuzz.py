@@ -1,0 +1,94 @@
+"""Every route is fed what its schema allows and what it does not; whatever comes, it is never our fault."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from hypothesis.strategies import SearchStrategy
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import (
+    content_type_conformance,
+    not_a_server_error,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from web_site import ADMIN_KEY
+
+from catchment.bootstrap import open_system
+from catchment.settings import Settings
+from catchment.web.app import create_app
+from catchment.web.server import serve_app
+
+#: Per operation. The stream never ends, so it is not asked for.
+EXAMPLES = 10
+ENDLESS = "/api/events"
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+
+
+@pytest.fixture
+def served_url(store_url: str) -> Iterator[str]:
+    """A server in a thread of its own: the fuzzer is not asynchronous."""
+    ready, stop = threading.Event(), threading.Event()
+    urls: list[str] = []
+
+    async def run() -> None:
+        settings = Settings(database_url=store_url, parser_processes=0, admin_api_key=ADMIN_KEY)
+        async with open_system(settings) as system:
+            told = asyncio.Event()
+
+            def on_ready(url: str) -> None:
+                urls.append(url)
+                ready.set()
+
+            async def wait() -> None:
+                await asyncio.to_thread(stop.wait)
+                told.set()
+
+            await system.accounts.add_user("somebody@example.org", name="somebody")
+            waiting = asyncio.create_task(wait())
+            await serve_app(create_app(system), host="127.0.0.1", port=0, stop=told, on_ready=on_ready)
+            await waiting
+
+    thread = threading.Thread(target=lambda: asyncio.run(run()))
+    thread.start()
+    assert ready.wait(60)
+    yield urls[0]
+    stop.set()
+    thread.join(60)
+
+
+@pytest.mark.proves("F-07")
+@pytest.mark.parametrize("mode", list(GenerationMode))
+@pytest.mark.parametrize("headers", [{"X-API-Key": ADMIN_KEY}, {}], ids=["admin", "stranger"])
+def test_no_request_that_the_schema_can_think_of_breaks_the_server(
+    served_url: str, headers: dict[str, str], mode: GenerationMode
+):
+    schema = schemathesis.openapi.from_url(f"{served_url}/openapi.json").exclude(path=ENDLESS)
+    operations = [result.ok() for result in schema.get_all_operations()]
+    assert len(operations) >= 30
+    for operation in operations:
+        _feed(operation.as_strategy(generation_mode=mode), headers)
+
+
+def _feed(cases: SearchStrategy[Case], headers: dict[str, str]) -> None:
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(cases)
+    def ask(case: Case) -> None:
+        case.call_and_validate(headers=headers, checks=CHECKS)
+
+    with contextlib.suppress(Unsatisfiable):  # a route without parameters cannot be called wrongly
+        ask()

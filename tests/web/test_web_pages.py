@@ -1,0 +1,170 @@
+"""The pages, as a browser gets them and, where there is one, as it shows them."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from browser import CHROMIUM, Page, opened_page
+from web_site import Site
+
+from catchment.domain.caller import OPERATOR
+from catchment.domain.item import make_item
+from catchment.manage.catalog import Draft
+from catchment.store import items
+from catchment.web.board import MOST_SOURCES
+from catchment.web.server import serve_app
+
+
+async def test_a_stranger_sees_public_sources_and_how_to_sign_in(site: Site):
+    await site.add_source(site.alice, "hidden")
+    await site.add_source(None, "open", public=True)
+    page = await site.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    assert page.headers["cache-control"] == "no-store"
+    assert "open" in page.text
+    assert "hidden.example" not in page.text
+    assert ">hidden<" not in page.text
+    assert "Sign in with your key" in page.text
+
+
+async def test_the_page_has_tiles_sources_with_their_reason_and_latest_items(site: Site):
+    source = await site.add_source(site.alice, "feed")
+    await site.add_items(source, "an item")
+    text = (await site.get("/", "alice")).text
+    assert "Signed in as Alice" in text
+    for words in ("New items", "Collector", "Not running", "as soon as the collector looks", "an item"):
+        assert words in text
+    assert 'rel="noopener noreferrer"' in text
+    assert "/signout" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "words"),
+    [
+        ("/", "zh-CN,zh;q=0.9", "最新条目"),
+        ("/?lang=zh", "en", "最新条目"),
+        ("/?lang=en", "zh", "Latest items"),
+        ("/signin", "zh", "API 密钥"),
+    ],
+)
+async def test_pages_speak_english_and_chinese(lean_site: Site, path: str, accept: str, words: str):
+    page = await lean_site.get(path, headers={"Accept-Language": accept})
+    assert words in page.text
+
+
+async def test_what_strangers_wrote_is_text_on_our_page_and_never_a_script(lean_site: Site):
+    source = await lean_site.add_source(None, "feed", public=True)
+    evil = [
+        make_item(native_id="1", title="<script>alert(1)</script>", url="javascript:alert(1)"),
+        make_item(
+            native_id="2", title='"><img src=x onerror=alert(1)>', url='https://x.example/"onmouseover="alert(1)'
+        ),
+        make_item(native_id="3", title="data", url="data:text/html,<script>alert(1)</script>"),
+        make_item(native_id="4", title="broken", url="http://[::1"),
+    ]
+    await lean_site.system.store.write(
+        items.insert_new, [(source.id, item) for item in evil], now=lean_site.system.clock.now()
+    )
+    text = (await lean_site.get("/")).text
+    assert "<script>alert" not in text
+    assert "<img" not in text
+    assert 'href="javascript' not in text
+    assert 'href="data' not in text
+    assert '"onmouseover="' not in text
+    assert html.escape("<script>alert(1)</script>") in text
+
+
+async def test_the_page_needs_nothing_from_elsewhere_and_no_inline_script(lean_site: Site):
+    text = (await lean_site.get("/")).text
+    assert not re.search(r"<script(?![^>]*src=)", text)
+    assert not re.search(r"\sstyle=|\son\w+=", text)
+    for address in re.findall(r'(?:src|href)="([^"]+)"', text):
+        assert address.startswith(("/", "?")), address
+    for path in re.findall(r'"(/static/[^"]+)"', text):
+        assert (await lean_site.get(path)).status_code == 200
+
+
+async def test_with_very_many_sources_the_page_stays_light_and_says_how_many_more(lean_site: Site):
+    drafts = [
+        Draft(type="rss", config={"url": f"https://s{number}.example/feed"}, is_public=True) for number in range(2000)
+    ]
+    await lean_site.system.catalog.add_many(drafts, OPERATOR)
+    page = await lean_site.get("/")
+    assert page.text.count("<tr data-key=") == MOST_SOURCES + 1  # and the empty shape
+    assert '<b data-text="hidden">1800</b>' in page.text
+    assert len(page.content) < 250_000
+
+
+@pytest.fixture
+async def served_url(lean_site: Site) -> AsyncIterator[str]:
+    stop = asyncio.Event()
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(serve_app(lean_site.app, host="127.0.0.1", port=0, stop=stop, on_ready=ready.set_result))
+    yield await ready
+    stop.set()
+    await task
+
+
+@pytest.fixture
+async def page(tmp_path: Path) -> AsyncIterator[Page]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    async with opened_page(tmp_path / "profile") as page:
+        yield page
+
+
+TITLES = "[...document.querySelectorAll('.items a')].map((link) => link.textContent).join()"
+
+
+@pytest.mark.proves("F-06")
+@pytest.mark.parametrize(
+    ("lang", "live", "heading", "colours", "ink"),
+    [
+        ("en", "live", "Latest items", "light", "rgb(24, 33, 31)"),
+        ("zh", "实时", "最新条目", "dark", "rgb(228, 234, 231)"),
+    ],
+)
+async def test_a_browser_shows_the_page_and_is_told_news_live(
+    lean_site: Site, served_url: str, page: Page, lang: str, live: str, heading: str, colours: str, ink: str
+):
+    source = await lean_site.add_source(None, "feed", public=True)
+    await lean_site.add_items(source, "before")
+    await page.prefer(colours)
+    await page.open(f"{served_url}/?lang={lang}")
+    assert await page.until("document.querySelector('#live.live')?.textContent") == live
+    assert await page.evaluate(TITLES) == "before"
+    assert heading in await page.evaluate("document.body.innerText")
+    assert await page.evaluate("getComputedStyle(document.body).color") == ink
+
+    await lean_site.add_items(source, "after")
+    assert await page.until(f"{TITLES}.includes('after') && {TITLES}") == "after,before"
+    assert await page.evaluate("document.querySelector('td.count').textContent") == "2"
+
+
+async def test_a_browser_signs_in_with_a_key_and_out_again(lean_site: Site, served_url: str, page: Page):
+    await lean_site.add_source(lean_site.alice, "hers")
+    await page.open(f"{served_url}/signin")
+    await page.until("document.querySelector('#key')")
+    key = lean_site.keys["alice"]
+    await page.evaluate(f"document.querySelector('#key').value = '{key}', document.forms[0].requestSubmit()")
+    assert await page.until("document.querySelector('tbody .name')?.textContent") == "hers"
+    await page.evaluate("document.querySelector('nav button').click()")
+    assert await page.until("document.querySelector('.hint')?.textContent")
+    assert await page.evaluate("document.querySelectorAll('tbody tr').length") == 0
+
+
+async def test_what_strangers_wrote_does_not_run_in_a_browser(lean_site: Site, served_url: str, page: Page):
+    source = await lean_site.add_source(None, "feed", public=True)
+    await page.open(served_url)
+    await page.until("document.querySelector('#live.live')")
+    evil = make_item(native_id="1", title="<img src=x onerror='window.ran = 1'>", url="javascript:window.ran = 1")
+    await lean_site.system.store.write(items.insert_new, [(source.id, evil)], now=lean_site.system.clock.now())
+    await page.until("document.querySelector('.items a')")
+    await page.evaluate("document.querySelector('.items a').click()")
+    assert await page.evaluate("window.ran") is None
+    assert await page.evaluate("document.querySelector('.items a').hasAttribute('href')") is False
