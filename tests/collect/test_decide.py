@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from source_factory import START, make_source
 
 from catchment.collect.decide import decide, each_once, network_is_down, sort_items
-from catchment.domain.item import MAX_KEY, Item
+from catchment.domain.item import MAX_KEY, make_item
 from catchment.domain.source import FAILURES_UNTIL_PAUSE, LastError, NextCheck, PausedBy, Why
 from catchment.domain.visit import Collected, Failed, Fetched, Postponed, Skipped
 from catchment.schedule.due import Cadence
@@ -20,7 +20,7 @@ HOUR = timedelta(hours=1)
 CADENCE = Cadence(interval=4 * HOUR, probe_after=24 * HOUR)
 
 texts = st.text(max_size=8)
-items = st.builds(Item, native_id=texts, url=texts, title=texts, content=texts)
+items = st.builds(make_item, native_id=texts, url=texts, title=texts, content=texts)
 endings = st.one_of(
     st.builds(Collected, fetched=st.just(Fetched())),
     st.builds(Failed, message=st.just("no"), ours=st.booleans()),
@@ -50,9 +50,9 @@ def after(source, *history):
 @pytest.mark.parametrize(
     ("item", "key"),
     [
-        (Item(native_id="tag:1", url="https://a/1", content="x"), "tag:1"),
-        (Item(url="https://a/1", content="x"), "https://a/1"),
-        (Item(content="x"), "sha256:" + sha256(b"\0x").hexdigest()),
+        (make_item(native_id="tag:1", url="https://a/1", content="x"), "tag:1"),
+        (make_item(url="https://a/1", content="x"), "https://a/1"),
+        (make_item(content="x"), "sha256:" + sha256(b"\0x").hexdigest()),
     ],
 )
 def test_the_key_is_the_id_else_the_url_else_a_hash_of_the_content(item, key):
@@ -61,13 +61,13 @@ def test_the_key_is_the_id_else_the_url_else_a_hash_of_the_content(item, key):
 
 @pytest.mark.proves("A-26")
 def test_content_without_id_and_url_is_told_apart_by_its_hash():
-    one, other = Item(content="one"), Item(content="other")
+    one, other = make_item(content="one"), make_item(content="other")
     assert one.key.startswith("sha256:")
     assert one.key != other.key
 
 
 def test_a_key_too_long_for_an_index_is_hashed_and_stays_unique():
-    one, other = (Item(native_id="x" * MAX_KEY + end).key for end in "ab")
+    one, other = (make_item(native_id="x" * MAX_KEY + end).key for end in "ab")
     assert one != other
     assert len(one) <= MAX_KEY
 
@@ -86,8 +86,8 @@ def test_storing_the_same_batch_twice_changes_nothing(batch):
 
 @pytest.mark.proves("A-26")
 def test_a_known_item_whose_content_changed_is_changed_and_not_new():
-    before = Item(native_id="1", content="before")
-    edited = Item(native_id="1", content="after")
+    before = make_item(native_id="1", content="before")
+    edited = make_item(native_id="1", content="after")
     found = sort_items([edited], {before.key: before.fingerprint})
     assert (found.new, found.changed) == ((), (edited,))
 

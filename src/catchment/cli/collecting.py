@@ -54,7 +54,7 @@ async def _loop(system: System) -> bool:
 
 def _collect_source(source_id: int, *, as_json: bool) -> bool:
     async def visit(system: System) -> VisitResult | None:
-        return await collect_unless_stopped(system, system.collector.collect_source(source_id))
+        return await collect_unless_stopped(system, lambda: system.collector.collect_source(source_id))
 
     try:
         result = with_system(visit)
@@ -75,7 +75,7 @@ def _collect_round(*, as_json: bool) -> bool:
 
     async def collect_due(system: System) -> None:
         async with _progress(rounds):
-            await collect_unless_stopped(system, system.collector.collect_due(on_round=rounds.append))
+            await collect_unless_stopped(system, lambda: system.collector.collect_due(on_round=rounds.append))
 
     clean = True
     try:
@@ -87,8 +87,10 @@ def _collect_round(*, as_json: bool) -> bool:
     results = list({result.source_id: result for round_ in rounds for result in round_.results}.values())
     if as_json:
         print_json({"sources": [visit_shape(result) for result in results], "totals": totals(results)})
-    else:
+    elif any(round_.ids for round_ in rounds):
         print_results(results)
+    else:
+        say("Nothing is due.")
     return clean
 
 
@@ -130,9 +132,6 @@ def outcome(result: VisitResult) -> str:
 
 
 def print_results(results: Sequence[VisitResult]) -> None:
-    if not results:
-        say("Nothing is due.")
-        return
     rows = [
         (one.source_id, one.name, one.type, outcome(one), one.inserted, one.updated, one.error or one.skipped or "")
         for one in results

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -56,14 +56,16 @@ async def collect_until_stopped(system: System, stop: asyncio.Event) -> bool:
     return True
 
 
-async def collect_unless_stopped(system: System, work: Coroutine[Any, Any, T]) -> T | None:
+async def collect_unless_stopped(system: System, work: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
     """The result of one piece of collecting; None when it was stopped before. TimeoutError when it was cut off."""
-    task = asyncio.create_task(work)
+    task: asyncio.Task[T] | None = None
     try:
         async with stop_on_signals() as stop, system.collector.working(grace_seconds=system.settings.stop_seconds):
+            task = asyncio.create_task(work())
             await _either(task, stop)
     finally:
-        task.cancel()
+        if task is not None:
+            task.cancel()
     return task.result() if task.done() else None
 
 

@@ -187,7 +187,7 @@ def _report(conn: Connection, *, leases: LeasePolicy, now: datetime, progress: M
 
 async def _rest(stop: asyncio.Event, round_: Round, tick_seconds: float) -> None:
     """Until the next tick, or until told to stop; a look that was cut short is followed by the next at once."""
-    waits = [asyncio.create_task(stop.wait())]
+    waits: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait())]
     if len(round_.ids) >= LOOK_LIMIT:
         waits.append(asyncio.create_task(round_.wait()))
     await asyncio.wait(waits, timeout=tick_seconds, return_when=asyncio.FIRST_COMPLETED)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -43,7 +45,7 @@ class Workbench:
         if not self._processes:
             return ThreadPoolExecutor(1, thread_name_prefix="parser")
         context = multiprocessing.get_context("forkserver")
-        return ProcessPoolExecutor(self._processes, mp_context=context, initializer=_ignore_interrupts)
+        return ProcessPoolExecutor(self._processes, mp_context=context, initializer=_settle_in)
 
     def close(self) -> None:
         if self._executor is not None:
@@ -51,6 +53,16 @@ class Workbench:
             self._executor = None
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches the whole process group; it is the collector who decides what it means."""
+def _settle_in() -> None:
+    """Ctrl-C reaches the whole process group; it is the collector who decides what it means. But when the collector
+    is gone without a word, nobody else would ever tell its parsers to go.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, name="leave-with-parent", daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(0)

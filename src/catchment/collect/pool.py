@@ -23,6 +23,8 @@ from catchment.store import runs, sources
 from catchment.store.door import Store
 
 RETRY_SECONDS = 1.0
+#: Claims wait behind commits for the one writer, so that many per worker are claimed ahead.
+AHEAD = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,7 @@ class Pool:
         """Forget what was left over when work was cut off: it is due again, or somebody else's by now."""
         self._waiting: deque[tuple[int, Round]] = deque()
         self._has_waiting = asyncio.Event()
-        self._claimed: asyncio.Queue[Job] = asyncio.Queue(self._concurrency)
+        self._claimed: asyncio.Queue[Job] = asyncio.Queue(AHEAD * self._concurrency)
         #: Every source that is queued, claimed, under way or waiting to be stored.
         self._known: set[int] = set()
         self._stopping = False
@@ -106,7 +108,7 @@ class Pool:
     async def _feed(self) -> None:
         while True:
             await self._has_waiting.wait()
-            batch = [self._waiting.popleft() for _ in range(min(self._concurrency, len(self._waiting)))]
+            batch = [self._waiting.popleft() for _ in range(min(AHEAD * self._concurrency, len(self._waiting)))]
             if not self._waiting:
                 self._has_waiting.clear()
             for job in await self._claim(dict(batch)):

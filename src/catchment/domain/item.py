@@ -4,35 +4,47 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 #: Longer keys are hashed: an index row has room for no more.
 MAX_KEY = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One thing a fetcher found, before it is known whether it is new."""
+class Item(NamedTuple):
+    """One thing a fetcher found, before it is known whether it is new. `make_item` makes them.
 
-    #: The item's own id where it has one.
-    native_id: str = ""
-    url: str = ""
-    title: str = ""
-    author: str = ""
-    content: str = ""
-    published_at: datetime | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    # What it is known by is worked out where it is made, which for feeds is beside the event loop.
+    A tuple rather than a dataclass: of everything there is, only items come by the million, and a tuple is made, sent
+    to another process and stored in a quarter of the time.
+    """
+
     #: What makes it one and the same within its source.
-    key: str = field(init=False)
+    key: str
     #: What a reader would see of it, in 16 bytes: it differs when the item was edited.
-    fingerprint: bytes = field(init=False)
+    fingerprint: bytes
+    title: str
+    url: str
+    author: str
+    content: str
+    published_at: datetime | None
+    metadata: Mapping[str, Any]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", _key(self.native_id or self.url, self.title, self.content))
-        object.__setattr__(self, "fingerprint", short_hash(f"{self.title}\0{self.url}\0{self.author}\0{self.content}"))
+
+def make_item(
+    *,
+    native_id: str = "",
+    url: str = "",
+    title: str = "",
+    author: str = "",
+    content: str = "",
+    published_at: datetime | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Item:
+    """An item, known by its own id where it has one, else by its URL, else by its content."""
+    key = _key(native_id or url, title, content)
+    fingerprint = short_hash(f"{title}\0{url}\0{author}\0{content}")
+    return Item(key, fingerprint, title, url, author, content, published_at, metadata or {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,14 +64,15 @@ class Feed:
 class EntryBuilder:
     """Makes entries of one feed out of what its parser found, resolving links against `base`."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, *, summaries: bool) -> None:
         self._base = base
+        self._summaries = summaries
         self._clean = HtmlCleaner(base).clean
 
     def texts(self, summary: str, content: str) -> Texts:
-        """Both sanitised; an empty one takes the other's text."""
+        """Both sanitised; an empty one, or a summary that is not wanted, takes the other's text."""
         body = self._clean(content or summary)
-        if summary and content and summary != content:
+        if self._summaries and summary and content and summary != content:
             return self._clean(summary), body
         return body, body
 

@@ -66,22 +66,23 @@ def find(document: bytes) -> Finding:
     return Finding(document=document, info=found["feed"], entries=found["entries"], is_atom=is_atom)
 
 
-def read(finding: Finding, url: str) -> Feed:
+def read(finding: Finding, url: str, *, summaries: bool = True) -> Feed:
     """The feed out of what was found."""
     link = finding.info.get("link") or ""
     base = feed_base(link, url)
     return Feed(
         title=plain_text(finding.info.get("title") or "", MAX_TITLE),
         link=absolute(link, base),
-        entries=_Reader(finding, EntryBuilder(base)).entries(),
+        entries=_Reader(finding, EntryBuilder(base, summaries=summaries), summaries=summaries).entries(),
     )
 
 
 class _Reader:
     """Turns what was found of one feed into entries."""
 
-    def __init__(self, finding: Finding, builder: EntryBuilder) -> None:
+    def __init__(self, finding: Finding, builder: EntryBuilder, *, summaries: bool) -> None:
         self._found = finding.entries[:MAX_ENTRIES]
+        self._summaries = summaries
         self._builder = builder
         self._author = finding.info.get("author") or ""
         self._is_atom = finding.is_atom
@@ -91,7 +92,7 @@ class _Reader:
 
     def entries(self) -> tuple[Entry, ...]:
         # All texts first: going back and forth between the sanitiser and this costs a fifth more.
-        texts = [self._builder.texts(*_texts(found)) for found in self._found]
+        texts = [self._builder.texts(*_texts(found, summaries=self._summaries)) for found in self._found]
         return tuple(map(self._entry, self._found, texts))
 
     def _entry(self, found: _Fields, texts: Texts) -> Entry:
@@ -124,7 +125,7 @@ def _page(links: Collection[_Fields]) -> str:
     return pages[0] if pages else ""
 
 
-def _texts(found: _Fields) -> Texts:
+def _texts(found: _Fields, *, summaries: bool) -> Texts:
     """Summary and content, each "" where the feed gives none."""
     given = found.get("content")
     summary: str = found.get("description", "")
@@ -136,7 +137,7 @@ def _texts(found: _Fields) -> Texts:
         return summary, ""
     if first["type"] in _PLAIN:
         content = escape(content, quote=False)
-    return ("" if _is_made_up(summary, content) else summary), content
+    return ("" if not summaries or _is_made_up(summary, content) else summary), content
 
 
 def _is_made_up(summary: str, content: str) -> bool:

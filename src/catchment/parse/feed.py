@@ -23,8 +23,10 @@ _HTML_ROOT = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNOREC
 _HTML_TITLE = re.compile(rb"<title[^>]*>([^<]{0,400})", re.IGNORECASE)
 
 
-def parse_feed(body: bytes, *, url: str = "", content_type: str = "") -> Feed:
+def parse_feed(body: bytes, *, url: str = "", content_type: str = "", summaries: bool = True) -> Feed:
     """The feed in the bytes, its texts sanitised and its links absolute.
+
+    Without `summaries`, a summary that stands beside a content is left out: sanitising it is a third of the work.
 
     Touches no network and raises nothing but `ParseError`, whatever the bytes are.
     """
@@ -32,19 +34,19 @@ def parse_feed(body: bytes, *, url: str = "", content_type: str = "") -> Feed:
     if not document:
         raise ParseError("the body is empty: there is no feed in it")
     if jsonfeed.looks_like_json(document):
-        return jsonfeed.read(document, url)
-    return _parse_xml(document, url)
+        return jsonfeed.read(document, url, summaries=summaries)
+    return _parse_xml(document, url, summaries=summaries)
 
 
-def _parse_xml(document: bytes, url: str) -> Feed:
+def _parse_xml(document: bytes, url: str, *, summaries: bool) -> Feed:
     if not _FEED_ROOT.search(document, 0, _HEAD) and _HTML_ROOT.search(document, 0, _HEAD):
         raise ParseError(_what_it_is(document))
     finding = _find_quickly(document)
     if finding is not None and not is_doubtful(finding):
-        return fast.read(finding, url)
-    thorough = _read_thoroughly(document, url)
+        return fast.read(finding, url, summaries=summaries)
+    thorough = _read_thoroughly(document, url, summaries=summaries)
     if finding is not None and (thorough is None or len(finding.entries) > len(thorough.entries)):
-        return fast.read(finding, url)
+        return fast.read(finding, url, summaries=summaries)
     if thorough is None or not (thorough.entries or _FEED_ROOT.search(document, 0, _HEAD)):
         raise ParseError(_what_it_is(document))
     return thorough
@@ -57,11 +59,11 @@ def _find_quickly(document: bytes) -> fast.Finding | None:
         return None
 
 
-def _read_thoroughly(document: bytes, url: str) -> Feed | None:
+def _read_thoroughly(document: bytes, url: str, *, summaries: bool) -> Feed | None:
     if len(document) > slow.MAX_BYTES:
         return None
     try:
-        return slow.read(document, url)
+        return slow.read(document, url, summaries=summaries)
     except Exception:  # noqa: BLE001 - strangers' bytes in others' code: the outcome is "unreadable"
         return None
 

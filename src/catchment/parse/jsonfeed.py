@@ -29,12 +29,12 @@ def looks_like_json(body: bytes) -> bool:
     return body[:1] in {b"{", b"["}
 
 
-def read(body: bytes, url: str) -> Feed:
+def read(body: bytes, url: str, *, summaries: bool = True) -> Feed:
     document = _document(body)
     link = _text(document, "home_page_url")
     base = feed_base(link, _text(document, "feed_url") or url)
     author = _author(document)
-    builder = EntryBuilder(base)
+    builder = EntryBuilder(base, summaries=summaries)
     return Feed(
         title=plain_text(_text(document, "title"), MAX_TITLE),
         link=absolute(link, base),

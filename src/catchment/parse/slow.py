@@ -33,14 +33,14 @@ _ENTITY = re.compile(rb"<!ENTITY[^>]*>")
 _Found = Mapping[str, Any]
 
 
-def read(body: bytes, url: str) -> Feed:
+def read(body: bytes, url: str, *, summaries: bool = True) -> Feed:
     """The feed as feedparser finds it; without entries where it finds none, whatever the bytes are."""
     harmless = _ENTITY.sub(b" ", body.translate(None, CONTROL_BYTES))
     # As a stream: bytes might be taken for the name of a file, and text for an address.
     found = feedparser.parse(BytesIO(harmless), sanitize_html=False)
     link = _text(found.feed, "link")
     base = feed_base(link, url)
-    builder = EntryBuilder(base)
+    builder = EntryBuilder(base, summaries=summaries)
     author = _text(found.feed, "author")
     return Feed(
         title=plain_text(_text(found.feed, "title"), MAX_TITLE),

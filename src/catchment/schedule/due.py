@@ -30,7 +30,7 @@ def back_off(failures: int, interval: timedelta) -> timedelta:
     # Compared as a ratio first: a timedelta overflows long before the factor does.
     if interval >= MOST_BACK_OFF / 2**doublings:
         return MOST_BACK_OFF
-    return interval * 2**doublings
+    return interval * int(2**doublings)
 
 
 def next_fetch_at(source: Source, interval: timedelta) -> datetime | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from yarl import URL
 
-from catchment.domain.item import Item
+from catchment.domain.item import Item, make_item
 from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig
 from catchment.fetch.client import Response
@@ -41,7 +41,7 @@ class RssFetcher:
 
 def read_items(body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
     """The title of a feed, and its entries as items."""
-    feed = parse_feed(body, url=url, content_type=content_type)
+    feed = parse_feed(body, url=url, content_type=content_type, summaries=False)
     return feed.title, tuple(_item(entry) for entry in feed.entries)
 
 
@@ -67,7 +67,7 @@ def _remember(response: Response) -> dict[str, str]:
 
 
 def _item(entry: Entry) -> Item:
-    return Item(
+    return make_item(
         native_id=entry.id,
         url=entry.link,
         title=entry.title,
@@ -81,8 +81,6 @@ def _item(entry: Entry) -> Item:
 def _metadata(entry: Entry) -> dict[str, Any]:
     """What has no column of its own, where there is any."""
     metadata: dict[str, Any] = {}
-    if entry.summary and entry.summary != entry.content:
-        metadata["summary"] = entry.summary
     if entry.updated and entry.updated != entry.published:
         metadata["updated"] = entry.updated.isoformat()
     if entry.tags:

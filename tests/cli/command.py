@@ -1,0 +1,112 @@
+"""Ways to run the command line: within the test, or as a real process that can be signalled and killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+from typer.testing import CliRunner, Result
+
+from catchment.cli.main import app
+from feed_site import Gate
+
+T = TypeVar("T")
+DEADLINE_SECONDS = 40
+#: Nothing of the machine that runs the tests may reach the commands under test.
+OURS = ("CATCHMENT_", "COLLECTOR_", "FETCH_INTERVAL_", "API_KEY", "ADMIN_API_KEY", "DATABASE_URL", "LOG_LEVEL")
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    return {**clean, "CATCHMENT_HOME": str(home), "CATCHMENT_ALLOW_NETWORKS": "127.0.0.1", **more}
+
+
+class Command:
+    """`catchment`, within the process of the test."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def __call__(self, *words: str, stdin: str | bytes | None = None, **env: str) -> Result:
+        settings = {**dict.fromkeys(name for name in os.environ if name.startswith(OURS)), **environment(self.home)}
+        return CliRunner().invoke(app, words, input=stdin, env={**settings, **env})
+
+    def json(self, *words: str, **env: str) -> Any:
+        """What a command prints with --json: all of stdout must be it."""
+        result = self(*words, "--json", **env)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+
+class Process:
+    """`catchment` as a process of its own. What it says is read line by line."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.said: list[str] = []
+
+    @classmethod
+    async def start(cls, home: Path, *words: str, **env: str) -> Process:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "catchment.cli",
+            *words,
+            cwd=home,
+            env=environment(home, **env),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        return cls(process)
+
+    async def says(self, text: str) -> str:
+        """The next line that holds the text."""
+        assert self._process.stdout is not None
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while line := (await self._process.stdout.readline()).decode():
+                self.said.append(line)
+                if text in line:
+                    return line.strip()
+        raise AssertionError(f"it ended without saying {text!r}:\n{''.join(self.said)}")
+
+    async def visits(self, gate: Gate) -> None:
+        """It has come to the gate."""
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await gate.arrived.acquire()
+
+    def children(self) -> list[psutil.Process]:
+        return psutil.Process(self._process.pid).children(recursive=True)
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    async def ends(self) -> int:
+        assert self._process.stdout is not None
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            self.said.append((await self._process.stdout.read()).decode())
+            return await self._process.wait()
+
+    async def kill(self) -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+        await self.ends()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.returncode is None
+
+
+async def eventually(ask: Callable[[], Awaitable[T]]) -> T:
+    """The first answer that is not empty, asked for again and again until the deadline."""
+    deadline = asyncio.get_running_loop().time() + DEADLINE_SECONDS
+    while not (answer := await ask()):
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0.05)
+    return answer

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from command import Command, Process
+from loguru import logger
+
+from feed_site import FeedSite
+
+Start = Callable[..., Awaitable[Process]]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty data folder, which is the working folder as well: no `.env` is found there."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def catchment(home: Path) -> Iterator[Command]:
+    yield Command(home)
+    # The logs went to a stream that is gone.
+    logger.remove()
+
+
+@pytest.fixture
+async def start(home: Path) -> AsyncIterator[Start]:
+    """Starts processes; none outlives the test."""
+    processes: list[Process] = []
+
+    async def start_(*words: str, **env: str) -> Process:
+        processes.append(await Process.start(home, *words, **env))
+        return processes[-1]
+
+    yield start_
+    for process in processes:
+        await process.kill()
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[FeedSite]:
+    async with FeedSite() as site:
+        yield site

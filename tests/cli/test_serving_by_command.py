@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import signal
+from asyncio import to_thread
+from urllib.parse import urlsplit
+
+import aiohttp
+import psutil
+import pytest
+from command import DEADLINE_SECONDS, Command, Process, eventually
+
+from conftest import Start
+from feed_site import FeedSite, Gate, rss
+
+ADMIN = {"X-API-Key": "sesame"}
+READY = "Catchment is at "
+
+
+async def address(process: Process) -> str:
+    return (await process.says(READY)).removeprefix(READY)
+
+
+@pytest.mark.proves("F-01")
+async def test_up_makes_a_key_and_a_link_that_signs_in_once(start: Start, catchment: Command) -> None:
+    process = await start("up", "--port", "0", "--no-collect", "--no-starter")
+    url = await address(process)
+    key = (await process.says("Admin key")).rpartition(" ")[2]
+    link = (await process.says("Sign in once")).rpartition(" ")[2]
+    assert urlsplit(link).netloc == urlsplit(url).netloc
+    async with aiohttp.ClientSession() as browser, browser.get(link, allow_redirects=False) as answer:
+        assert answer.status in {302, 303}
+    async with aiohttp.ClientSession() as other:
+        async with other.get(link, allow_redirects=False) as answer:
+            assert answer.status == 401, "the link is spent"
+        async with other.get(f"{url}/api/collector/status", headers={"X-API-Key": key}) as answer:
+            assert answer.status == 200
+        async with other.get(f"{url}/api/collector/status") as answer:
+            assert answer.status == 401
+    process.signal(signal.SIGTERM)
+    assert await process.ends() == 0
+    listed = await to_thread(catchment.json, "keys", "list")
+    assert len(listed) == 1
+    assert key not in str(listed)
+
+
+@pytest.mark.proves("F-01")
+async def test_up_offers_the_starter_pack_once(start: Start, catchment: Command) -> None:
+    for removed in (None, 1):
+        if removed:
+            await to_thread(catchment.json, "sources", "remove", str(removed))
+        process = await start("up", "--port", "0", "--no-collect", API_KEY="service", ADMIN_API_KEY="sesame")
+        await address(process)
+        process.signal(signal.SIGINT)
+        assert await process.ends() == 0
+        assert "Admin key" not in "".join(process.said), "there are keys in the environment"
+    assert [source["id"] for source in await to_thread(catchment.json, "sources", "list")] == list(range(2, 9))
+
+
+async def test_a_port_that_is_taken_is_a_sentence_not_a_trace(start: Start, site: FeedSite) -> None:
+    process = await start("up", "--port", str(site.port), "--no-starter")
+    assert await process.ends() == 2
+    said = "".join(process.said)
+    assert f"cannot listen on 127.0.0.1:{site.port}" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.proves("A-12", "F-01")
+async def test_up_collects_and_serves_and_stops_when_work_is_done(
+    start: Start, catchment: Command, site: FeedSite
+) -> None:
+    gate = Gate(rss("late"))
+    await to_thread(catchment.json, "add", site.script(gate), "--no-check")
+    process = await start("up", "--port", "0")
+    await address(process)
+    await process.visits(gate)
+    process.signal(signal.SIGTERM)
+    await process.says("finishing what is under way")
+    gate.opened.set()
+    assert await process.ends() == 0
+    assert len(await to_thread(catchment.json, "items", "list")) == 1
+    assert len(await to_thread(catchment.json, "sources", "list")) == 1, "a store with sources needs no starter pack"
+
+
+@pytest.mark.proves("A-12")
+async def test_up_ends_with_1_when_work_had_to_be_cut_off(start: Start, catchment: Command, site: FeedSite) -> None:
+    gate = Gate(rss("never"))
+    await to_thread(catchment.json, "add", site.script(gate), "--no-check")
+    process = await start("up", "--port", "0", COLLECTOR_STOP_SECONDS="1")
+    await process.visits(gate)
+    process.signal(signal.SIGTERM)
+    assert await process.ends() == 1
+
+
+@pytest.mark.proves("A-41")
+async def test_killing_the_server_or_the_collector_leaves_the_other_at_work(
+    start: Start, catchment: Command, site: FeedSite
+) -> None:
+    server = await start("up", "--no-collect", "--no-starter", "--port", "0", ADMIN_API_KEY="sesame")
+    collector = await start("collect", "--loop", COLLECTOR_TICK="0.2")
+    await address(server)
+    await collector.says("collector started")
+    await server.kill()
+    await to_thread(catchment.json, "add", site.feed("a"), "--no-check")
+    await collector.says("round over")
+
+    server = await start("up", "--no-collect", "--no-starter", "--port", "0", ADMIN_API_KEY="sesame")
+    url = await address(server)
+    helpers = collector.children()
+    await collector.kill()
+    gone, alive = await to_thread(psutil.wait_procs, helpers, timeout=DEADLINE_SECONDS)
+    assert gone, "it had processes that parse"
+    assert not alive, "and they went with it"
+    async with aiohttp.ClientSession(url, headers=ADMIN) as visitor:
+        async with visitor.get("/api/raw-items") as answer:
+            assert "Title a" in await answer.text()
+        async with visitor.post("/api/sources", json={"type": "rss", "config": {"url": site.feed("b")}}) as answer:
+            assert answer.status in {201, 409}
+    assert server.is_running
+
+
+@pytest.mark.proves("F-02")
+async def test_the_demo_shows_items_of_the_simulated_web(start: Start, home) -> None:
+    process = await start("demo", "--port", "0", "--sites", "14", "--faulty", "0.15", ADMIN_API_KEY="sesame")
+    url = await address(process)
+    async with aiohttp.ClientSession(url, headers=ADMIN) as visitor:
+
+        async def healthy() -> bool:
+            async with visitor.get("/api/collector/status") as answer:
+                sources = (await answer.json())["sources"]
+                assert len(sources) == 14
+                return sum(source["status"] == "ok" for source in sources) >= 12
+
+        async def has_items() -> bool:
+            async with visitor.get("/api/raw-items") as answer:
+                return "Harbour Light" in await answer.text()
+
+        await eventually(healthy)
+        await eventually(has_items)
+    process.signal(signal.SIGINT)
+    assert await process.ends() == 0
+    assert "Traceback" not in "".join(process.said)
+
+
+async def test_a_demo_on_a_store_of_its_own_replaces_the_sites_of_the_last_one(
+    start: Start, catchment: Command
+) -> None:
+    for sites in ("3", "2"):
+        process = await start("demo", "--port", "0", "--sites", sites)
+        await process.says("round over")
+        process.signal(signal.SIGTERM)
+        assert await process.ends() == 0
+    assert len(await to_thread(catchment.json, "sources", "list")) == 2

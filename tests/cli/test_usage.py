@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from command import Command, Process
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from catchment.cli.main import app
+
+
+def every_command(group: TyperGroup, *path: str) -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
+    for name, command in group.commands.items():
+        found += every_command(command, *path, name) if isinstance(command, TyperGroup) else [(*path, name)]
+    return found
+
+
+COMMANDS = every_command(get_command(app))
+
+
+def test_the_commands_are_those_that_were_promised() -> None:
+    promised = ["up", "demo", "collect", "add", "import", "export", "status", "doctor"]
+    groups = {
+        "sources": "list show pause resume remove set",
+        "items": "list",
+        "config": "list set unset",
+        "keys": "create list revoke",
+        "users": "add list",
+    }
+    expected = {(name,) for name in promised} | {(group, one) for group, all_ in groups.items() for one in all_.split()}
+    assert set(COMMANDS) == expected
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_explains_itself_with_an_example(catchment: Command, words: tuple[str, ...]) -> None:
+    result = catchment(*words, "--help")
+    assert result.exit_code == 0
+    assert f"Example: catchment {' '.join(words)}" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fly",),
+        ("add",),
+        ("sources", "show", "five"),
+        ("items", "list", "--limit", "-1"),
+        ("up", "--port", "70000"),
+        ("demo", "--faulty", "2"),
+        ("collect", "--loop", "--source", "5"),
+        ("collect", "--loop", "--json"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_exit_code_2_and_says_why_on_stderr(catchment: Command, words: tuple[str, ...]) -> None:
+    result = catchment(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("COLLECTOR_TICK", "soon"),
+        ("COLLECTOR_CONCURRENCY", "0"),
+        ("CATCHMENT_PORT", "high"),
+        ("CATCHMENT_ALLOW_NETWORKS", "not a network"),
+        ("DATABASE_URL", "mysql://somewhere/db"),
+    ],
+)
+def test_a_setting_that_cannot_be_read_is_exit_code_2_and_named(catchment: Command, name: str, value: str) -> None:
+    result = catchment("sources", "list", **{name: value})
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Error: {name}")
+    assert result.stderr.count("\n") == 1
+
+
+async def test_a_real_process_ends_with_the_same_codes_and_no_trace(start) -> None:
+    process: Process = await start("sources", "list", COLLECTOR_TICK="soon")
+    assert await process.ends() == 2
+    assert "".join(process.said).startswith("Error: COLLECTOR_TICK: 'soon' is not seconds")
+    assert "Traceback" not in "".join(process.said)
+
+
+def test_a_store_that_cannot_be_used_is_a_sentence_not_a_trace(catchment: Command) -> None:
+    (catchment.home / "catchment.sqlite3").write_text("this is no database, however long one looks at it" * 100)
+    result = catchment("sources", "list")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+    assert "Traceback" not in result.stderr
+
+
+def test_keys_are_shown_once_and_revoked(catchment: Command) -> None:
+    made = catchment.json("keys", "create", "script", "--role", "service")
+    assert made["api_key"].startswith(made["key"]["prefix"])
+    assert made["api_key"] not in json.dumps(catchment.json("keys", "list"))
+    assert catchment.json("keys", "revoke", str(made["key"]["id"]))["is_active"] is False
+    assert catchment("keys", "revoke", "99").exit_code == 1
+
+
+def test_a_key_needs_a_user_or_a_role(catchment: Command) -> None:
+    assert catchment("keys", "create", "nobody's").exit_code == 1
+
+
+def test_users_are_added_with_a_key_of_their_own(catchment: Command) -> None:
+    made = catchment.json("users", "add", "Ada@Example.org", "--name", "Ada", "--admin")
+    assert made["user"]["email"] == "ada@example.org"
+    assert made["user"]["is_admin"] is True
+    assert made["api_key"].startswith("cat_")
+    assert [user["name"] for user in catchment.json("users", "list")] == ["Ada"]
+    assert catchment("users", "add", "ada@example.org").exit_code == 1
+    assert catchment("users", "add", "nobody").exit_code == 1
+
+
+def test_the_status_has_the_parts_that_the_api_has(catchment: Command) -> None:
+    catchment.json("add", "https://example.org/feed", "--no-check")
+    found = catchment.json("status")
+    assert found["stats"]["total_sources"] == 1
+    assert found["collector"]["running"] is False
+    assert "config" not in found["sources"][0]
+    assert "example.org" in catchment("status").stdout
+
+
+class TestDoctor:
+    def verdicts(self, catchment: Command, **env: str) -> dict[str, dict[str, str]]:
+        result = catchment("doctor", "--json", **env)
+        return {one["name"]: one for one in json.loads(result.stdout)}
+
+    def test_a_new_machine_is_well(self, catchment: Command) -> None:
+        found = self.verdicts(catchment)
+        assert {"python", "clock", "settings", "data folder", "disk", "store", "intervals", "network"} == set(found)
+        assert "fail" not in {one["verdict"] for one in found.values()}
+        assert found["store"]["verdict"] == "warn"
+
+    def test_a_migrated_store_is_ok(self, catchment: Command) -> None:
+        catchment.json("sources", "list")
+        assert self.verdicts(catchment)["store"]["verdict"] == "ok"
+
+    @pytest.mark.proves("A-06")
+    def test_junk_in_intervals_is_named(self, catchment: Command) -> None:
+        found = self.verdicts(catchment, FETCH_INTERVAL_RSS="often", FETCH_INTERVAL_REDDIT="-1")
+        assert found["intervals"]["verdict"] == "warn"
+        assert "FETCH_INTERVAL_RSS (environment) is 'often'" in found["intervals"]["found"]
+        assert "FETCH_INTERVAL_REDDIT" in found["intervals"]["found"]
+
+    def test_a_bad_setting_is_a_failure_with_advice(self, catchment: Command) -> None:
+        result = catchment("doctor", COLLECTOR_TICK="soon")
+        assert result.exit_code == 1
+        assert "COLLECTOR_TICK" in result.stdout
+
+    def test_a_damaged_store_is_a_failure(self, catchment: Command) -> None:
+        (catchment.home / "catchment.sqlite3").write_text("no database" * 1000)
+        assert catchment("doctor").exit_code == 1
