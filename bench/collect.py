@@ -193,8 +193,10 @@ def _ratio(name: str, ours: Round, theirs: Round, least: float) -> Bar:
 
 
 def scores_table(scores: dict[str, Score]) -> Table:
-    table = Table(title="Feeds per second, and milliseconds of processor per feed", box=SIMPLE_HEAD, padding=(0, 1))
-    for name in ("", "feeds", "cold /s", "ms", "unchanged /s", "ms", "304 /s", "ms", "peak MB"):
+    table = Table(
+        title="Feeds per second, and milliseconds of processor per feed", box=SIMPLE_HEAD, collapse_padding=True
+    )
+    for name in ("", "feeds", "cold", "ms", "unchanged", "ms", "304", "ms", "peak MB"):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for score in scores.values():
         cells = [TITLES[score.contender], f"{score.cold.feeds:,}"]

@@ -20,6 +20,8 @@ from catchment.simulator.troubles import Trouble, scattered
 from catchment.simulator.world import World
 
 SEED = 7
+#: Short feeds, so that the server keeps ten thousand of them ready and leaves the processors to the collector.
+WINDOW = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,7 @@ class Story:
 
     def world(self) -> World:
         started_at = datetime.fromisoformat(self.started_at)
-        return World(seed=SEED, sites=self.sites, started_at=started_at, speed=self.speed)
+        return World(seed=SEED, sites=self.sites, started_at=started_at, speed=self.speed, window=WINDOW)
 
     def as_word(self) -> str:
         return json.dumps(asdict(self))
@@ -73,6 +75,7 @@ async def serve(story: Story) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
     world = story.world()
     async with SimulatedWeb(world, hosts=story.sites, troubles=scattered(world, story.faulty)) as web:
+        web.warm()
         print(json.dumps({"port": web.port, "feeds": story.sites}), flush=True)
         await stopped.wait()
 
