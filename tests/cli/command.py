@@ -103,6 +103,9 @@ class Process:
         return self._process.returncode is None
 
 
+Start = Callable[..., Awaitable[Process]]
+
+
 async def eventually(ask: Callable[[], Awaitable[T]]) -> T:
     """The first answer that is not empty, asked for again and again until the deadline."""
     deadline = asyncio.get_running_loop().time() + DEADLINE_SECONDS

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from command import Command, Process
+from command import Command, Process, Start
 from loguru import logger
 
 from feed_site import FeedSite
-
-Start = Callable[..., Awaitable[Process]]
 
 
 @pytest.fixture

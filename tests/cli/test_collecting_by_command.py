@@ -5,9 +5,8 @@ import signal
 from asyncio import to_thread
 
 import pytest
-from command import Command, Process
+from command import Command, Process, Start
 
-from conftest import Start
 from feed_site import FeedSite, Gate, rss
 
 

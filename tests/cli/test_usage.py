@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from command import Command, Process
+from command import Command, Start
 from typer.core import TyperGroup
 from typer.main import get_command
 
@@ -77,8 +77,8 @@ def test_a_setting_that_cannot_be_read_is_exit_code_2_and_named(catchment: Comma
     assert result.stderr.count("\n") == 1
 
 
-async def test_a_real_process_ends_with_the_same_codes_and_no_trace(start) -> None:
-    process: Process = await start("sources", "list", COLLECTOR_TICK="soon")
+async def test_a_real_process_ends_with_the_same_codes_and_no_trace(start: Start) -> None:
+    process = await start("sources", "list", COLLECTOR_TICK="soon")
     assert await process.ends() == 2
     assert "".join(process.said).startswith("Error: COLLECTOR_TICK: 'soon' is not seconds")
     assert "Traceback" not in "".join(process.said)

@@ -50,6 +50,14 @@ def test_migrating_a_store_that_is_up_to_date_keeps_what_is_in_it(engine):
         assert conn.execute(text("SELECT value FROM config")).scalar_one() == "b"
 
 
+def test_a_store_of_a_newer_release_is_refused_and_left_alone(engine):
+    migrate_url(engine.url)
+    with engine.begin() as conn:
+        conn.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(StoreError, match="newer release"):
+        migrate_url(engine.url)
+
+
 async def test_a_store_that_cannot_be_reached_says_so_without_its_password():
     store = open_store("postgresql://someone:hunter2@127.0.0.1:1/nothing")
     with pytest.raises(StoreError) as failure:

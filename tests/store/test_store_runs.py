@@ -25,14 +25,14 @@ async def claim(store, ids, owner="a:1:x", now=START):
     return await store.write(runs.claim_due, ids, owner=owner, now=now, until=now + MINUTE)
 
 
-@pytest.mark.proves("E-03")
+@pytest.mark.proves("F-08")
 async def test_of_many_claims_at_once_exactly_one_wins(store):
     source = await add_source(store)
     claims = await asyncio.gather(*(claim(store, [source.id], owner=f"a:{n}:x") for n in range(50)))
     assert sum(len(won) for won in claims) == 1
 
 
-@pytest.mark.proves("E-04")
+@pytest.mark.proves("F-08")
 async def test_racing_claims_over_several_stores_get_each_source_once(store, store_url):
     ids = [(await add_source(store, n)).id for n in range(40)]
     others = [open_store(store_url) for _ in range(4)]
@@ -54,7 +54,7 @@ async def test_a_subject_of_any_kind_is_claimed_once_until_finished(store):
     assert second.id > first.id
 
 
-@pytest.mark.proves("E-05")
+@pytest.mark.proves("F-08")
 async def test_an_expired_run_can_be_taken_over_and_its_late_finisher_is_fenced(store):
     source = await add_source(store)
     [late] = await claim(store, [source.id], owner="a:1:x")
@@ -65,7 +65,7 @@ async def test_an_expired_run_can_be_taken_over_and_its_late_finisher_is_fenced(
     assert finished == {successor.id}
 
 
-@pytest.mark.proves("E-05")
+@pytest.mark.proves("F-08")
 async def test_a_heartbeat_keeps_the_lease_but_does_not_bring_back_one_that_ran_out(store):
     source = await add_source(store)
     await claim(store, [source.id])

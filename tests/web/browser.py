@@ -25,6 +25,10 @@ _WAIT = """new Promise((resolve) => {
 })"""
 
 
+class Navigated(Exception):
+    """The page went away while it was being asked."""
+
+
 class Page:
     """The one tab of a browser."""
 
@@ -36,8 +40,12 @@ class Page:
         await self._say("Page.navigate", url=url)
 
     async def until(self, expression: str) -> Any:
-        """What the expression comes to, as soon as it comes to something."""
-        return await self.evaluate(_WAIT % expression)
+        """What the expression comes to, as soon as it comes to something, on this page or the next."""
+        while True:
+            try:
+                return await self.evaluate(_WAIT % expression)
+            except Navigated:
+                continue
 
     async def evaluate(self, expression: str) -> Any:
         said = await self._say("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
@@ -48,7 +56,8 @@ class Page:
         await self._say("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": colours}])
 
     async def screenshot(self, path: Path) -> None:
-        path.write_bytes(base64.b64decode((await self._say("Page.captureScreenshot"))["data"]))
+        taken = await self._say("Page.captureScreenshot")
+        await asyncio.to_thread(path.write_bytes, base64.b64decode(taken["data"]))
 
     async def _say(self, method: str, **params: Any) -> dict[str, Any]:
         number = next(self._numbers)
@@ -56,6 +65,8 @@ class Page:
         while True:
             answer = await self._socket.receive_json()
             if answer.get("id") == number:
+                if "navigated" in answer.get("error", {}).get("message", ""):
+                    raise Navigated
                 assert "error" not in answer, answer
                 result: dict[str, Any] = answer["result"]
                 return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import feedparser
 import pytest
@@ -150,7 +150,7 @@ async def test_nasty_texts_survive_every_format(site: Site):
     assert [item["content_text"] for item in (await site.get("/feed/alice.json")).json()["items"]] == NASTY[::-1]
     body = (await site.get("/feed/alice.rss")).content
     assert not feedparser.parse(body).bozo
-    described = [node.text or "" for node in ElementTree.fromstring(body).iter("description")][1:]
+    described = [node.text or "" for node in ET.fromstring(body).iter("description")][1:]
     assert described[-1] == "&lt;script&gt;alert('x')&lt;/script&gt;"
     assert "<script" not in "".join(described)
     assert "今日摘要<br>\n第二行" in described[1]
@@ -163,7 +163,7 @@ def test_any_text_makes_a_feed_that_can_be_read_back(text: str, name: str):
     feed = Feed(
         title=name, description=text, home_url="https://x.example/", self_url="https://x.example/f", entries=(entry,)
     )
-    root = ElementTree.fromstring(write_rss(feed))
+    root = ET.fromstring(write_rss(feed))
     title = root.findtext("channel/item/title") or ""
     # XML reads every line end as a newline, and cannot hold some characters at all.
     assert len(title) == len(text.replace("\r\n", "\n"))

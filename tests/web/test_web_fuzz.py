@@ -27,7 +27,7 @@ from catchment.web.app import create_app
 from catchment.web.server import serve_app
 
 #: Per operation. The stream never ends, so it is not asked for.
-EXAMPLES = 10
+EXAMPLES = 8
 ENDLESS = "/api/events"
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
@@ -66,15 +66,12 @@ def served_url(store_url: str) -> Iterator[str]:
 
 @pytest.mark.proves("F-07")
 @pytest.mark.parametrize("mode", list(GenerationMode))
-@pytest.mark.parametrize("headers", [{"X-API-Key": ADMIN_KEY}, {}], ids=["admin", "stranger"])
-def test_no_request_that_the_schema_can_think_of_breaks_the_server(
-    served_url: str, headers: dict[str, str], mode: GenerationMode
-):
+def test_no_request_that_the_schema_can_think_of_breaks_the_server(served_url: str, mode: GenerationMode):
     schema = schemathesis.openapi.from_url(f"{served_url}/openapi.json").exclude(path=ENDLESS)
     operations = [result.ok() for result in schema.get_all_operations()]
     assert len(operations) >= 30
     for operation in operations:
-        _feed(operation.as_strategy(generation_mode=mode), headers)
+        _feed(operation.as_strategy(generation_mode=mode), {"X-API-Key": ADMIN_KEY})
 
 
 def _feed(cases: SearchStrategy[Case], headers: dict[str, str]) -> None:

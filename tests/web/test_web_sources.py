@@ -19,7 +19,7 @@ async def test_strangers_see_public_sources_without_their_schedule(site: Site):
     [shown] = (await site.get("/api/sources")).json()
     assert shown["id"] == public.id
     assert not HIDDEN_FROM_STRANGERS & shown.keys()
-    [known] = [one for one in (await site.get("/api/sources", "bob")).json()]
+    [known] = (await site.get("/api/sources", "bob")).json()
     assert known.keys() >= HIDDEN_FROM_STRANGERS
     assert known["fetch_interval_minutes"] == 240
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from catchment.manage.importing import ImportedLine
 
 STANDARD_INPUT = "-"
+#: Lines in the table of what was not added.
+MOST_SHOWN = 100
 WEB = ("http://", "https://")
 
 
@@ -44,9 +46,7 @@ def import_feeds(
     if as_json:
         print_json({"results": lines, "totals": counts})
         return
-    rows = [(one.line, one.result, one.name, one.url, one.reason) for one in lines if one.reason]
-    if rows:
-        print_table(("line", "result", "name", "address", "why"), rows)
+    _print_trouble([one for one in lines if one.reason])
     typer.echo("{added} added, {duplicate} there already, {refused} refused.".format(**counts))
 
 
@@ -70,6 +70,15 @@ def export_feeds(
         _write(output, written)
     if left_out:
         say(f"Left out, because they are no feeds: {', '.join(source.name for source in left_out)}.")
+
+
+def _print_trouble(lines: list[ImportedLine]) -> None:
+    if not lines:
+        return
+    rows = ((one.line, one.result, one.name, one.url, one.reason) for one in lines[:MOST_SHOWN])
+    print_table(("line", "result", "name", "address", "why"), rows)
+    if len(lines) > MOST_SHOWN:
+        say(f"… and {len(lines) - MOST_SHOWN:,} more; --json lists them all.")
 
 
 async def _read(system: System, file: str) -> bytes:

@@ -30,7 +30,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, tit
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=any(columns))
     for row in rows:
         table.add_row(*(cell(value) for value in row))
     # What is shown comes from strangers: it must not be read as markup.

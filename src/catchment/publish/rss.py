@@ -27,7 +27,8 @@ def write_rss(feed: Feed) -> bytes:
         _add(channel, "lastBuildDate", format_datetime(max(entry.published_at for entry in feed.entries)))
     for entry in feed.entries:
         _add_item(channel, entry)
-    return ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    written: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written
 
 
 def _add_item(channel: ET.Element, entry: FeedEntry) -> None:

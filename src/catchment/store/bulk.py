@@ -1,14 +1,16 @@
 """Many rows into one table, at the speed of the driver.
 
 SQLAlchemy works out the parameters of every row anew, which costs more than storing it. Here the statement and the
-conversion of each column are worked out once per store, and the rows go to the driver's `executemany` as they are.
+conversion of each column are worked out once per store. SQLite takes rows one by one, as it lives in this process;
+PostgreSQL takes a hundred at a time, as each statement is a journey.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 from sqlalchemy import Connection, Dialect, Table, insert
@@ -16,16 +18,22 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 Row = tuple[Any, ...]
 Converter = Callable[[Any], Any]
+ROWS_A_STATEMENT = 100
+_NAMED = re.compile(r"%\(\w+\)s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    sql: str
+    #: The statement up to VALUES, and what follows it for one row.
+    head: str
+    row: str
     #: The columns in the order of the statement.
     order: Sequence[str]
-    is_positional: bool
     #: By column, where the driver does not take the value as it is.
     converters: dict[str, Converter]
+
+    def statement(self, rows: int) -> str:
+        return f"{self.head} VALUES {', '.join(repeat(self.row, rows))}"
 
 
 class BulkInsert:
@@ -43,11 +51,13 @@ class BulkInsert:
         if plan is None:
             plan = self._plans[conn.dialect.name] = self._plan(conn.dialect)
         columns = self._converted(plan, rows, same)
-        parameters = zip(*(columns[name] for name in plan.order), strict=False)
-        if plan.is_positional:
-            conn.exec_driver_sql(plan.sql, list(parameters))
-        else:
-            conn.exec_driver_sql(plan.sql, [dict(zip(plan.order, row, strict=True)) for row in parameters])
+        parameters = list(zip(*(columns[name] for name in plan.order), strict=False))
+        if conn.dialect.name == "sqlite":
+            conn.exec_driver_sql(plan.statement(1), parameters)
+            return
+        for start in range(0, len(parameters), ROWS_A_STATEMENT):
+            some = parameters[start : start + ROWS_A_STATEMENT]
+            conn.exec_driver_sql(plan.statement(len(some)), tuple(chain.from_iterable(some)))
 
     def _converted(self, plan: _Plan, rows: Sequence[Row], same: dict[str, Any]) -> dict[str, Iterable[Any]]:
         """Column by column, so that a converter is looked up once for all rows."""
@@ -58,12 +68,13 @@ class BulkInsert:
 
     def _plan(self, dialect: Dialect) -> _Plan:
         names = [*self._varying, *self._same]
-        compiled = insert(self._table).compile(dialect=dialect, column_keys=names)
+        compiled = insert(self._table).inline().compile(dialect=dialect, column_keys=names)
         assert isinstance(compiled, SQLCompiler)
+        head, _, row = _NAMED.sub("%s", str(compiled)).partition(" VALUES ")
         found = {name: self._table.c[name].type.dialect_impl(dialect).bind_processor(dialect) for name in names}
         return _Plan(
-            sql=str(compiled),
-            order=compiled.positiontup or names,
-            is_positional=bool(compiled.positional),
+            head=head,
+            row=row,
+            order=compiled.positiontup or [column.name for column in self._table.c if column.name in names],
             converters={name: convert for name, convert in found.items() if convert is not None},
         )

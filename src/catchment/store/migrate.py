@@ -11,6 +11,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.engine import URL
 
+from catchment.errors import StoreError
 from catchment.store.door import Store, migration_engine, translated_errors
 
 #: Any number will do, as long as every process asks for the same one.
@@ -28,6 +29,7 @@ def migrate_url(url: URL, revision: str = "head") -> None:
         with translated_errors(url), engine.begin() as conn:
             if conn.dialect.name == "postgresql":
                 conn.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
+            _refuse_newer(conn)
             _move(conn, revision)
     finally:
         engine.dispose()
@@ -48,6 +50,15 @@ def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     return config
+
+
+def _refuse_newer(conn: Connection) -> None:
+    current = current_revision(conn)
+    if current is not None and current > head_revision():
+        raise StoreError(
+            f"The store is at schema {current}, made by a newer release; this one knows {head_revision()} at most. "
+            "Upgrade Catchment, or restore a backup made before the upgrade."
+        )
 
 
 def _move(conn: Connection, revision: str) -> None:

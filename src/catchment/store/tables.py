@@ -81,7 +81,7 @@ sources = Table(
     Column("name", String(500), nullable=False),
     Column("type", String(50), nullable=False),
     Column("config", Json, nullable=False),
-    # What makes two sources the same one, hashed; unique within a scope (the owner's id, 0 for none, null once deleted).
+    # What makes two sources the same one, hashed; unique in a scope: the owner's id, 0 for none, null once deleted.
     Column("identity", String(64), nullable=False),
     Column("identity_scope", Id),
     Column("tags", Json, nullable=False),

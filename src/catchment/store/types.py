@@ -14,7 +14,7 @@ Json = JSON().with_variant(JSONB(), "postgresql")
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware moment in UTC: `timestamptz` on PostgreSQL, fixed-width ISO text on SQLite, so that text order is time order."""
+    """An aware moment in UTC: `timestamptz` on PostgreSQL; on SQLite ISO text whose order is the order of time."""
 
     impl = DateTime
     cache_ok = True

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catchment.errors import InvalidInput
+from catchment.parse.opml import MAX_BYTES, MAX_DEPTH, FeedOutline, read_opml
+
+REAL = Path(os.environ.get("CATCHMENT_REAL_DATA", "../shared/data/real")) / "opml"
+FILES = sorted(REAL.glob("*")) if REAL.is_dir() else []
+
+
+def opml(body: str) -> bytes:
+    return f'<?xml version="1.0"?><opml version="2.0"><head/><body>{body}</body></opml>'.encode()
+
+
+def feed(number: int) -> str:
+    return f'<outline type="rss" text="Feed {number}" xmlUrl="https://example.org/{number}"/>'
+
+
+def urls(body: bytes) -> list[str]:
+    return [outline.url for outline in read_opml(body)]
+
+
+@pytest.mark.skipif(not FILES, reason="the real captures are not on this machine")
+@pytest.mark.proves("A-33")
+def test_every_feed_of_every_real_file_is_found() -> None:
+    for path in FILES:
+        text = re.sub(rb"<!--.*?-->", b"", path.read_bytes(), flags=re.DOTALL)
+        assert len(read_opml(path.read_bytes())) == text.count(b"xmlUrl="), path.name
+
+
+@pytest.mark.proves("A-33")
+def test_folders_and_categories_become_tags_from_the_outside_in() -> None:
+    body = opml(
+        '<outline text="Blogs" title="ignored"><outline title="friends">'
+        '<outline xmlUrl="https://a.example/" title="A" category="reading,&quot;tea, coffee&quot;,Blogs"/>'
+        '</outline><outline xmlUrl="https://b.example/" text="B"></outline></outline>'
+        '<outline xmlUrl="https://c.example/"/>'
+    )
+    assert read_opml(body) == [
+        FeedOutline(url="https://a.example/", name="A", tags=("Blogs", "friends", "reading", "tea, coffee"), line=1),
+        FeedOutline(url="https://b.example/", name="B", tags=("Blogs",), line=1),
+        FeedOutline(url="https://c.example/", name="", line=1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        # an address that nobody escaped
+        ('<outline xmlUrl="https://a.example/?a=1&copy=2&b=3"/>', "https://a.example/?a=1&copy=2&b=3"),
+        ('<outline text="T&C &eacute;" xmlUrl="https://a.example/"/>', "https://a.example/"),
+        # markup with quotes of its own in an attribute
+        ('<outline text="by <a href="https://x.example">x</a>" xmlUrl="https://a.example/"/>', "https://a.example/"),
+        # single quotes, odd case, spaces and lines between
+        ("<OUTLINE TYPE='rss'\n XMLURL = 'https://a.example/'\n/>", "https://a.example/"),
+        # a tag that never ends
+        ('<outline xmlUrl="https://a.example/">', "https://a.example/"),
+    ],
+)
+@pytest.mark.proves("A-33")
+def test_a_damaged_line_is_read_and_its_neighbours_stay_whole(damage: str, expected: str) -> None:
+    body = opml(feed(1) + damage + feed(2))
+    assert urls(body) == ["https://example.org/1", expected, "https://example.org/2"]
+
+
+def test_a_file_that_was_cut_off_gives_what_is_there() -> None:
+    body = opml(feed(1) + '<outline type="rss" text="half" xmlUrl="https://exa')
+    assert urls(body.removesuffix(b"</body></opml>"))[0] == "https://example.org/1"
+
+
+def test_what_is_commented_out_is_not_there_but_its_lines_count() -> None:
+    [found] = read_opml(opml(f"<!--\n{feed(1)}\n-->\n{feed(2)}"))
+    assert (found.url, found.line) == ("https://example.org/2", 4)
+
+
+def test_a_feed_without_an_address_is_told_and_a_note_is_not_a_feed() -> None:
+    found = read_opml(opml('<outline type="rss" text="lost"/><outline text="just a note"/>'))
+    assert [(outline.name, outline.url) for outline in found] == [("lost", "")]
+
+
+def test_the_declared_encoding_counts() -> None:
+    body = '<?xml version="1.0" encoding="gb2312"?><opml><outline text="河畔笔记" xmlUrl="https://a.example/"/></opml>'
+    assert read_opml(body.encode("gb2312"))[0].name == "河畔笔记"
+
+
+@pytest.mark.proves("A-33")
+def test_entities_are_neither_expanded_nor_fetched() -> None:
+    bombs = "".join(f'<!ENTITY b{n + 1} "{f"&b{n};" * 10}">' for n in range(20))
+    body = f'<!DOCTYPE opml [<!ENTITY b0 "x"><!ENTITY f SYSTEM "file:///etc/passwd">{bombs}]>' + opml(
+        '<outline text="&b20; &f;" xmlUrl="https://a.example/"/>'
+    ).decode().removeprefix('<?xml version="1.0"?>')
+    assert read_opml(body.encode())[0].name == "&b20; &f;"
+
+
+@pytest.mark.proves("A-33")
+def test_size_count_and_depth_are_capped() -> None:
+    with pytest.raises(InvalidInput, match="larger than 10 MiB"):
+        read_opml(b" " * (MAX_BYTES + 1))
+    with pytest.raises(InvalidInput, match="more than 50,000 feeds"):
+        read_opml(opml('<outline xmlUrl="https://a.example/"/>' * 50_001))
+    deep = opml('<outline text="f">' * (MAX_DEPTH + 1) + feed(1) + "</outline>" + feed(2))
+    assert [outline.too_deep for outline in read_opml(deep)] == [True, False]
+    # However deep it goes, nothing breaks.
+    assert read_opml(opml('<outline text="f">' * 100_000 + feed(1)))[0].too_deep
+
+
+@pytest.mark.parametrize("body", [b"", b"hello", b"<html><body>hi</body></html>", b"\x89PNG\r\n", b"<rss/>"])
+def test_what_is_no_opml_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidInput, match="no OPML"):
+        read_opml(body)
+
+
+def test_an_empty_list_is_a_list() -> None:
+    assert read_opml(opml("")) == []
+
+
+@given(st.binary(max_size=300) | st.text(alphabet="<>/=\"'& outlinexmlUrl-!a\n", max_size=300).map(str.encode))
+def test_whatever_the_bytes_are_nothing_but_our_own_error_is_raised(body: bytes) -> None:
+    try:
+        read_opml(b"<opml>" + body)
+    except InvalidInput:
+        pytest.fail("it says that it is OPML")
