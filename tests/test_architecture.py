@@ -11,7 +11,8 @@ PACKAGE = Path(__file__).parent.parent / "src" / "catchment"
 
 # From the top down. A room may import the rooms below its own line, and nothing beside or above it.
 LAYERS = [
-    {"cli", "web"},
+    {"cli"},
+    {"web"},
     {"bootstrap"},
     {"manage"},
     {"collect"},

@@ -7,9 +7,6 @@ from datetime import timedelta
 
 import pytest
 from aiohttp import web
-from collecting import add, collect, collect_one, get, stored
-from feed_site import Gate, rss
-from source_factory import START
 from sqlalchemy import func, select
 
 from catchment.collect.collector import Collector
@@ -20,6 +17,9 @@ from catchment.errors import Conflict, NotFound
 from catchment.manage.catalog import Change
 from catchment.store import config, runs, sources
 from catchment.store.tables import fetch_log, raw_items
+from collecting import add, collect, collect_one, get, stored
+from feed_site import Gate, rss
+from source_factory import START
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)

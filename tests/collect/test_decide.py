@@ -8,13 +8,13 @@ from hashlib import sha256
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from source_factory import START, make_source
 
 from catchment.collect.decide import decide, each_once, network_is_down, sort_items
 from catchment.domain.item import MAX_KEY, make_item
 from catchment.domain.source import FAILURES_UNTIL_PAUSE, LastError, NextCheck, PausedBy, Why
 from catchment.domain.visit import Collected, Failed, Fetched, Postponed, Skipped
 from catchment.schedule.due import Cadence
+from source_factory import START, make_source
 
 HOUR = timedelta(hours=1)
 CADENCE = Cadence(interval=4 * HOUR, probe_after=24 * HOUR)

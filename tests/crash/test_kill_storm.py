@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from source_factory import START
 from sqlalchemy import func, select
 
 from catchment.bootstrap import open_system
@@ -26,6 +25,7 @@ from catchment.simulator.troubles import Trouble
 from catchment.simulator.world import World
 from catchment.store import runs
 from catchment.store.tables import raw_items, sources
+from source_factory import START
 
 SITES = 150
 ITEMS = 12

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from source_factory import START, make_source
 
 from catchment.domain.source import NextCheck, PausedBy, Why
 from catchment.schedule.due import (
@@ -22,6 +21,7 @@ from catchment.schedule.due import (
     back_off,
     next_fetch_at,
 )
+from source_factory import START, make_source
 
 HOUR = timedelta(hours=1)
 intervals = st.timedeltas(min_value=timedelta(minutes=1), max_value=timedelta(days=365))

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from source_factory import make_source
 
 from catchment.schedule.intervals import DEFAULT_MINUTES, MOST_MINUTES, read_minutes, resolve_intervals
+from source_factory import make_source
 
 
 def resolve(table=None, environment=None, file=None, warned=None):

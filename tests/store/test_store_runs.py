@@ -6,12 +6,12 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from source_factory import START
 
 from catchment.domain.run import RunKind, RunStatus
 from catchment.domain.source import NewSource
 from catchment.store import runs, sources
 from catchment.store.door import open_store
+from source_factory import START
 
 MINUTE = timedelta(minutes=1)
 

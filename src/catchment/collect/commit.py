@@ -25,6 +25,7 @@ _NOTHING = News()
 class _Batch:
     """What a group of visits writes, gathered so that each table is written once."""
 
+    now: datetime
     new: list[Owned] = field(default_factory=list)
     changed: list[Owned] = field(default_factory=list)
     states: list[tuple[int, SourceState]] = field(default_factory=list)
@@ -34,15 +35,16 @@ class _Batch:
 def commit_visits(conn: Connection, visits: Sequence[Visit], cadence_of: CadenceOf, now: datetime) -> list[VisitResult]:
     """Store what these visits brought. A visit whose run was taken over stores nothing and says so."""
     held = _finish_runs(conn, visits, now)
-    current = sources.get_for_change(conn, [visit.source.id for visit in visits if visit.run.id in held])
-    batch = _Batch()
+    current = sources.get_for_commit(conn, [visit.source for visit in visits if visit.run.id in held])
+    batch = _Batch(now=now)
     results = []
     for visit in visits:
         source = current.get(visit.source.id)
         if source is None or source.is_deleted:
             results.append(_result(visit, _NOTHING, fenced=visit.run.id not in held))
         else:
-            results.append(_settle(conn, visit, source, cadence_of(source), now, batch))
+            news = _find_news(conn, visit, source)
+            results.append(_settle(batch, visit, news, decide(source, visit.ending, cadence_of(source), now)))
     items.insert_new(conn, batch.new, now=now)
     items.update_changed(conn, batch.changed, now=now)
     sources.save_states(conn, batch.states)
@@ -60,16 +62,15 @@ def _finish_runs(conn: Connection, visits: Sequence[Visit], now: datetime) -> se
     return held
 
 
-def _settle(
-    conn: Connection, visit: Visit, source: Source, cadence: Cadence, now: datetime, batch: _Batch
-) -> VisitResult:
-    found = _find_news(conn, visit, source)
-    batch.new += [(source.id, item) for item in found.new]
-    batch.changed += [(source.id, item) for item in found.changed]
-    batch.states.append((source.id, decide(source, visit.ending, cadence, now)))
-    result = _result(visit, found)
+def _settle(batch: _Batch, visit: Visit, news: News, state: SourceState) -> VisitResult:
+    """Put down what this visit writes."""
+    source_id = visit.source.id
+    batch.new += [(source_id, item) for item in news.new]
+    batch.changed += [(source_id, item) for item in news.changed]
+    batch.states.append((source_id, state))
+    result = _result(visit, news)
     if isinstance(visit.ending, Collected | Failed):
-        batch.lines.append(_line(visit, result, now))
+        batch.lines.append(_line(visit, result, batch.now))
     return result
 
 

@@ -15,7 +15,9 @@ from catchment.domain.visit import Failed, Visit, VisitResult
 from catchment.errors import StoreError
 from catchment.store.door import Store
 
-MOST_AT_ONCE = 100
+MOST_AT_ONCE = 200
+#: A transaction costs as much as ten visits, so one is not begun for a few while more are on their way.
+GATHER_SECONDS = 0.02
 RETRY_SECONDS = 1.0
 
 Report = Callable[[VisitResult], None]
@@ -41,6 +43,8 @@ class Committer:
         """Store what is handed over, until cancelled."""
         while True:
             group = [await self._queue.get()]
+            if self._queue.qsize() < MOST_AT_ONCE // 2:
+                await asyncio.sleep(GATHER_SECONDS)
             while len(group) < MOST_AT_ONCE and not self._queue.empty():
                 group.append(self._queue.get_nowait())
             try:

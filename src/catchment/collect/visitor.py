@@ -39,8 +39,7 @@ class Visitor:
             return Postponed(until=self._clock.now() + timedelta(seconds=deferred.seconds))
         except VisitError as error:
             return _failure(error)
-        except Exception as error:
-            # The edge: a plug-in's mistake is that source's failure, and nobody else's.
+        except Exception as error:  # noqa: BLE001 - the edge: a plug-in's mistake is its source's failure, nobody else's
             logger.opt(exception=error).error("source {} ({}): its fetcher broke", source.id, source.name)
             return Failed(message=f"The fetcher for {source.type!r} broke: {redact_text(repr(error))}")
 

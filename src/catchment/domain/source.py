@@ -95,6 +95,8 @@ class Source:
     next_check: NextCheck
     #: What the fetcher wants to be told on its next visit (validators, cursors); opaque to the engine.
     memory: Mapping[str, Any] = field(default_factory=dict)
+    #: How often a person changed it.
+    version: int = 0
 
     @property
     def own_interval(self) -> timedelta | None:

@@ -1,4 +1,4 @@
-"""Many rows into one table, at the speed of the driver.
+"""Many rows into one table, or changed in it, at the speed of the driver.
 
 SQLAlchemy works out the parameters of every row anew, which costs more than storing it. Here the statement and the
 conversion of each column are worked out once per store. SQLite takes rows one by one, as it lives in this process;
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Table, insert
+from sqlalchemy import Connection, Dialect, Table, bindparam, insert, update
 from sqlalchemy.sql.compiler import SQLCompiler
 
 Row = tuple[Any, ...]
@@ -71,10 +71,51 @@ class BulkInsert:
         compiled = insert(self._table).inline().compile(dialect=dialect, column_keys=names)
         assert isinstance(compiled, SQLCompiler)
         head, _, row = _NAMED.sub("%s", str(compiled)).partition(" VALUES ")
-        found = {name: self._table.c[name].type.dialect_impl(dialect).bind_processor(dialect) for name in names}
         return _Plan(
             head=head,
             row=row,
             order=compiled.positiontup or [column.name for column in self._table.c if column.name in names],
-            converters={name: convert for name, convert in found.items() if convert is not None},
+            converters=_converters(self._table, names, dialect),
         )
+
+
+class BulkUpdate:
+    """Changes columns of many rows, each found by its id."""
+
+    def __init__(self, table: Table, *columns: str) -> None:
+        self._table = table
+        self._names = ("id", *columns)
+        # A parameter must not be called like a column that is set.
+        self._statement = (
+            update(table)
+            .where(table.c.id == bindparam("_id"))
+            .values({name: bindparam(f"_{name}") for name in columns})
+        )
+        self._plans: dict[str, tuple[SQLCompiler, dict[str, Converter]]] = {}
+
+    def __call__(self, conn: Connection, rows: Sequence[Row]) -> None:
+        """Update from rows that begin with the id and go on in the order of the columns."""
+        if not rows:
+            return
+        if conn.dialect.name not in self._plans:
+            self._plans[conn.dialect.name] = self._plan(conn.dialect)
+        compiled, converters = self._plans[conn.dialect.name]
+        columns: dict[str, Iterable[Any]] = dict(zip(self._names, zip(*rows, strict=True), strict=True))
+        columns |= {name: map(convert, columns[name]) for name, convert in converters.items()}
+        if compiled.positiontup:
+            ordered = [columns[name.removeprefix("_")] for name in compiled.positiontup]
+            conn.exec_driver_sql(str(compiled), list(zip(*ordered, strict=True)))
+        else:
+            names = [f"_{name}" for name in columns]
+            values = zip(*columns.values(), strict=True)
+            conn.exec_driver_sql(str(compiled), [dict(zip(names, row, strict=True)) for row in values])
+
+    def _plan(self, dialect: Dialect) -> tuple[SQLCompiler, dict[str, Converter]]:
+        compiled = self._statement.compile(dialect=dialect)
+        assert isinstance(compiled, SQLCompiler)
+        return compiled, _converters(self._table, self._names, dialect)
+
+
+def _converters(table: Table, names: Iterable[str], dialect: Dialect) -> dict[str, Converter]:
+    found = {name: table.c[name].type.dialect_impl(dialect).bind_processor(dialect) for name in names}
+    return {name: convert for name, convert in found.items() if convert is not None}

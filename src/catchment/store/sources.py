@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from catchment.domain.source import LastError, NewSource, NextCheck, PausedBy, Source, Why
 from catchment.domain.visit import SourceState
 from catchment.errors import Conflict
+from catchment.store.bulk import BulkUpdate
 from catchment.store.runs import running_on
 from catchment.store.tables import sources, subscriptions
 from catchment.store.types import UtcDateTime
@@ -80,6 +81,15 @@ def get_for_change(conn: Connection, ids: Sequence[int]) -> dict[int, Source]:
     return {row.id: _source(row) for row in conn.execute(_BY_IDS_FOR_UPDATE, {"ids": ids})}
 
 
+def get_for_commit(conn: Connection, known: Iterable[Source]) -> dict[int, Source]:
+    """As they are now, like `get_for_change`, but only what a person changed since then is read again."""
+    by_id = {source.id: source for source in known}
+    versions = {row.id: row.version for row in conn.execute(_VERSIONS_FOR_UPDATE, {"ids": list(by_id)})}
+    changed = [source_id for source_id, version in versions.items() if version != by_id[source_id].version]
+    same = {source_id: by_id[source_id] for source_id in versions.keys() - changed}
+    return same | (get_for_change(conn, changed) if changed else {})
+
+
 def visible_to(user_id: int | None, *, all_sources: bool) -> ColumnElement[bool]:
     """What a caller may see: everything, or their own and what is public. `Caller.may_see` is the same rule."""
     alive = sources.c.is_deleted.is_(False)
@@ -100,7 +110,10 @@ def change(conn: Connection, source_id: int, values: Mapping[str, Any], *, now: 
     try:
         with conn.begin_nested():
             row = conn.execute(
-                update(sources).where(sources.c.id == source_id).values(**values, updated_at=now).returning(*sources.c)
+                update(sources)
+                .where(sources.c.id == source_id)
+                .values(**values, updated_at=now, version=sources.c.version + 1)
+                .returning(*sources.c)
             ).one()
     except IntegrityError as error:
         raise Conflict("Another source is the same one already.") from error
@@ -121,6 +134,7 @@ def delete(conn: Connection, source_id: int, *, now: datetime) -> None:
             deleted_at=now,
             identity_scope=None,
             updated_at=now,
+            version=sources.c.version + 1,
             **schedule_columns(NextCheck(at=None, why=None)),
         )
     )
@@ -132,9 +146,7 @@ def due_ids(conn: Connection, *, now: datetime, limit: int) -> list[int]:
 
 
 def save_states(conn: Connection, states: Iterable[tuple[int, SourceState]]) -> None:
-    rows = [_state_row(source_id, state) for source_id, state in states]
-    if rows:
-        conn.execute(_SAVE_STATE, rows)
+    _save(conn, [_state_row(source_id, state) for source_id, state in states])
 
 
 def reschedule(conn: Connection, checks: Iterable[tuple[int, NextCheck]]) -> None:
@@ -176,6 +188,13 @@ _ADD = insert(sources).returning(*sources.c, sort_by_parameter_order=True)
 _BY_IDS = select(sources).where(sources.c.id.in_(bindparam("ids", expanding=True)))
 _BY_IDS_FOR_UPDATE = _BY_IDS.order_by(sources.c.id).with_for_update()
 
+_VERSIONS_FOR_UPDATE = (
+    select(sources.c.id, sources.c.version)
+    .where(sources.c.id.in_(bindparam("ids", expanding=True)))
+    .order_by(sources.c.id)
+    .with_for_update()
+)
+
 _DUE = (
     select(sources.c.id)
     .where(sources.c.next_check_at <= bindparam("now", type_=UtcDateTime), ~running_on(sources.c.id))
@@ -183,22 +202,19 @@ _DUE = (
     .limit(bindparam("most", type_=Integer))
 )
 
-_SAVE_STATE = (
-    update(sources)
-    .where(sources.c.id == bindparam("b_id"))
-    .values(
-        last_fetched_at=bindparam("b_last_fetched_at"),
-        last_attempt_at=bindparam("b_last_attempt_at"),
-        fetch_count=bindparam("b_fetch_count"),
-        fetch_error_count=bindparam("b_fetch_error_count"),
-        last_error=bindparam("b_last_error"),
-        last_error_at=bindparam("b_last_error_at"),
-        is_active=bindparam("b_is_active"),
-        paused_by=bindparam("b_paused_by"),
-        next_check_at=bindparam("b_next_check_at"),
-        next_check_why=bindparam("b_next_check_why"),
-        memory=bindparam("b_memory"),
-    )
+_save = BulkUpdate(
+    sources,
+    "last_fetched_at",
+    "last_attempt_at",
+    "fetch_count",
+    "fetch_error_count",
+    "last_error",
+    "last_error_at",
+    "is_active",
+    "paused_by",
+    "next_check_at",
+    "next_check_why",
+    "memory",
 )
 
 _RESCHEDULE = (
@@ -227,24 +243,26 @@ def _new_row(new: NewSource, now: datetime) -> dict[str, Any]:
         "next_check_at": now,
         "next_check_why": Why.NEW,
         "memory": {},
+        "version": 0,
     }
 
 
-def _state_row(source_id: int, state: SourceState) -> dict[str, Any]:
-    return {
-        "b_id": source_id,
-        "b_last_fetched_at": state.last_fetched_at,
-        "b_last_attempt_at": state.last_attempt_at,
-        "b_fetch_count": state.fetch_count,
-        "b_fetch_error_count": state.fetch_error_count,
-        "b_last_error": state.last_error.message if state.last_error else None,
-        "b_last_error_at": state.last_error.at if state.last_error else None,
-        "b_is_active": state.is_active,
-        "b_paused_by": state.paused_by,
-        "b_next_check_at": state.next_check.at,
-        "b_next_check_why": state.next_check.why,
-        "b_memory": dict(state.memory),
-    }
+def _state_row(source_id: int, state: SourceState) -> tuple[Any, ...]:
+    """In the order of the columns of `_save`, the id first."""
+    return (
+        source_id,
+        state.last_fetched_at,
+        state.last_attempt_at,
+        state.fetch_count,
+        state.fetch_error_count,
+        state.last_error.message if state.last_error else None,
+        state.last_error.at if state.last_error else None,
+        state.is_active,
+        state.paused_by,
+        state.next_check.at,
+        state.next_check.why,
+        state.memory,
+    )
 
 
 def _source(row: Row[Any]) -> Source:
@@ -270,4 +288,5 @@ def _source(row: Row[Any]) -> Source:
         last_error=error,
         next_check=NextCheck(at=row.next_check_at, why=Why(row.next_check_why) if row.next_check_why else None),
         memory=row.memory,
+        version=row.version,
     )

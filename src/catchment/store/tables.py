@@ -102,6 +102,8 @@ sources = Table(
     Column("next_check_at", UtcDateTime),
     Column("next_check_why", String(20)),
     Column("memory", Json, nullable=False),
+    # Counts what people changed, so that a visit can tell whether the source is still as it knew it.
+    Column("version", Integer, nullable=False),
     UniqueConstraint("identity", "identity_scope"),
 )
 Index(

@@ -117,6 +117,7 @@ def upgrade() -> None:
         sa.Column("next_check_at", UtcDateTime(), nullable=True),
         sa.Column("next_check_why", sa.String(20), nullable=True),
         sa.Column("memory", Json, nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(
             ["created_by"], ["users.id"], name=op.f("fk_sources_created_by_users"), ondelete="SET NULL"
         ),
