@@ -71,7 +71,7 @@ class Wish:
     peer_feeds: int
     at_once: int
     repeat: int
-    parsers: int | None
+    processes: int
     only: Sequence[str]
 
     def contenders(self) -> list[str]:
@@ -96,7 +96,7 @@ def wish(words: Sequence[str]) -> tuple[Wish, argparse.Namespace]:
     parser.add_argument("--peer-feeds", type=int, default=200, help="feeds for the slow ones (%(default)s)")
     parser.add_argument("--at-once", type=int, default=50, help="requests in flight (%(default)s)")
     parser.add_argument("--repeat", type=int, default=3, help="times over, of which the median counts (%(default)s)")
-    parser.add_argument("--parsers", type=int, help="parser processes of Catchment, its default unless given")
+    parser.add_argument("--processes", type=int, default=2, help="collectors of Catchment on one store (%(default)s)")
     parser.add_argument("--only", nargs="+", choices=list(TITLES), default=[], help="leave the others out")
     parser.add_argument("--quick", action="store_true", help="a smoke run over 50 feeds: figures mean little")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
@@ -107,7 +107,7 @@ def wish(words: Sequence[str]) -> tuple[Wish, argparse.Namespace]:
         peer_feeds=peers,
         at_once=given.at_once,
         repeat=repeat,
-        parsers=given.parsers,
+        processes=given.processes,
         only=given.only,
     )
     return chosen, given
@@ -148,7 +148,7 @@ def _play(contender: str, chosen: Wish, world: RunningWorld, *, expects_304: boo
             warm_up=urls[chosen.feeds :],
             folder=folder,
             at_once=chosen.at_once,
-            parsers=chosen.parsers,
+            processes=chosen.processes,
         )
         rounds = play(contender, plan)
     if contender != BARE_LOOP and expects_304:

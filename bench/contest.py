@@ -25,8 +25,8 @@ class Plan:
     folder: str
     #: Requests in flight.
     at_once: int
-    #: Processes that parse beside the collector, where a contender has such; None leaves its default.
-    parsers: int | None = None
+    #: Processes that collect side by side, where a contender can.
+    processes: int = 1
 
     @property
     def store(self) -> Path:

@@ -13,7 +13,7 @@ MEGABYTE = 1_000_000
 
 
 def family(pid: int | None = None) -> list[psutil.Process]:
-    """A process (this one, unless told) and everybody below it, such as the parsers of the collector."""
+    """A process (this one, unless told) and everybody below it, such as the members of a crew."""
     head = psutil.Process(pid)
     return [head, *head.children(recursive=True)]
 

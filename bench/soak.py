@@ -66,7 +66,7 @@ def collecting(url: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def watch(child: subprocess.Popen[bytes], seconds: float, console: Console) -> list[Sample]:
-    """Sample the memory of the collector and its parsers until the time is over, or the collector is."""
+    """Sample the memory of the collector and what it started until the time is over, or the collector is."""
     samples: list[Sample] = []
     started = time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())

@@ -94,7 +94,6 @@ def open_test_system(store_url: str, clock: ManualClock) -> OpenSystem:
         defaults: dict[str, object] = {
             "database_url": store_url,
             "allow_networks": "127.0.0.1",
-            "parser_processes": 0,
             "timeout_seconds": 5.0,
         }
         return open_system(Settings(**{**defaults, **settings}), clock=clock)  # type: ignore[arg-type]

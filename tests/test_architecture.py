@@ -21,7 +21,7 @@ LAYERS = [
     {"sources", "store"},
     {"fetch", "parse"},
     {"domain"},
-    {"logs", "settings", "crypto"},
+    {"logs", "settings", "crypto", "eventloop"},
     {"clock", "errors", "redact"},
 ]
 
@@ -43,14 +43,20 @@ HOMES = {
     "psycopg": {"store"},
     "pydantic": {"web"},
     "rich": {"cli"},
-    "sqlalchemy": {"store", "collect", "manage", "monitor"},
+    "sqlalchemy": {"store", "collect", "manage", "monitor", "web"},
     "starlette": {"web"},
     "typer": {"cli"},
     "uvicorn": {"web"},
+    "uvloop": {"eventloop"},
     "yarl": {"fetch", "manage", "sources"},
 }
 #: Rooms of the rule about `sqlalchemy` that may name a connection, but write no SQL.
-ONLY_CONNECTIONS = {"collect": {"Connection", "DBAPIError"}, "manage": {"Connection"}, "monitor": {"Connection"}}
+ONLY_CONNECTIONS = {
+    "collect": {"Connection", "DBAPIError"},
+    "manage": {"Connection"},
+    "monitor": {"Connection"},
+    "web": {"Connection"},
+}
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "migrations" not in path.parts)
 STANDARD = __import__("sys").stdlib_module_names

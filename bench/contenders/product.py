@@ -1,12 +1,16 @@
-"""Catchment itself, as it ships: a real store, real leases, the real collector. Only the schedule is turned by hand."""
+"""Catchment itself, as it ships: a real store, real leases, real collectors. Only the schedule is turned by hand."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
-from collections.abc import Sequence
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 
 from loguru import logger
 from sqlalchemy import Connection, func, select, update
@@ -20,7 +24,12 @@ from catchment.manage.catalog import Draft
 from catchment.settings import Settings
 from catchment.store import sources, tables
 
-GRACE_SECONDS = 10.0
+
+class Visited(TypedDict):
+    """What a member says of a round."""
+
+    feeds: int
+    errors: list[str]
 
 
 async def add_sources(system: System, urls: Sequence[str]) -> None:
@@ -31,29 +40,59 @@ async def add_sources(system: System, urls: Sequence[str]) -> None:
 
 
 async def rounds(plan: Plan) -> list[Round]:
-    async with open_system(_settings(plan)) as system, system.collector.working(grace_seconds=GRACE_SECONDS):
+    """The collectors are processes of their own, as `COLLECTOR_PROCESSES` starts them; this one turns the clock."""
+    settings = settings_of(plan)
+    async with open_system(settings) as system, AsyncExitStack() as crew:
+        members = [await crew.enter_async_context(_member(plan)) for _ in range(plan.processes)]
         await add_sources(system, plan.warm_up)
-        await system.collector.collect_due()
+        await _collect(members)
         already = await system.store.read(_count_items)
         await system.store.write(_put_off)
         await add_sources(system, plan.urls)
-        return [await _round(system, len(plan.urls), already) for _ in range(ROUNDS)]
+        return [await _round(system, members, len(plan.urls), already) for _ in range(ROUNDS)]
 
 
-def _settings(plan: Plan) -> Settings:
-    wanted: dict[str, Any] = {} if plan.parsers is None else {"parser_processes": plan.parsers}
+def settings_of(plan: Plan) -> Settings:
     return Settings(
-        database_url=f"sqlite:///{plan.store}", allow_networks=ALLOW_NETWORKS, concurrency=plan.at_once, **wanted
+        database_url=f"sqlite:///{plan.store}",
+        allow_networks=ALLOW_NETWORKS,
+        concurrency=plan.at_once,
+        processes=plan.processes,
     )
 
 
-async def _round(system: System, feeds: int, already: int) -> Round:
+@asynccontextmanager
+async def _member(plan: Plan) -> AsyncIterator[Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bench.contenders.product_member", stdin=PIPE, stdout=PIPE
+    )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(asdict(plan)).encode() + b"\n")
+    yield process
+    process.stdin.close()
+    await process.wait()
+
+
+async def _collect(members: Sequence[Process]) -> list[Visited]:
+    """Have every member collect what is due, and wait for the last of them."""
+    return await asyncio.gather(*(_ask(member) for member in members))
+
+
+async def _ask(member: Process) -> Visited:
+    assert member.stdin is not None
+    assert member.stdout is not None
+    member.stdin.write(b"go\n")
+    answer: Visited = json.loads(await member.stdout.readline())
+    return answer
+
+
+async def _round(system: System, members: Sequence[Process], feeds: int, already: int) -> Round:
     await system.store.write(_make_due, now=system.clock.now())
     with Stopwatch() as watch:
-        results = await system.collector.collect_due()
-    failures = [result.error for result in results if result.error]
-    if len(results) != feeds or failures:
-        raise RuntimeError(f"{len(results)} of {feeds} feeds were visited, with failures: {failures[:3]}")
+        visited = await _collect(members)
+    failures = [error for one in visited for error in one["errors"]]
+    if sum(one["feeds"] for one in visited) != feeds or failures:
+        raise RuntimeError(f"not all of {feeds} feeds were visited once: {visited}"[:500])
     return round_of(watch, feeds=feeds, items=await system.store.read(_count_items) - already)
 
 

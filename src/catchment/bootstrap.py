@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from catchment.collect.collector import Collector
 from catchment.collect.committer import Committer
 from catchment.collect.housekeeping import Housekeeper
 from catchment.collect.leases import LeasePolicy, owner_name
-from catchment.collect.offload import Workbench
 from catchment.collect.pool import Pool
 from catchment.collect.visitor import Visitor
 from catchment.fetch.client import HttpClient, Limits
@@ -58,22 +58,24 @@ async def open_system(settings: Settings, *, clock: Clock | None = None) -> Asyn
     """Open the store at the schema of this release, and build everything on it."""
     clock = clock or SystemClock()
     store = open_store(settings.store_url())
-    workbench = Workbench(settings.parser_processes)
     try:
         await migrate(store)
         guard = AddressGuard.parse(settings.allow_networks)
         async with _http_client(settings, guard, clock) as http:
-            yield _wire(settings, clock, store, guard, http, workbench)
+            system = _wire(settings, clock, store, guard, http)
+            # What is there by now stays: the collector of garbage need not look at it again and again.
+            gc.freeze()
+            yield system
     finally:
-        workbench.close()
         await store.close()
 
 
 def _http_client(settings: Settings, guard: AddressGuard, clock: Clock) -> HttpClient:
+    # What a host gets and what is in flight is for all collector processes together.
     policy = PacePolicy(
-        concurrency=settings.host_concurrency,
-        spacing_seconds=settings.host_spacing_seconds,
-        budget_per_minute=settings.host_budget_per_minute,
+        concurrency=max(1, settings.host_concurrency // settings.processes),
+        spacing_seconds=settings.host_spacing_seconds * settings.processes,
+        budget_per_minute=max(1, settings.host_budget_per_minute // settings.processes),
     )
     return HttpClient(
         guard=guard,
@@ -86,25 +88,18 @@ def _http_client(settings: Settings, guard: AddressGuard, clock: Clock) -> HttpC
     )
 
 
-def _wire(
-    settings: Settings,
-    clock: Clock,
-    store: Store,
-    guard: AddressGuard,
-    http: HttpClient,
-    workbench: Workbench,
-) -> System:
+def _wire(settings: Settings, clock: Clock, store: Store, guard: AddressGuard, http: HttpClient) -> System:
     registry = Registry([RssFetcher()])
     cadences = CadenceBook(store=store, settings=settings)
     leases = LeasePolicy(owner=owner_name(), duration=timedelta(seconds=settings.lease_seconds))
     committer = Committer(store=store, cadence_of=cadences.of, clock=clock)
     pool = Pool(
         store=store,
-        visitor=Visitor(registry=registry, http=http, offload=workbench, clock=clock),
+        visitor=Visitor(registry=registry, http=http, clock=clock),
         committer=committer,
         leases=leases,
         clock=clock,
-        concurrency=settings.concurrency,
+        concurrency=max(1, settings.concurrency // settings.processes),
     )
     collector = Collector(
         store=store,

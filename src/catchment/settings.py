@@ -89,7 +89,7 @@ class Spec:
 def _setting(
     *names: str,
     default: Any,
-    help: str,
+    help: str,  # noqa: A002 - the word for it everywhere
     read: Callable[[str], Any],
     expects: str = "text",
     secret: bool = False,
@@ -190,12 +190,12 @@ class Settings:
         read=_whole(1, 36_500),
         expects="days, 1 to 36500",
     )
-    parser_processes: int = _setting(
-        "CATCHMENT_PARSER_PROCESSES",
+    processes: int = _setting(
+        "COLLECTOR_PROCESSES",
         default=1,
-        help="Processes that parse beside the collector; 0 parses in a thread.",
-        read=_whole(0, 64),
-        expects="a whole number, 0 to 64",
+        help="Collector processes that `up` and `collect --loop` run side by side, for machines with more cores.",
+        read=_whole(1, 64),
+        expects="a whole number, 1 to 64",
     )
     host_concurrency: int = _setting(
         "CATCHMENT_HOST_CONCURRENCY",

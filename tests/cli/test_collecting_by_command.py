@@ -11,7 +11,7 @@ from feed_site import FeedSite, Gate, rss
 
 
 async def collected(start: Start, *words: str, **env: str) -> tuple[int, str]:
-    process: Process = await start("collect", *words, LOG_LEVEL="ERROR", CATCHMENT_PARSER_PROCESSES="0", **env)
+    process: Process = await start("collect", *words, LOG_LEVEL="ERROR", **env)
     return await process.ends(), "".join(process.said)
 
 

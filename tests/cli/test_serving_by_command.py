@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import signal
 from asyncio import to_thread
 from urllib.parse import urlsplit
@@ -104,17 +105,44 @@ async def test_killing_the_server_or_the_collector_leaves_the_other_at_work(
 
     server = await start("up", "--no-collect", "--no-starter", "--port", "0", ADMIN_API_KEY="sesame")
     url = await address(server)
-    helpers = collector.children()
     await collector.kill()
-    gone, alive = await to_thread(psutil.wait_procs, helpers, timeout=DEADLINE_SECONDS)
-    assert gone, "it had processes that parse"
-    assert not alive, "and they went with it"
     async with aiohttp.ClientSession(url, headers=ADMIN) as visitor:
         async with visitor.get("/api/raw-items") as answer:
             assert "Title a" in await answer.text()
         async with visitor.post("/api/sources", json={"type": "rss", "config": {"url": site.feed("b")}}) as answer:
             assert answer.status in {201, 409}
     assert server.is_running
+
+
+async def test_a_crew_of_collectors_shares_the_work_and_goes_with_whoever_started_it(
+    start: Start, catchment: Command, site: FeedSite
+) -> None:
+    gates = [Gate(rss("1")) for _ in range(4)]
+    for number, gate in enumerate(gates):
+        await to_thread(catchment.json, "add", site.script(gate, path=f"/{number}"), "--no-check")
+    # One visit at a time for each of the two: if both gates are reached, both collectors are at work.
+    collector = await start("collect", "--loop", COLLECTOR_PROCESSES="2", COLLECTOR_CONCURRENCY="2")
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while site.in_flight < 2:
+            await asyncio.sleep(0.01)
+    members = collector.children()
+    assert len(members) == 1
+    await collector.kill()
+    for gate in gates:
+        gate.opened.set()
+    gone, alive = await to_thread(psutil.wait_procs, members, timeout=DEADLINE_SECONDS)
+    assert (len(gone), alive) == (1, [])
+    assert site.most_in_flight == 2
+
+
+@pytest.mark.proves("A-12")
+async def test_a_crew_stops_with_its_leader(start: Start) -> None:
+    collector = await start("collect", "--loop", COLLECTOR_PROCESSES="3")
+    await collector.says("collector started")
+    members = collector.children()
+    collector.signal(signal.SIGTERM)
+    assert await collector.ends() == 0
+    assert not [member for member in members if member.is_running()]
 
 
 @pytest.mark.proves("F-02")

@@ -460,10 +460,14 @@ class TestTheLoop:
     async def test_work_that_takes_longer_than_the_grace_is_cut_off_and_nothing_half_stored(self, system, site):
         gate = Gate(rss("1"))
         source = await add(system, site.script(gate))
-        with pytest.raises(TimeoutError, match="cut off"):
+
+        async def work_and_stop():
             async with system.collector.working(grace_seconds=0.05):
                 await system.collector.tick()
                 await gate.arrived.acquire()
+
+        with pytest.raises(TimeoutError, match="cut off"):
+            await work_and_stop()
         assert await stored(system) == []
         assert (await get(system, source)).fetch_count == 0
         gate.opened.set()

@@ -51,7 +51,6 @@ async def collector(database_url: str, networks: str) -> AsyncIterator[asyncio.s
             "DATABASE_URL": database_url,
             "CATCHMENT_ALLOW_NETWORKS": networks,
             "COLLECTOR_TICK": "0.1",
-            "CATCHMENT_PARSER_PROCESSES": "0",
         },
         stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
@@ -80,7 +79,7 @@ async def test_kill_at_random_moments_loses_nothing_and_doubles_nothing(store_ur
     kills = 4 if os.environ.get("SLOW") == "short" else 30
     chance = random.Random(20260301)
     networks = ",".join(map(str, NETWORKS))
-    settings = Settings(database_url=store_url, allow_networks=networks, parser_processes=0)
+    settings = Settings(database_url=store_url, allow_networks=networks)
     async with slow_world(kills) as web:
         async with open_system(settings) as system:
             for url in web.feed_urls():

@@ -30,13 +30,13 @@ async def lean_site(sqlite_url: str, clock: ManualClock) -> AsyncIterator[Site]:
 @pytest.fixture
 async def keyless_system(sqlite_url: str, clock: ManualClock) -> AsyncIterator[System]:
     """A first start: no key in the environment, no user, no key."""
-    settings = Settings(database_url=sqlite_url, parser_processes=0)
+    settings = Settings(database_url=sqlite_url)
     async with open_system(settings, clock=clock) as system:
         yield system
 
 
 def _opened(url: str, clock: ManualClock) -> AbstractAsyncContextManager[System]:
-    settings = Settings(database_url=url, parser_processes=0, port=0, api_key=SERVICE_KEY, admin_api_key=ADMIN_KEY)
+    settings = Settings(database_url=url, port=0, api_key=SERVICE_KEY, admin_api_key=ADMIN_KEY)
     return open_system(settings, clock=clock)
 
 

@@ -39,7 +39,7 @@ def served_url(store_url: str) -> Iterator[str]:
     urls: list[str] = []
 
     async def run() -> None:
-        settings = Settings(database_url=store_url, parser_processes=0, admin_api_key=ADMIN_KEY)
+        settings = Settings(database_url=store_url, admin_api_key=ADMIN_KEY)
         async with open_system(settings) as system:
             told = asyncio.Event()
 

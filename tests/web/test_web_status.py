@@ -261,7 +261,7 @@ async def test_a_store_that_is_gone_is_unhealthy_not_ready_and_a_503_elsewhere(
     from catchment.settings import Settings
     from catchment.web.app import create_app
 
-    settings = Settings(database_url=postgres_url, parser_processes=0)
+    settings = Settings(database_url=postgres_url)
     async with open_system(settings, clock=clock) as system:
         transport = httpx.ASGITransport(create_app(system))
         async with httpx.AsyncClient(transport=transport, base_url="http://catchment.test") as client:

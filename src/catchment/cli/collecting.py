@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from catchment.cli.crew import MEMBER, crew, stop_at_end_of_input
 from catchment.cli.failing import FAILED
 from catchment.cli.printing import AsJson, print_json, print_table, say
 from catchment.cli.session import with_system
@@ -28,6 +29,7 @@ def collect(
     loop: Annotated[bool, typer.Option("--loop", help="Keep going, looking every COLLECTOR_TICK seconds.")] = False,
     source: Annotated[int | None, typer.Option(help="Collect this source at once, due or not.", metavar="ID")] = None,
     as_json: AsJson = False,
+    member: Annotated[bool, typer.Option(MEMBER, hidden=True)] = False,
 ) -> None:
     """Collect everything that is due and wait until it is done.
 
@@ -38,7 +40,7 @@ def collect(
     if loop and (source is not None or as_json):
         raise typer.BadParameter("--loop goes with neither --source nor --json.")
     if loop:
-        clean = with_system(_loop)
+        clean = with_system(_loop_as_member if member else _loop)
     elif source is not None:
         clean = _collect_source(source, as_json=as_json)
     else:
@@ -48,7 +50,13 @@ def collect(
 
 
 async def _loop(system: System) -> bool:
+    async with stop_on_signals() as stop, crew(system.settings.processes - 1):
+        return await collect_until_stopped(system, stop)
+
+
+async def _loop_as_member(system: System) -> bool:
     async with stop_on_signals() as stop:
+        stop_at_end_of_input(stop)
         return await collect_until_stopped(system, stop)
 
 

@@ -69,6 +69,7 @@ def _demo_settings(settings: Settings) -> Iterator[Settings]:
         allow_networks=",".join(filter(None, (settings.allow_networks, *NETWORKS))),
         concurrency=max(settings.concurrency, CONCURRENCY),
         tick_seconds=min(settings.tick_seconds, TICK_SECONDS),
+        processes=1,  # the store of the demo is known to this process alone
     )
     if settings.store_url() != Settings().store_url():
         yield eager

@@ -58,8 +58,15 @@ async def serve_and_collect(system: System, stop: asyncio.Event, *, collect: boo
     first_key = await system.accounts.ensure_first_key()
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(serve(system, stop=stop, on_ready=lambda address: _welcome(address, first_key)))
-        collecting = tasks.create_task(collect_until_stopped(system, stop)) if collect else None
+        collecting = tasks.create_task(_collect(system, stop)) if collect else None
     return collecting is None or collecting.result()
+
+
+async def _collect(system: System, stop: asyncio.Event) -> bool:
+    from catchment.cli.crew import crew
+
+    async with crew(system.settings.processes - 1):
+        return await collect_until_stopped(system, stop)
 
 
 async def _add_starter_pack(system: System) -> None:

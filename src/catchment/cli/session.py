@@ -39,8 +39,10 @@ def with_system(work: Callable[[System], Coroutine[Any, Any, T]], settings: Sett
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
+    from catchment.eventloop import run
+
     try:
-        return asyncio.run(work)
+        return run(work)
     except asyncio.CancelledError:
         # A second signal: whoever sent it knows.
         raise typer.Exit(FAILED) from None

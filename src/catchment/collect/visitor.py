@@ -14,14 +14,13 @@ from catchment.errors import BadConfig, RefusedAddress, TimedOut, Unreachable, V
 from catchment.fetch.client import HttpClient
 from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text
-from catchment.sources.base import Context, Offload, Registry
+from catchment.sources.base import Context, Registry
 
 
 class Visitor:
-    def __init__(self, *, registry: Registry, http: HttpClient, offload: Offload, clock: Clock) -> None:
+    def __init__(self, *, registry: Registry, http: HttpClient, clock: Clock) -> None:
         self._registry = registry
         self._http = http
-        self._offload = offload
         self._clock = clock
         self._warned_types: set[str] = set()
 
@@ -32,7 +31,7 @@ class Visitor:
         fetcher = self._registry.get(source.type)
         if fetcher is None:
             return self._skip(source)
-        context = Context(source=source, now=self._clock.now(), http=self._http, offload=self._offload)
+        context = Context(source=source, now=self._clock.now(), http=self._http)
         try:
             return Collected(fetched=await fetcher.fetch(context))
         except Deferred as deferred:

@@ -91,6 +91,7 @@ class AddressGuard:
         # Feeds are visited again and again: judging a host once is enough, its address is judged anew.
         self._judged_host = lru_cache(maxsize=4096)(self._judge_host)
         self._judged_exempt = lru_cache(maxsize=4096)(self._judge_exempt)
+        self._checked_url = lru_cache(maxsize=4096)(self._check_url)
 
     @classmethod
     def parse(cls, text: str) -> AddressGuard:
@@ -99,6 +100,9 @@ class AddressGuard:
 
     def check_url(self, url: str) -> URL:
         """The URL as it may be asked for, or RefusedAddress with the reason."""
+        return self._checked_url(url)
+
+    def _check_url(self, url: str) -> URL:
         parsed = _parse_url(url)
         reason = self._judged_host(parsed.raw_host or "", parsed.port or 0)
         if reason:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -44,7 +43,7 @@ class Previewer:
         if fetcher is None:
             return Preview(doubt=f"there is no fetcher for the type {new.type!r} yet, so it will be skipped")
         now = self._clock.now()
-        context = Context(source=_as_source(new, now), now=now, http=self._http, offload=asyncio.to_thread)
+        context = Context(source=_as_source(new, now), now=now, http=self._http)
         try:
             fetched = await fetcher.fetch(context)
         except HOPELESS:

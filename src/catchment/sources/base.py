@@ -6,10 +6,11 @@ wants to remember. Everything that goes wrong on the way is a VisitError.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from catchment.domain.source import Source
 from catchment.domain.visit import Fetched
@@ -18,12 +19,15 @@ from catchment.fetch.client import HttpClient
 
 P = ParamSpec("P")
 T = TypeVar("T")
+#: Bytes whose parsing takes a few milliseconds.
+PARSED_IN_PLACE = 64 * 1024
 
 
-class Offload(Protocol):
-    """Runs work that keeps a processor busy where it does not hold up the event loop."""
-
-    def __call__(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]: ...
+async def parse_beside(parse: Callable[Concatenate[bytes, P], T], body: bytes, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Parse a body without holding up others: a small one is done sooner than a thread is asked, a large one is not."""
+    if len(body) <= PARSED_IN_PLACE:
+        return parse(body, *args, **kwargs)
+    return await asyncio.to_thread(parse, body, *args, **kwargs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +36,6 @@ class Context:
     #: When the visit began.
     now: datetime
     http: HttpClient
-    offload: Offload
 
 
 class Fetcher(Protocol):

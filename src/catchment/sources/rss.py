@@ -15,7 +15,7 @@ from catchment.errors import BadConfig
 from catchment.fetch.client import Response
 from catchment.fetch.freshness import Validators, fresh_for
 from catchment.parse.feed import Entry, parse_feed
-from catchment.sources.base import Context
+from catchment.sources.base import Context, parse_beside
 
 
 class RssFetcher:
@@ -33,7 +33,7 @@ class RssFetcher:
         remembered = _remember(response)
         if remembered["body"] == memory.get("body"):
             return Fetched(memory=remembered, unchanged=True, fresh_for=fresh)
-        title, items = await context.offload(
+        title, items = await parse_beside(
             read_items, response.body, url=response.url, content_type=response.headers.get("Content-Type", "")
         )
         return Fetched(title=title, items=items, memory=remembered, fresh_for=fresh)

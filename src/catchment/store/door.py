@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -30,6 +31,7 @@ READERS = 4
 DAMAGE = ("malformed", "not a database")
 #: Another process may be writing; its transactions are short, so this is never reached in health.
 BUSY_SECONDS = 60
+BUSY_LOOK_SECONDS = 0.002
 
 
 class Store(Protocol):
@@ -62,8 +64,8 @@ class SqliteStore:
     def __init__(self, url: URL) -> None:
         self.url = url.set(drivername="sqlite+pysqlite")
         _make_folder(self.url)
-        self._writer = _sqlite_engine(self.url, begin="BEGIN IMMEDIATE", connections=1)
-        self._reader = _sqlite_engine(self.url, begin="BEGIN", connections=READERS)
+        self._writer = _sqlite_engine(self.url, begin=_begin_writing, connections=1)
+        self._reader = _sqlite_engine(self.url, begin=_begin_reading, connections=READERS)
         self._write_thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
         self._read_threads = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
 
@@ -130,7 +132,7 @@ def _make_folder(url: URL) -> None:
         raise SettingsError(f"The data folder {folder} cannot be made: {error.strerror}") from error
 
 
-def _sqlite_engine(url: URL, *, begin: str, connections: int) -> Engine:
+def _sqlite_engine(url: URL, *, begin: Callable[[Connection], None], connections: int) -> Engine:
     engine = create_engine(
         url,
         poolclass=QueuePool,
@@ -139,8 +141,30 @@ def _sqlite_engine(url: URL, *, begin: str, connections: int) -> Engine:
         connect_args={"check_same_thread": False},
     )
     event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", lambda conn: conn.exec_driver_sql(begin))
+    if begin is _begin_writing:
+        event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout = 0"))
+    event.listen(engine, "begin", begin)
     return engine
+
+
+def _begin_reading(conn: Connection) -> None:
+    conn.exec_driver_sql("BEGIN")
+
+
+def _begin_writing(conn: Connection) -> None:
+    """Wait for the writers of other processes, looking often: SQLite's own waiting grows to a tenth of a second a look,
+    and whoever waits like that starves beside a busy collector.
+    """
+    deadline = monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            conn.exec_driver_sql("BEGIN IMMEDIATE")
+        except OperationalError as error:
+            if getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY or monotonic() > deadline:
+                raise
+            sleep(BUSY_LOOK_SECONDS)
+        else:
+            return
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
@@ -161,5 +185,5 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 def migration_engine(url: URL) -> Engine:
     """A plain engine for migrations, which run before anything else does."""
     if url.get_backend_name() == "sqlite":
-        return _sqlite_engine(url, begin="BEGIN IMMEDIATE", connections=1)
+        return _sqlite_engine(url, begin=_begin_writing, connections=1)
     return create_engine(url, poolclass=NullPool)

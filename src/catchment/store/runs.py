@@ -78,7 +78,7 @@ def heartbeat(conn: Connection, *, owner: str, now: datetime, until: datetime) -
 def finish(conn: Connection, ids: Sequence[int], *, status: RunStatus, now: datetime) -> set[int]:
     """End these runs and return those that still held their lease; the others were taken over."""
     ended = conn.execute(_FINISH, {"ids": ids, "new_status": status, "now": now})
-    return set(ended.scalars())
+    return set(ended.scalars().all())
 
 
 def has_expired(conn: Connection, *, now: datetime) -> bool:
@@ -156,7 +156,7 @@ def _claim(
     columns = ["kind", "subject", "owner", "status", "started_at", "heartbeat_at", "lease_until", "progress"]
     # Whoever came first holds the partial unique index: the loser of a race inserts nothing.
     statement = _insert(conn)(runs).from_select(columns, chosen).on_conflict_do_nothing()
-    claimed = conn.execute(statement.returning(runs.c.id, runs.c.subject))
+    claimed = conn.execute(statement.returning(runs.c.id, runs.c.subject)).all()
     return [
         Run(id=row.id, kind=RunKind.SOURCE, subject=row.subject, owner=owner, started_at=now, lease_until=until)
         for row in claimed

@@ -73,7 +73,7 @@ def get(conn: Connection, source_id: int) -> Source | None:
 
 
 def get_many(conn: Connection, ids: Sequence[int]) -> list[Source]:
-    return [_source(row) for row in conn.execute(_BY_IDS, {"ids": ids})]
+    return [_source(row) for row in conn.execute(_BY_IDS, {"ids": ids}).all()]
 
 
 def get_for_change(conn: Connection, ids: Sequence[int]) -> dict[int, Source]:
@@ -84,7 +84,7 @@ def get_for_change(conn: Connection, ids: Sequence[int]) -> dict[int, Source]:
 def get_for_commit(conn: Connection, known: Iterable[Source]) -> dict[int, Source]:
     """As they are now, like `get_for_change`, but only what a person changed since then is read again."""
     by_id = {source.id: source for source in known}
-    versions = {row.id: row.version for row in conn.execute(_VERSIONS_FOR_UPDATE, {"ids": list(by_id)})}
+    versions = {row.id: row.version for row in conn.execute(_VERSIONS_FOR_UPDATE, {"ids": list(by_id)}).all()}
     changed = [source_id for source_id, version in versions.items() if version != by_id[source_id].version]
     same = {source_id: by_id[source_id] for source_id in versions.keys() - changed}
     return same | (get_for_change(conn, changed) if changed else {})
