@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import signal
 from asyncio import to_thread
 from urllib.parse import urlsplit
@@ -117,19 +116,17 @@ async def test_killing_the_server_or_the_collector_leaves_the_other_at_work(
 async def test_a_crew_of_collectors_shares_the_work_and_goes_with_whoever_started_it(
     start: Start, catchment: Command, site: FeedSite
 ) -> None:
-    gates = [Gate(rss("1")) for _ in range(4)]
-    for number, gate in enumerate(gates):
+    gate = Gate(rss("1"))
+    for number in range(4):
         await to_thread(catchment.json, "add", site.script(gate, path=f"/{number}"), "--no-check")
-    # One visit at a time for each of the two: if both gates are reached, both collectors are at work.
+    # One visit at a time for each of the two: if two are at the gate, both collectors are at work.
     collector = await start("collect", "--loop", COLLECTOR_PROCESSES="2", COLLECTOR_CONCURRENCY="2")
-    async with asyncio.timeout(DEADLINE_SECONDS):
-        while site.in_flight < 2:
-            await asyncio.sleep(0.01)
+    await collector.visits(gate)
+    await collector.visits(gate)
     members = collector.children()
     assert len(members) == 1
     await collector.kill()
-    for gate in gates:
-        gate.opened.set()
+    gate.opened.set()
     gone, alive = await to_thread(psutil.wait_procs, members, timeout=DEADLINE_SECONDS)
     assert (len(gone), alive) == (1, [])
     assert site.most_in_flight == 2
