@@ -117,8 +117,10 @@ async def test_a_crew_of_collectors_shares_the_work_and_goes_with_whoever_starte
     start: Start, catchment: Command, site: FeedSite
 ) -> None:
     gate = Gate(rss("1"))
-    for number in range(4):
-        await to_thread(catchment.json, "add", site.script(gate, path=f"/{number}"), "--no-check")
+    # More than one of them claims ahead.
+    feeds = "".join(f'<outline xmlUrl="{site.script(gate, path=f"/{number}")}"/>' for number in range(12))
+    imported = await to_thread(catchment, "import", "-", stdin=f"<opml><body>{feeds}</body></opml>")
+    assert imported.exit_code == 0
     # One visit at a time for each of the two: if two are at the gate, both collectors are at work.
     collector = await start("collect", "--loop", COLLECTOR_PROCESSES="2", COLLECTOR_CONCURRENCY="2")
     await collector.visits(gate)

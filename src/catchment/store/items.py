@@ -59,7 +59,9 @@ def update_changed(conn: Connection, items: Sequence[Owned], *, now: datetime) -
 
 
 def list_items(conn: Connection, query: ItemQuery) -> list[StoredItem]:
-    statement = _selection(query).order_by(raw_items.c.fetched_at.desc(), raw_items.c.id.desc())
+    statement = _selection(query).order_by(
+        raw_items.c.fetched_at.desc(), raw_items.c.published_at.desc().nulls_last(), raw_items.c.id.desc()
+    )
     if query.limit:
         statement = statement.limit(query.limit)
     return [_stored(row) for row in conn.execute(statement.offset(query.offset))]
