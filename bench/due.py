@@ -123,6 +123,7 @@ def fill(conn: Connection, count: int) -> None:
         "next_check_at": case((is_due, literal(NOW, UtcDateTime)), else_=moments.c.at),
         "next_check_why": literal("interval"),
         "memory": literal({}, Json),
+        "version": literal(0),
     }
     rows = select(*values.values()).join_from(numbers, moments, moments.c.k == numbers.c.n % MOMENTS)
     conn.execute(insert(tables.sources).from_select(list(values), rows))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from loguru import logger
@@ -17,7 +18,7 @@ from catchment.store.door import Store
 
 MOST_AT_ONCE = 200
 #: A transaction costs as much as ten visits, so one is not begun for a few while more are on their way.
-GATHER_SECONDS = 0.02
+GATHER_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 
 Report = Callable[[VisitResult], None]
@@ -30,13 +31,19 @@ class Committer:
         self._clock = clock
         # Bounded, so that fetching slows down when the disk cannot keep up.
         self._queue: asyncio.Queue[tuple[Visit, Report]] = asyncio.Queue(2 * MOST_AT_ONCE)
+        self._no_more = asyncio.Event()
 
     async def submit(self, visit: Visit, report: Report) -> None:
         """Hand over a visit; `report` hears of it once it is stored."""
         await self._queue.put((visit, report))
 
+    def hurry(self) -> None:
+        """No more visits will come for now: do not wait for them."""
+        self._no_more.set()
+
     async def drain(self) -> None:
         """Wait until everything handed over is stored."""
+        self.hurry()
         await self._queue.join()
 
     async def run(self) -> None:
@@ -44,7 +51,7 @@ class Committer:
         while True:
             group = [await self._queue.get()]
             if self._queue.qsize() < MOST_AT_ONCE // 2:
-                await asyncio.sleep(GATHER_SECONDS)
+                await self._gather()
             while len(group) < MOST_AT_ONCE and not self._queue.empty():
                 group.append(self._queue.get_nowait())
             try:
@@ -53,6 +60,13 @@ class Committer:
             finally:
                 for _ in group:
                     self._queue.task_done()
+
+    async def _gather(self) -> None:
+        """Let more visits come in, unless it is known that none will."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_SECONDS):
+                await self._no_more.wait()
+        self._no_more.clear()
 
     async def _store_all(self, visits: list[Visit]) -> list[VisitResult]:
         try:

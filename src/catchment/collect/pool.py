@@ -150,6 +150,8 @@ class Pool:
         await self._hand_over(job.round.admit(visit), job.round)
         if not self.in_flight:
             self._idle.set()
+            if self._claimed.empty():
+                self._committer.hurry()
 
     async def _hand_over(self, visits: list[Visit], round_: Round) -> None:
         def report(result: VisitResult) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from catchment.parse.html import HtmlCleaner, plain_text, storable
@@ -34,8 +35,7 @@ class Enclosure:
     length: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry. Texts are "" where the feed says nothing; dates are UTC.
 
     `title` and `author` are plain text, `summary` and `content` sanitised HTML. A feed that gives only one
