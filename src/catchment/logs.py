@@ -20,13 +20,18 @@ def set_up_logs(*, level: str, form: str) -> None:
     logger.remove()
     logger.configure(patcher=_redact)
     if form == "json":
-        logger.add(_write_json, level=level, format="{message}")
+        logger.add(_write_json, level=level, format="{message}", diagnose=False)
     else:
-        logger.add(sys.stderr, level=level, format=_TEXT, diagnose=False)
+        logger.add(_write_text, level=level, format=_TEXT, diagnose=False)
 
 
 def _redact(record: Record) -> None:
     record["message"] = redact_text(record["message"])
+
+
+def _write_text(message: Message) -> None:
+    # Once more over the whole: a traceback comes after the message, and quotes what was raised.
+    sys.stderr.write(redact_text(str(message)))
 
 
 def _write_json(message: Message) -> None:

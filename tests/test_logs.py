@@ -1,0 +1,41 @@
+"""What the logs say, and what they must not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from loguru import logger
+
+from catchment.logs import set_up_logs
+
+
+@pytest.fixture
+def restored():
+    yield
+    logger.remove()
+    logger.configure(patcher=lambda record: None)
+
+
+@pytest.mark.proves("E-24")
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.usefixtures("restored")
+def test_secrets_are_struck_out_of_messages_and_tracebacks(capsys, form):
+    set_up_logs(level="INFO", form=form)
+    secret = "tell-nobody"
+    error = ValueError(f"Authorization: Bearer {secret}")
+    logger.opt(exception=error).error("cookie web_session={} was refused", secret)
+    said = capsys.readouterr().err
+    assert "***REDACTED***" in said
+    assert secret not in said
+
+
+@pytest.mark.proves("D-19")
+@pytest.mark.usefixtures("restored")
+def test_a_json_line_is_one_object_with_time_level_message_and_context(capsys):
+    set_up_logs(level="INFO", form="json")
+    logger.bind(request_id="req-1").info("a line")
+    logger.debug("not this one")
+    line = json.loads(capsys.readouterr().err)
+    assert (line["level"], line["message"], line["request_id"]) == ("INFO", "a line", "req-1")
+    assert line["time"]

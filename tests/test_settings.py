@@ -1,0 +1,75 @@
+"""Settings: where they come from, and what a wrong one says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from catchment.errors import SettingsError
+from catchment.settings import Settings, load_settings, specs
+
+NOWHERE = Path("/nowhere/.env")
+
+
+def load(dotenv: Path = NOWHERE, **environ: str) -> Settings:
+    return load_settings(environ, dotenv=dotenv)
+
+
+@pytest.mark.proves("A-16")
+def test_with_nothing_set_everything_has_its_default():
+    assert load() == Settings()
+
+
+@pytest.mark.proves("A-18")
+def test_collector_interval_is_the_fallback_of_collector_tick():
+    assert load(COLLECTOR_INTERVAL="300").tick_seconds == 300
+    assert load(COLLECTOR_INTERVAL="300", COLLECTOR_TICK="30").tick_seconds == 30
+    assert load().tick_seconds == 60
+
+
+@pytest.mark.proves("A-23")
+def test_the_process_environment_wins_over_the_file(tmp_path):
+    file = tmp_path / ".env"
+    file.write_text("COLLECTOR_CONCURRENCY=7\nCATCHMENT_PORT=1234\nFETCH_INTERVAL_RSS=30\n")
+    settings = load(file, COLLECTOR_CONCURRENCY="9", fetch_interval_reddit="15")
+    assert (settings.concurrency, settings.port) == (9, 1234)
+    assert settings.intervals_from_file == {"rss": "30"}
+    assert settings.intervals_from_environment == {"reddit": "15"}
+
+
+def test_a_secret_may_come_from_a_file(tmp_path):
+    (tmp_path / "key").write_text("sesame\n")
+    assert load(API_KEY_FILE=str(tmp_path / "key")).api_key == "sesame"
+    with pytest.raises(SettingsError, match="API_KEY_FILE: cannot read"):
+        load(API_KEY_FILE=str(tmp_path / "missing"))
+
+
+@pytest.mark.parametrize(
+    ("name", "junk"),
+    [
+        ("COLLECTOR_TICK", "soon"),
+        ("COLLECTOR_TICK", "0"),
+        ("COLLECTOR_TICK", "nan"),
+        ("COLLECTOR_CONCURRENCY", "0"),
+        ("COLLECTOR_CONCURRENCY", "2.5"),
+        ("CATCHMENT_PORT", "70000"),
+        ("CATCHMENT_PACE_ALLOWED", "maybe"),
+        ("LOG_LEVEL", "loud"),
+        ("CATCHMENT_LOG_FORMAT", "xml"),
+    ],
+)
+def test_a_wrong_value_names_its_variable_and_what_is_expected(name, junk):
+    with pytest.raises(SettingsError, match=f"^{name}: .*{junk}") as error:
+        load(**{name: junk})
+    assert " is not " in str(error.value)
+
+
+def test_an_empty_value_counts_as_not_set():
+    assert load(COLLECTOR_TICK=" ", API_KEY="") == Settings()
+
+
+def test_every_setting_says_what_it_is_for():
+    for _, spec, _ in specs():
+        assert spec.help.endswith(".")
+        assert spec.names
