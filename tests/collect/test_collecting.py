@@ -457,6 +457,22 @@ class TestTheLoop:
             assert len(await stored(system)) == 1
 
     @pytest.mark.proves("A-12")
+    async def test_nothing_new_starts_from_the_moment_of_the_stop(self, open_test_system, site):
+        gate, stop = Gate(rss("1")), asyncio.Event()
+        async with open_test_system(concurrency=1) as system:
+            for number in range(3):
+                await add(system, site.script(gate, path=f"/{number}"))
+            async with system.collector.working(grace_seconds=5, stop=stop):
+                round_ = await system.collector.tick()
+                await gate.arrived.acquire()
+                stop.set()
+                gate.opened.set()
+                # As long as the block runs, only the stop can hold the others back.
+                while not round_.results:  # noqa: ASYNC110 - a round tells nobody of single results
+                    await asyncio.sleep(0)
+            assert site.hits.total() == 1
+
+    @pytest.mark.proves("A-12")
     async def test_work_that_takes_longer_than_the_grace_is_cut_off_and_nothing_half_stored(self, system, site):
         gate = Gate(rss("1"))
         source = await add(system, site.script(gate))

@@ -30,8 +30,8 @@ async def stop_on_signals() -> AsyncIterator[asyncio.Event]:
 
     def hear(number: signal.Signals) -> None:
         if not stop.is_set():
-            logger.info("{} received: finishing what is under way; a second signal stops at once", number.name)
             stop.set()
+            logger.info("{} received: finishing what is under way; a second signal stops at once", number.name)
             return
         logger.warning("{} received again: stopping at once", number.name)
         _give_back(loop)
@@ -60,7 +60,8 @@ async def collect_unless_stopped(system: System, work: Callable[[], Coroutine[An
     """The result of one piece of collecting; None when it was stopped before. TimeoutError when it was cut off."""
     task: asyncio.Task[T] | None = None
     try:
-        async with stop_on_signals() as stop, system.collector.working(grace_seconds=system.settings.stop_seconds):
+        grace = system.settings.stop_seconds
+        async with stop_on_signals() as stop, system.collector.working(grace_seconds=grace, stop=stop):
             task = asyncio.create_task(work())
             await _either(task, stop)
     finally:

@@ -55,16 +55,17 @@ class Collector:
         self._clock = clock
 
     @asynccontextmanager
-    async def working(self, *, grace_seconds: float) -> AsyncIterator[None]:
+    async def working(self, *, grace_seconds: float, stop: asyncio.Event | None = None) -> AsyncIterator[None]:
         """Have the pool at work; on the way out let it finish, within the grace, and give back every lease.
 
+        Nothing new is begun from the moment that `stop` is set.
         Raises TimeoutError when work had to be cut off.
         """
         await self._cadences.apply()
         await self._store.write(sources.wake_types, list(self._registry), now=self._clock.now())
         self._pool.reset()
         try:
-            async with beside(self._pool.run(), self._committer.run(), self._beat()):
+            async with beside(self._pool.run(), self._committer.run(), self._beat(), self._halt_at(stop)):
                 yield
                 clean = await self._pool.stop(grace_seconds)
         finally:
@@ -112,7 +113,7 @@ class Collector:
 
     async def serve(self, stop: asyncio.Event, *, tick_seconds: float, grace_seconds: float) -> None:
         """Work until told to stop, then finish what is in flight within the grace, or raise TimeoutError."""
-        async with self.working(grace_seconds=grace_seconds):
+        async with self.working(grace_seconds=grace_seconds, stop=stop):
             await self.run(stop, tick_seconds=tick_seconds)
         logger.info("collector: stop completed")
 
@@ -147,6 +148,11 @@ class Collector:
             await self._store.write(_report, leases=self._leases, now=now, progress=progress)
         except StoreError as error:
             logger.error("the collector's state cannot be stored: {}", error)
+
+    async def _halt_at(self, stop: asyncio.Event | None) -> None:
+        if stop is not None:
+            await stop.wait()
+            self._pool.halt()
 
     async def _beat(self) -> None:
         while True:

@@ -87,9 +87,13 @@ class Pool:
             for number in range(self._concurrency):
                 tasks.create_task(self._work(), name=f"pool-worker-{number}")
 
+    def halt(self) -> None:
+        """Start nothing new."""
+        self._stopping = True
+
     async def stop(self, grace_seconds: float) -> bool:
         """Start nothing new and let finish what is under way. False when it took longer than the grace."""
-        self._stopping = True
+        self.halt()
         try:
             async with asyncio.timeout(grace_seconds):
                 await self._idle.wait()
