@@ -37,7 +37,6 @@ def imported(catchment: Command, path: Path) -> dict[str, Any]:
     return catchment.json("import", str(path))["totals"]
 
 
-@pytest.mark.proves("A-33")
 def test_each_line_has_its_result_and_a_bad_one_breaks_nothing(catchment: Command) -> None:
     (catchment.home / "list.opml").write_text(LIST)
     answer = catchment.json("import", "list.opml")
@@ -60,7 +59,6 @@ def test_each_line_has_its_result_and_a_bad_one_breaks_nothing(catchment: Comman
     assert "0 added, 3 there already, 3 refused." in shown.stdout
 
 
-@pytest.mark.proves("A-33")
 def test_five_thousand_feeds_are_imported_once_however_often_they_come(catchment: Command) -> None:
     path = catchment.home / "many.opml"
     many = [OpmlFeed(name=f"Feed {n}", url=f"https://host{n % 700}.example/feed/{n}") for n in range(5000)]
@@ -71,7 +69,6 @@ def test_five_thousand_feeds_are_imported_once_however_often_they_come(catchment
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real captures are not on this machine")
-@pytest.mark.proves("A-33")
 def test_what_is_exported_and_imported_elsewhere_is_the_same(catchment: Command) -> None:
     for path in sorted(REAL.iterdir()):
         catchment("import", str(path))

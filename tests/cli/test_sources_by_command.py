@@ -40,7 +40,6 @@ async def test_a_name_given_by_hand_wins(catchment: Command, site: FeedSite) -> 
         (("https://example.org/feed", "--interval", "-5", "--no-check"), "whole number of minutes"),
     ],
 )
-@pytest.mark.proves("A-32")
 def test_what_can_never_work_is_refused_in_one_sentence(catchment: Command, words: tuple[str, ...], part: str) -> None:
     result = catchment("add", *words, "--json")
     assert result.exit_code == 1
@@ -66,7 +65,6 @@ async def test_a_feed_that_only_fails_today_is_added_with_a_warning(catchment: C
     assert json.loads(result.stdout)["name"] == "127.0.0.1"
 
 
-@pytest.mark.proves("A-32")
 def test_adding_the_same_source_twice_names_the_one_there_is(catchment: Command) -> None:
     first = added(catchment, name="Paper")
     result = catchment("add", "https://example.org/feed#top", "--no-check")

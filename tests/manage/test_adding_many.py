@@ -15,7 +15,6 @@ def draft(path: object, **more: object) -> Draft:
     return Draft(type="rss", config={"url": f"https://example.org/{path}"}, **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.proves("A-33")
 async def test_each_draft_has_its_outcome_in_the_order_given(system: System) -> None:
     first = await system.catalog.add(draft("known", name="Known"), OPERATOR)
     outcomes = await system.catalog.add_many(

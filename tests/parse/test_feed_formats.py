@@ -11,8 +11,6 @@ from feed_documents import atom, rss
 from catchment.errors import ParseError
 from catchment.parse.feed import MAX_ENTRIES, Enclosure, parse_feed
 
-pytestmark = pytest.mark.proves("A-31")
-
 RSS_091 = b"""<?xml version="1.0"?><!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN"
  "http://my.netscape.com/publish/formats/rss-0.91.dtd">
 <rss version="0.91"><channel><title>Old</title><link>http://old.example/</link>

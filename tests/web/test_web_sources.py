@@ -76,7 +76,6 @@ async def test_what_the_environments_keys_add_belongs_to_nobody_and_is_private(s
     assert (added["created_by"], added["is_public"], added["name"]) == (None, False, "a.example")
 
 
-@pytest.mark.proves("A-32")
 async def test_the_same_source_twice_is_a_conflict_that_names_the_first(site: Site):
     body = {"type": "rss", "config": {"url": "https://a.example/feed"}}
     first = (await site.post("/api/sources", "alice", json=body)).json()

@@ -14,12 +14,15 @@ from catchment.clock import Clock
 from catchment.collect.commit import CadenceOf, commit_visits
 from catchment.domain.visit import Failed, Visit, VisitResult
 from catchment.errors import StoreError
+from catchment.redact import redact_text
 from catchment.store.door import Store
 
 MOST_AT_ONCE = 200
 #: A transaction costs as much as ten visits, so one is not begun for a few while more are on their way.
 GATHER_SECONDS = 0.1
 RETRY_SECONDS = 1.0
+#: What a value that no column can hold leads to: the database refuses it, or it cannot be written for the database.
+UNSTORABLE = (DBAPIError, TypeError, ValueError, OverflowError)
 
 Report = Callable[[VisitResult], None]
 
@@ -71,16 +74,17 @@ class Committer:
     async def _store_all(self, visits: list[Visit]) -> list[VisitResult]:
         try:
             return await self._store_together(visits)
-        except DBAPIError as error:
-            # Something in the group cannot be stored. Alone, only the culprit fails.
-            logger.warning("a group of {} visits could not be stored, trying one by one: {}", len(visits), error.orig)
+        except UNSTORABLE as error:
+            # Alone, only the culprit fails.
+            logger.warning("a group of {} visits could not be stored, trying one by one: {}", len(visits), error)
             return [await self._store_alone(visit) for visit in visits]
 
     async def _store_alone(self, visit: Visit) -> VisitResult:
         try:
             return (await self._store_together([visit]))[0]
-        except DBAPIError as error:
-            failed = replace(visit, ending=Failed(message=f"What came cannot be stored: {error.orig}"))
+        except UNSTORABLE as error:
+            reason = error.orig if isinstance(error, DBAPIError) else error
+            failed = replace(visit, ending=Failed(message=redact_text(f"What came cannot be stored: {reason}")))
             return (await self._store_together([failed]))[0]
 
     async def _store_together(self, visits: list[Visit]) -> list[VisitResult]:

@@ -1,0 +1,71 @@
+"""Group commit, when something in the group cannot be stored."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from catchment.collect.beside import beside
+from catchment.collect.committer import Committer
+from catchment.collect.pool import _claim
+from catchment.domain.item import make_item
+from catchment.domain.source import NewSource
+from catchment.domain.visit import Collected, Fetched, Visit
+from catchment.schedule.due import Cadence
+from catchment.store import items, sources
+from catchment.store.items import ItemQuery
+from source_factory import START
+
+HOUR = timedelta(hours=1)
+
+
+async def claimed(store, count):
+    """Sources of their own, each claimed."""
+    new = [NewSource(name=f"S{n}", type="rss", config={}, identity=str(n)) for n in range(count)]
+    added = await store.write(sources.add_all, new, now=START)
+    ids = [source.id for source in added]
+    jobs = await store.write(_claim, ids, owner="a:1:x", now=START, until=START + HOUR)
+    return [jobs[source_id] for source_id in ids]
+
+
+def visit(job, item):
+    run, source = job
+    return Visit(run=run, source=source, ending=Collected(fetched=Fetched(items=(item,))))
+
+
+async def commit(store, clock, visits):
+    cadence = Cadence(interval=HOUR, probe_after=None)
+    committer = Committer(store=store, cadence_of=lambda _: cadence, clock=clock)
+    results = {}
+    async with beside(committer.run()):
+        for one in visits:
+            await committer.submit(one, lambda result: results.update({result.name: result}))
+        await committer.drain()
+    return results
+
+
+@pytest.mark.proves("A-10")
+async def test_what_a_plug_in_gave_that_is_no_json_fails_its_source_alone(store, clock):
+    good, bad, fine = await claimed(store, 3)
+    broken = make_item(native_id="1", metadata={"when": object()})
+    results = await commit(
+        store, clock, [visit(good, make_item(native_id="1")), visit(bad, broken), visit(fine, make_item(native_id="1"))]
+    )
+    assert [results[name].inserted for name in ("S0", "S1", "S2")] == [1, 0, 1]
+    assert "cannot be stored" in results["S1"].error
+    failed = await store.read(sources.get, bad[1].id)
+    assert (failed.fetch_error_count, failed.fetch_count) == (1, 0)
+
+
+@pytest.mark.proves("A-10", "A-26")
+async def test_what_the_database_refuses_fails_its_source_alone(store, clock):
+    good, bad = await claimed(store, 2)
+    # As if the item had come in behind the engine's back: the unique index says no.
+    await store.write(items.insert_new, [(bad[1].id, make_item(native_id="1"))], now=START)
+    results = await commit(
+        store, clock, [visit(good, make_item(native_id="1")), visit(bad, make_item(native_id="1", content="other"))]
+    )
+    assert results["S0"].inserted == 1
+    assert "cannot be stored" in results["S1"].error
+    assert len(await store.read(items.list_items, ItemQuery(all_sources=True))) == 2
