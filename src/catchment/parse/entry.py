@@ -24,6 +24,8 @@ _FOLLOWED = (*_WEB, "ftp://", "gemini://", "gopher://", "magnet:")
 # The summary and the content of an entry.
 Texts = tuple[str, str]
 _NO_LINE_BREAKS = str.maketrans("", "", "\t\r\n")
+# No URL holds these as they are; escaped, they cannot end an attribute wherever the link is shown.
+_ESCAPED = str.maketrans({"<": "%3C", ">": "%3E", '"': "%22"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,8 @@ def absolute(link: str, base: str) -> str:
     if not link.isprintable():
         link = storable(link).translate(_NO_LINE_BREAKS)
     link = link.strip()
+    if "<" in link or ">" in link or '"' in link:
+        link = link.translate(_ESCAPED)
     if not link.startswith(_FOLLOWED):
         link = _joined(base, link)
     return link if len(link) <= _MAX_URL else ""
