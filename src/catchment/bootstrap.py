@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
+from loguru import logger
+
 from catchment.clock import Clock, SystemClock
 from catchment.collect.cadence import CadenceBook
 from catchment.collect.collector import Collector
@@ -16,6 +18,7 @@ from catchment.collect.housekeeping import Housekeeper
 from catchment.collect.leases import LeasePolicy, owner_name
 from catchment.collect.pool import Pool
 from catchment.collect.visitor import Visitor
+from catchment.crypto import Vault, derive_key, key_from_file
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.dial import SystemLookup
 from catchment.fetch.guard import AddressGuard
@@ -27,7 +30,9 @@ from catchment.manage.preview import Previewer
 from catchment.manage.subscriptions import Subscriptions
 from catchment.settings import Settings
 from catchment.sources.base import Registry
-from catchment.sources.rss import RssFetcher
+from catchment.sources.builtin import builtin_fetchers
+from catchment.sources.outfit import Outfitter
+from catchment.sources.plugins import installed_fetchers
 from catchment.store.door import Store, open_store
 from catchment.store.migrate import migrate
 
@@ -88,14 +93,23 @@ def _http_client(settings: Settings, guard: AddressGuard, clock: Clock) -> HttpC
     )
 
 
+def _vault(settings: Settings) -> Vault:
+    """Keys are derived or made when they are first needed."""
+    if settings.secret_key:
+        return Vault(key_id="env", keys={"env": lambda: derive_key(settings.secret_key, "catchment")})
+    return Vault(key_id="file", keys={"file": lambda: key_from_file(settings.home / "secret.key")})
+
+
 def _wire(settings: Settings, clock: Clock, store: Store, guard: AddressGuard, http: HttpClient) -> System:
-    registry = Registry([RssFetcher()])
+    registry = Registry([*builtin_fetchers(settings), *installed_fetchers(logger.error)])
+    vault = _vault(settings)
+    outfitter = Outfitter(http=http, vault=vault)
     cadences = CadenceBook(store=store, settings=settings)
     leases = LeasePolicy(owner=owner_name(), duration=timedelta(seconds=settings.lease_seconds))
     committer = Committer(store=store, cadence_of=cadences.of, clock=clock)
     pool = Pool(
         store=store,
-        visitor=Visitor(registry=registry, http=http, clock=clock),
+        visitor=Visitor(registry=registry, outfitter=outfitter, clock=clock),
         committer=committer,
         leases=leases,
         clock=clock,
@@ -111,7 +125,7 @@ def _wire(settings: Settings, clock: Clock, store: Store, guard: AddressGuard, h
         leases=leases,
         clock=clock,
     )
-    catalog = Catalog(store=store, registry=registry, guard=guard, cadences=cadences, clock=clock)
+    catalog = Catalog(store=store, registry=registry, guard=guard, cadences=cadences, vault=vault, clock=clock)
     return System(
         settings=settings,
         clock=clock,
@@ -120,7 +134,7 @@ def _wire(settings: Settings, clock: Clock, store: Store, guard: AddressGuard, h
         registry=registry,
         cadences=cadences,
         catalog=catalog,
-        previewer=Previewer(catalog=catalog, registry=registry, http=http, clock=clock),
+        previewer=Previewer(catalog=catalog, registry=registry, outfitter=outfitter, clock=clock),
         subscriptions=Subscriptions(store=store, clock=clock),
         options=Options(store=store, registry=registry, clock=clock),
         accounts=Accounts(store=store, clock=clock, service_key=settings.api_key, admin_key=settings.admin_api_key),

@@ -19,6 +19,7 @@ from catchment.errors import SettingsError
 
 INTERVAL_PREFIX = "FETCH_INTERVAL_"
 MINUTE, DAY = 60, 86_400
+LEAST_PASSPHRASE = 16
 
 
 def _text(value: str) -> str:
@@ -53,6 +54,18 @@ def _log_format(value: str) -> str:
     if value.lower() not in {"text", "json"}:
         raise ValueError(value)
     return value.lower()
+
+
+def _passphrase(value: str) -> str:
+    if len(value) < LEAST_PASSPHRASE:
+        raise ValueError(value)
+    return value
+
+
+def _base_url(value: str) -> str:
+    if not value.startswith(("http://", "https://")):
+        raise ValueError(value)
+    return value.rstrip("/")
 
 
 def _whole(least: int, most: int) -> Callable[[str], int]:
@@ -230,6 +243,35 @@ class Settings:
         default="Catchment/0.1 (+feed collector)",
         help="How requests introduce themselves.",
         read=_text,
+    )
+    secret_key: str = _setting(
+        "CATCHMENT_SECRET_KEY",
+        default="",
+        help="Passphrase that stored passwords are sealed with; without it a key file in CATCHMENT_HOME is made.",
+        read=_passphrase,
+        expects="at least 16 characters",
+        secret=True,
+    )
+    hackernews_base_url: str = _setting(
+        "HACKERNEWS_BASE_URL",
+        default="https://hacker-news.firebaseio.com",
+        help="Where the Hacker News API is.",
+        read=_base_url,
+        expects="an http:// or https:// address",
+    )
+    reddit_base_url: str = _setting(
+        "REDDIT_BASE_URL",
+        default="https://www.reddit.com",
+        help="Where Reddit is.",
+        read=_base_url,
+        expects="an http:// or https:// address",
+    )
+    github_base_url: str = _setting(
+        "GITHUB_BASE_URL",
+        default="https://github.com",
+        help="Where GitHub is.",
+        read=_base_url,
+        expects="an http:// or https:// address",
     )
     log_level: str = _setting(
         "LOG_LEVEL",

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from loguru import logger
 
 from catchment.clock import Clock
+from catchment.domain.options import Options
 from catchment.domain.run import Run
 from catchment.domain.source import Source
-from catchment.domain.visit import Collected, Ending, Failed, Postponed, Skipped, Visit
+from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, Visit
 from catchment.errors import BadConfig, RefusedAddress, TimedOut, Unreachable, VisitError
-from catchment.fetch.client import HttpClient
 from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text
-from catchment.sources.base import Context, Registry
+from catchment.sources.base import Context, Fetcher, Registry
+from catchment.sources.outfit import Outfitter
 
 
 class Visitor:
-    def __init__(self, *, registry: Registry, http: HttpClient, clock: Clock) -> None:
+    def __init__(self, *, registry: Registry, outfitter: Outfitter, clock: Clock) -> None:
         self._registry = registry
-        self._http = http
+        self._outfitter = outfitter
         self._clock = clock
         self._warned_types: set[str] = set()
 
@@ -31,9 +33,8 @@ class Visitor:
         fetcher = self._registry.get(source.type)
         if fetcher is None:
             return self._skip(source)
-        context = Context(source=source, now=self._clock.now(), http=self._http)
         try:
-            return Collected(fetched=await fetcher.fetch(context))
+            return Collected(fetched=await self._fetch(fetcher, source))
         except Deferred as deferred:
             return Postponed(until=self._clock.now() + timedelta(seconds=deferred.seconds))
         except VisitError as error:
@@ -42,12 +43,22 @@ class Visitor:
             logger.opt(exception=error).error("source {} ({}): its fetcher broke", source.id, source.name)
             return Failed(message=f"The fetcher for {source.type!r} broke: {redact_text(repr(error))}")
 
+    async def _fetch(self, fetcher: Fetcher, source: Source) -> Fetched:
+        options, http = self._outfitter.outfit(source.config)
+        fetched = await fetcher.fetch(Context(source=source, now=self._clock.now(), http=http))
+        return _filtered(fetched, options) if options.filters else fetched
+
     def _skip(self, source: Source) -> Skipped:
         reason = f"no fetcher for type '{source.type}'"
         if source.type not in self._warned_types:
             self._warned_types.add(source.type)
             logger.warning("{}: such sources are skipped until there is one", reason)
         return Skipped(reason=reason)
+
+
+def _filtered(fetched: Fetched, options: Options) -> Fetched:
+    """Only what the source's filters keep. What they drop is not remembered, so nothing is told of missed items."""
+    return replace(fetched, items=options.filters.apply(fetched.items), is_window=False)
 
 
 def _failure(error: VisitError) -> Failed:

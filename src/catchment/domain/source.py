@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from catchment.domain.options import INTERVAL_KEY
+
 #: Failures in a row after which a source is paused.
 FAILURES_UNTIL_PAUSE = 5
-
-INTERVAL_CONFIG_KEY = "fetch_interval_minutes"
 
 
 class PausedBy(StrEnum):
@@ -100,7 +100,7 @@ class Source:
 
     @property
     def own_interval(self) -> timedelta | None:
-        minutes = self.config.get(INTERVAL_CONFIG_KEY)
+        minutes = self.config.get(INTERVAL_KEY)
         return timedelta(minutes=minutes) if minutes is not None else None
 
     def status(self, *, has_fetcher: bool) -> SourceStatus:

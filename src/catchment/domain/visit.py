@@ -24,6 +24,10 @@ class Fetched:
     fresh_for: timedelta | None = None
     #: What the other side calls itself, where it says so.
     title: str = ""
+    #: The new address, when the other side says that it moved for good.
+    moved_to: str | None = None
+    #: The items are the newest of a list that goes on: when none of them is known, some were missed.
+    is_window: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

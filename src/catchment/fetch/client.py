@@ -59,6 +59,12 @@ class Request:
     #: Hosts that share one budget are paced together under this name.
     host_group: str | None = None
     verify_tls: bool = True
+    #: The user vouches for this one: private addresses may be dialled, link-local ones never.
+    allow_private: bool = False
+    #: Seconds for this request, where the client's own limit does not fit.
+    timeout_seconds: float | None = None
+    #: Give back answers that tell of a failure instead of raising: some services say more in the body.
+    keep_failures: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +97,7 @@ class HttpClient:
         lookup: Lookup | None = None,
     ) -> None:
         self._guard = guard
+        self._own_guard = guard.with_private()
         self._pacer = pacer
         self._limits = limits
         self._clock = clock
@@ -98,6 +105,7 @@ class HttpClient:
         self._timeout = aiohttp.ClientTimeout(total=limits.total_seconds, connect=limits.connect_seconds)
         self._lookup = lookup or SystemLookup()
         self._session = _session(GuardedDialler(guard, self._lookup), user_agent)
+        self._own_session = _session(GuardedDialler(self._own_guard, self._lookup), user_agent)
 
     async def __aenter__(self) -> Self:
         return self
@@ -109,39 +117,41 @@ class HttpClient:
 
     async def close(self) -> None:
         await self._session.close()
+        await self._own_session.close()
         self._lookup.close()
 
     async def get(self, url: str, *, validators: Validators | None = None) -> Response:
         return await self.send(Request(url=url, validators=validators))
 
     async def send(self, request: Request) -> Response:
-        hop = self._first_hop(request)
+        guard = self._own_guard if request.allow_private else self._guard
+        hop = self._first_hop(request, guard)
         while True:
             async with self._turn(hop.url, request):
                 started = monotonic()
-                answer = await self._exchange(hop, verify_tls=request.verify_tls)
+                answer = await self._exchange(hop, request)
             if not is_redirect(answer.status, answer.headers):
-                return self._judged(hop, answer)
+                return self._judged(hop, answer, request)
             hop = next_hop(
                 hop,
                 status=answer.status,
                 location=answer.headers["Location"],
-                guard=self._guard,
+                guard=guard,
                 most=self._limits.redirects,
                 seconds_spent=monotonic() - started,
             )
 
-    def _first_hop(self, request: Request) -> Hop:
+    def _first_hop(self, request: Request, guard: AddressGuard) -> Hop:
         headers = request.headers
         if request.validators is not None:
             headers = {**headers, **request.validators.as_headers()}
         _check_headers(headers)
         return Hop(
-            url=self._guard.check_url(request.url),
+            url=guard.check_url(request.url),
             method=request.method,
             headers=headers,
             body=request.body,
-            seconds_left=self._limits.total_seconds,
+            seconds_left=request.timeout_seconds or self._limits.total_seconds,
         )
 
     def _turn(self, url: URL, request: Request) -> AbstractAsyncContextManager[None]:
@@ -151,19 +161,20 @@ class HttpClient:
         return self._pacer.slot(request.host_group or host, patience=self._limits.patience_seconds)
 
     def _timeout_for(self, hop: Hop) -> aiohttp.ClientTimeout:
-        if not hop.visited:
+        if hop.seconds_left == self._limits.total_seconds:
             return self._timeout
         return aiohttp.ClientTimeout(total=hop.seconds_left, connect=self._limits.connect_seconds)
 
-    async def _exchange(self, hop: Hop, *, verify_tls: bool) -> Response:
+    async def _exchange(self, hop: Hop, request: Request) -> Response:
+        session = self._own_session if request.allow_private else self._session
         try:
-            async with self._session.request(
+            async with session.request(
                 hop.method,
                 hop.url,
                 headers=hop.headers,
                 data=hop.body,
                 timeout=self._timeout_for(hop),
-                ssl=verify_tls,
+                ssl=request.verify_tls,
                 allow_redirects=False,
             ) as reply:
                 return Response(
@@ -200,11 +211,11 @@ class HttpClient:
         )
         return work() if len(packed) <= _UNPACKED_IN_THREAD else await asyncio.to_thread(work)
 
-    def _judged(self, hop: Hop, answer: Response) -> Response:
+    def _judged(self, hop: Hop, answer: Response, request: Request) -> Response:
         reason = block_reason(answer.headers, answer.body)
         if reason is not None:
             raise blocked_error(reason, hop.url, answer.headers, self._clock.now())
-        if answer.status >= _FIRST_FAILURE and not answer.not_modified:
+        if answer.status >= _FIRST_FAILURE and not answer.not_modified and not request.keep_failures:
             raise status_error(answer.status, hop.url, answer.headers, self._clock.now())
         return replace(answer, permanent_url=answer.url) if hop.visited and hop.permanent else answer
 

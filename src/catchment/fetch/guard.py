@@ -39,6 +39,8 @@ _NEVER_PUBLIC: Final[tuple[Network, ...]] = (
     ip_network("2002::/16"),  # 6to4, which carries any IPv4 address inside
     ip_network("3fff::/20"),  # documentation
 )
+# What a user may vouch for: networks at home. Link-local is not among them: clouds keep their secrets there.
+_AT_HOME: Final = "127.0.0.0/8, 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, ::1, fc00::/7"
 _GLOBAL_UNICAST: Final = ip_network("2000::/3")
 _NAT64: Final = ip_network("64:ff9b::/96")
 _WEB_PORTS: Final = frozenset({443, *range(80, 90)})
@@ -96,7 +98,11 @@ class AddressGuard:
     @classmethod
     def parse(cls, text: str) -> AddressGuard:
         """From `CATCHMENT_ALLOW_NETWORKS`: networks, addresses, hosts or host:port, split by commas."""
-        return cls(_parse_exemption(entry) for entry in map(str.strip, text.split(",")) if entry)
+        return cls(_parse_exemptions(text))
+
+    def with_private(self) -> AddressGuard:
+        """A guard that lets private networks through as well."""
+        return AddressGuard([*self._exemptions, *_parse_exemptions(_AT_HOME)])
 
     def check_url(self, url: str) -> URL:
         """The URL as it may be asked for, or RefusedAddress with the reason."""
@@ -204,6 +210,10 @@ def _fault_of_name(host: str) -> str | None:
 
 def _is_web_port(port: int) -> bool:
     return port in _WEB_PORTS or (port >= _FIRST_FREE_PORT and port not in _SERVICE_PORTS)
+
+
+def _parse_exemptions(text: str) -> list[Exemption]:
+    return [_parse_exemption(entry) for entry in map(str.strip, text.split(",")) if entry]
 
 
 def _parse_exemption(entry: str) -> Exemption:

@@ -13,13 +13,24 @@ from yarl import URL
 
 from catchment.clock import Clock
 from catchment.collect.cadence import CadenceBook
+from catchment.crypto import Vault, is_sealed
 from catchment.domain.caller import Caller
-from catchment.domain.source import INTERVAL_CONFIG_KEY, NewSource, NextCheck, PausedBy, Source, Why
+from catchment.domain.options import (
+    ALLOW_PRIVATE_KEY,
+    AUTH_KEY,
+    INTERVAL_KEY,
+    has_options,
+    read_options,
+    without_options,
+)
+from catchment.domain.source import NewSource, NextCheck, PausedBy, Source, Why
 from catchment.errors import CatchmentError, Conflict, Forbidden, InvalidInput, NotFound, VisitError
 from catchment.fetch.guard import AddressGuard
+from catchment.redact import MASK
 from catchment.schedule.due import after_interval_change, after_resume
 from catchment.schedule.intervals import DEFAULT_MINUTES, MOST_MINUTES, read_minutes
 from catchment.sources.base import Registry
+from catchment.sources.outfit import PASSWORD
 from catchment.store import sources
 from catchment.store.door import Store
 
@@ -68,12 +79,21 @@ class Refused:
 
 class Catalog:
     def __init__(
-        self, *, store: Store, registry: Registry, guard: AddressGuard, cadences: CadenceBook, clock: Clock
+        self,
+        *,
+        store: Store,
+        registry: Registry,
+        guard: AddressGuard,
+        cadences: CadenceBook,
+        vault: Vault,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._registry = registry
         self._guard = guard
+        self._own_guard = guard.with_private()
         self._cadences = cadences
+        self._vault = vault
         self._clock = clock
 
     def check(self, draft: Draft, caller: Caller) -> NewSource:
@@ -81,8 +101,8 @@ class Catalog:
         source_type = self._checked_type(draft.type)
         config = _checked_config(draft.config)
         if draft.fetch_interval_minutes is not None:
-            config = {**config, INTERVAL_CONFIG_KEY: draft.fetch_interval_minutes}
-        config = _with_checked_interval(config)
+            config = {**config, INTERVAL_KEY: draft.fetch_interval_minutes}
+        config = self._with_checked_options(_with_checked_interval(config), caller)
         identity = self._identity(source_type, config)
         return NewSource(
             name=_checked_name(draft.name or _default_name(source_type, config)),
@@ -140,18 +160,19 @@ class Catalog:
             values["is_public"] = change.is_public
         if change.tags is not None:
             values["tags"] = list(_checked_tags(change.tags))
-        values |= self._changed_config(source, change, now)
+        values |= self._changed_config(source, change, caller, now)
         if change.is_active is not None and change.is_active != source.is_active:
             values |= _resumed(now) if change.is_active else _paused()
         return sources.change(conn, source_id, values, now=now) if values else source
 
-    def _changed_config(self, source: Source, change: Change, now: datetime) -> dict[str, Any]:
+    def _changed_config(self, source: Source, change: Change, caller: Caller, now: datetime) -> dict[str, Any]:
         """A new address starts afresh; a new interval moves the next check."""
         if change.config is None and change.type is None and change.fetch_interval_minutes is None:
             return {}
         source_type = self._checked_type(change.type) if change.type is not None else source.type
         config = _checked_config(change.config if change.config is not None else source.config)
         config = _with_checked_interval(_with_interval(config, change.fetch_interval_minutes))
+        config = self._with_checked_options(_with_kept_password(config, source.config), caller)
         identity = sources.identity_hash(source_type, self._identity(source_type, config))
         values: dict[str, Any] = {"type": source_type, "config": config, "identity": identity}
         if identity != source.identity:
@@ -173,13 +194,26 @@ class Catalog:
             raise InvalidInput(f"There is no source type {source_type!r}; there are {', '.join(known)}.", field="type")
         return str(source_type)
 
+    def _with_checked_options(self, config: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """The config with its password sealed, once everything in it is known to be right."""
+        if not has_options(config):
+            return config
+        options = read_options(config)
+        if options.allow_private and not caller.is_admin:
+            raise Forbidden("Only an administrator may let a source reach private addresses (allow_private).")
+        if options.basic_auth is None or is_sealed(options.basic_auth.password):
+            return config
+        sealed = self._vault.seal(options.basic_auth.password, purpose=PASSWORD)
+        return {**config, AUTH_KEY: {"username": options.basic_auth.username, "password": sealed}}
+
     def _identity(self, source_type: str, config: Mapping[str, Any]) -> str:
         if isinstance(config.get("url"), str):
-            self._guard.check_url(config["url"].strip())
+            guard = self._own_guard if config.get(ALLOW_PRIVATE_KEY) else self._guard
+            guard.check_url(config["url"].strip())
         fetcher = self._registry.get(source_type)
         if fetcher is not None:
             return fetcher.identity(config)
-        return json.dumps({k: v for k, v in config.items() if k != INTERVAL_CONFIG_KEY}, sort_keys=True)
+        return json.dumps(without_options(config), sort_keys=True)
 
 
 def _add(conn: Connection, new: NewSource, caller: Caller, *, now: datetime) -> Source:
@@ -271,21 +305,29 @@ def _checked_config(config: object) -> dict[str, Any]:
 def _with_interval(config: Mapping[str, Any], minutes: Any) -> dict[str, Any]:
     if minutes is None:
         return dict(config)
-    rest = {key: value for key, value in config.items() if key != INTERVAL_CONFIG_KEY}
-    return rest if minutes == 0 else {**rest, INTERVAL_CONFIG_KEY: minutes}
+    rest = {key: value for key, value in config.items() if key != INTERVAL_KEY}
+    return rest if minutes == 0 else {**rest, INTERVAL_KEY: minutes}
 
 
 def _with_checked_interval(config: Mapping[str, Any]) -> dict[str, Any]:
-    given = config.get(INTERVAL_CONFIG_KEY)
+    given = config.get(INTERVAL_KEY)
     if given is None:
         return _with_interval(config, 0)
     minutes = read_minutes(given)
     if minutes is None:
         raise InvalidInput(
-            f"{INTERVAL_CONFIG_KEY} is a whole number of minutes, 1 to {MOST_MINUTES}; {given!r} is not.",
-            field=INTERVAL_CONFIG_KEY,
+            f"{INTERVAL_KEY} is a whole number of minutes, 1 to {MOST_MINUTES}; {given!r} is not.",
+            field=INTERVAL_KEY,
         )
-    return {**config, INTERVAL_CONFIG_KEY: minutes}
+    return {**config, INTERVAL_KEY: minutes}
+
+
+def _with_kept_password(config: dict[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """A password is shown as a mask; one that comes back as the mask is the one that was there."""
+    auth, kept = config.get(AUTH_KEY), before.get(AUTH_KEY)
+    if not isinstance(auth, Mapping) or not isinstance(kept, Mapping) or auth.get("password") != MASK:
+        return config
+    return {**config, AUTH_KEY: {**auth, "password": kept["password"]}}
 
 
 def _checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:

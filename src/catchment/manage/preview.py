@@ -11,10 +11,10 @@ from catchment.domain.caller import Caller
 from catchment.domain.item import Item
 from catchment.domain.source import NewSource, NextCheck, Source, Why
 from catchment.errors import BadConfig, ParseError, RefusedAddress, VisitError
-from catchment.fetch.client import HttpClient
 from catchment.fetch.pacing import Deferred
 from catchment.manage.catalog import Catalog, Draft
 from catchment.sources.base import Context, Registry
+from catchment.sources.outfit import Outfitter
 
 #: What is wrong with the source itself: it would never work. All else may be better tomorrow.
 HOPELESS = (RefusedAddress, ParseError, BadConfig)
@@ -30,10 +30,10 @@ class Preview:
 
 
 class Previewer:
-    def __init__(self, *, catalog: Catalog, registry: Registry, http: HttpClient, clock: Clock) -> None:
+    def __init__(self, *, catalog: Catalog, registry: Registry, outfitter: Outfitter, clock: Clock) -> None:
         self._catalog = catalog
         self._registry = registry
-        self._http = http
+        self._outfitter = outfitter
         self._clock = clock
 
     async def look(self, draft: Draft, caller: Caller) -> Preview:
@@ -43,7 +43,8 @@ class Previewer:
         if fetcher is None:
             return Preview(doubt=f"there is no fetcher for the type {new.type!r} yet, so it will be skipped")
         now = self._clock.now()
-        context = Context(source=_as_source(new, now), now=now, http=self._http)
+        _, http = self._outfitter.outfit(new.config)
+        context = Context(source=_as_source(new, now), now=now, http=http)
         try:
             fetched = await fetcher.fetch(context)
         except HOPELESS:

@@ -10,12 +10,12 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from catchment.domain.source import Source
 from catchment.domain.visit import Fetched
 from catchment.errors import SettingsError
-from catchment.fetch.client import HttpClient
+from catchment.fetch.manner import SourceClient
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,7 +35,28 @@ class Context:
     source: Source
     #: When the visit began.
     now: datetime
-    http: HttpClient
+    #: The way out, which asks in the manner that the source's options say.
+    http: SourceClient
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """A source that something pasted stands for."""
+
+    type: str
+    config: Mapping[str, Any]
+    name: str
+    #: Why it is taken for that, in one sentence.
+    why: str
+
+
+@runtime_checkable
+class Recogniser(Protocol):
+    """A fetcher that knows the addresses of its own service when it sees them."""
+
+    def recognise(self, pasted: str) -> Suggestion | None:
+        """What the pasted text stands for, by its text alone; None when it is not of this service."""
+        ...
 
 
 class Fetcher(Protocol):
@@ -63,6 +84,13 @@ class Registry:
 
     def get(self, source_type: str) -> Fetcher | None:
         return self._by_type.get(source_type)
+
+    def recognise(self, pasted: str) -> Suggestion | None:
+        """What the first fetcher that knows the pasted text takes it for."""
+        for fetcher in self._by_type.values():
+            if isinstance(fetcher, Recogniser) and (found := fetcher.recognise(pasted)) is not None:
+                return found
+        return None
 
     def __contains__(self, source_type: str) -> bool:
         return source_type in self._by_type

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -11,11 +10,11 @@ from yarl import URL
 
 from catchment.domain.item import Item, make_item
 from catchment.domain.visit import Fetched
-from catchment.errors import BadConfig
-from catchment.fetch.client import Response
-from catchment.fetch.freshness import Validators, fresh_for
+from catchment.fetch.client import Request
 from catchment.parse.feed import Entry, parse_feed
-from catchment.sources.base import Context, parse_beside
+from catchment.sources.base import Context
+from catchment.sources.config import text
+from catchment.sources.page import visit_page
 
 
 class RssFetcher:
@@ -25,18 +24,7 @@ class RssFetcher:
         return str(URL(_url(config)).with_fragment(None))
 
     async def fetch(self, context: Context) -> Fetched:
-        memory = context.source.memory
-        response = await context.http.get(_url(context.source.config), validators=_validators(memory))
-        fresh = fresh_for(response.headers, context.now)
-        if response.not_modified:
-            return Fetched(memory=memory, unchanged=True, fresh_for=fresh)
-        remembered = _remember(response)
-        if remembered["body"] == memory.get("body"):
-            return Fetched(memory=remembered, unchanged=True, fresh_for=fresh)
-        title, items = await parse_beside(
-            read_items, response.body, url=response.url, content_type=response.headers.get("Content-Type", "")
-        )
-        return Fetched(title=title, items=items, memory=remembered, fresh_for=fresh)
+        return await visit_page(context, Request(url=_url(context.source.config)), read_items, is_window=True)
 
 
 def read_items(body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
@@ -46,24 +34,7 @@ def read_items(body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[
 
 
 def _url(config: Mapping[str, Any]) -> str:
-    url = config.get("url")
-    if not isinstance(url, str) or not url.strip():
-        raise BadConfig('A feed needs its address: config {"url": "https://…"}.')
-    return url.strip()
-
-
-def _validators(memory: Mapping[str, Any]) -> Validators:
-    return Validators(etag=memory.get("etag"), last_modified=memory.get("last_modified"))
-
-
-def _remember(response: Response) -> dict[str, str]:
-    validators = Validators.from_headers(response.headers)
-    memory = {"body": hashlib.blake2b(response.body, digest_size=16).hexdigest()}
-    if validators.etag:
-        memory["etag"] = validators.etag
-    if validators.last_modified:
-        memory["last_modified"] = validators.last_modified
-    return memory
+    return text(config, "url", example="https://example.org/feed.xml")
 
 
 def _item(entry: Entry) -> Item:

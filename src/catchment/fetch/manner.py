@@ -1,0 +1,76 @@
+"""How one source wants to be asked for: its user agent, headers and credentials, and what its user vouches for."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from yarl import URL
+
+from catchment.domain.options import BasicAuth, Options
+from catchment.fetch.client import HttpClient, Request, Response
+from catchment.fetch.freshness import Validators
+
+USER_AGENT = "User-Agent"
+
+Unseal = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    headers: dict[str, str] = field(default_factory=dict)
+    #: The only host that is told the headers: any of them may be a secret. None when the source has no address.
+    own_host: str | None = None
+    verify_tls: bool = True
+    allow_private: bool = False
+
+    def dress(self, request: Request) -> Request:
+        """The request as this source sends it. What the request says itself wins."""
+        return replace(
+            request,
+            headers={**self._headers_for(request.url), **request.headers},
+            verify_tls=self.verify_tls and request.verify_tls,
+            allow_private=self.allow_private or request.allow_private,
+        )
+
+    def _headers_for(self, url: str) -> dict[str, str]:
+        if self.own_host is None or URL(url).host == self.own_host:
+            return self.headers
+        return {name: value for name, value in self.headers.items() if name == USER_AGENT}
+
+
+PLAIN = Manner()
+
+
+def manner_of(options: Options, *, address: str | None, unseal: Unseal) -> Manner:
+    headers = dict(options.headers)
+    if options.user_agent:
+        headers[USER_AGENT] = options.user_agent
+    if options.basic_auth:
+        headers["Authorization"] = _basic(options.basic_auth, unseal)
+    return Manner(
+        headers=headers,
+        own_host=URL(address).host if address else None,
+        verify_tls=options.verify_tls,
+        allow_private=options.allow_private,
+    )
+
+
+def _basic(auth: BasicAuth, unseal: Unseal) -> str:
+    pair = f"{auth.username}:{unseal(auth.password)}"
+    return "Basic " + base64.b64encode(pair.encode()).decode()
+
+
+class SourceClient:
+    """The one client, asking in the manner of one source."""
+
+    def __init__(self, http: HttpClient, manner: Manner = PLAIN) -> None:
+        self._http = http
+        self._manner = manner
+
+    async def get(self, url: str, *, validators: Validators | None = None) -> Response:
+        return await self.send(Request(url=url, validators=validators))
+
+    async def send(self, request: Request) -> Response:
+        return await self._http.send(request if self._manner is PLAIN else self._manner.dress(request))

@@ -1,0 +1,57 @@
+"""A source that is one document at one address: asked for only if it changed, read only if it did."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from catchment.domain.item import Item
+from catchment.domain.visit import Fetched
+from catchment.fetch.client import Request, Response
+from catchment.fetch.freshness import Validators, fresh_for
+from catchment.sources.base import Context, parse_beside
+
+
+class Reader(Protocol):
+    """Pure: bytes to a title and items, or a ParseError."""
+
+    def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]: ...
+
+
+async def visit_page(context: Context, request: Request, read: Reader, *, is_window: bool = False) -> Fetched:
+    """One conditional request; what is the same as last time is not read again."""
+    memory = context.source.memory
+    response = await context.http.send(replace(request, validators=_validators(memory)))
+    fresh = fresh_for(response.headers, context.now)
+    if response.not_modified:
+        return Fetched(memory=memory, unchanged=True, fresh_for=fresh, moved_to=response.permanent_url)
+    remembered = _remember(response)
+    if remembered["body"] == memory.get("body"):
+        return Fetched(memory=remembered, unchanged=True, fresh_for=fresh, moved_to=response.permanent_url)
+    title, items = await parse_beside(
+        read, response.body, url=response.url, content_type=response.headers.get("Content-Type", "")
+    )
+    return Fetched(
+        title=title,
+        items=items,
+        memory=remembered,
+        fresh_for=fresh,
+        moved_to=response.permanent_url,
+        is_window=is_window,
+    )
+
+
+def _validators(memory: Mapping[str, Any]) -> Validators:
+    return Validators(etag=memory.get("etag"), last_modified=memory.get("last_modified"))
+
+
+def _remember(response: Response) -> dict[str, str]:
+    validators = Validators.from_headers(response.headers)
+    memory = {"body": hashlib.blake2b(response.body, digest_size=16).hexdigest()}
+    if validators.etag:
+        memory["etag"] = validators.etag
+    if validators.last_modified:
+        memory["last_modified"] = validators.last_modified
+    return memory
