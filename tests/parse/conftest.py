@@ -1,4 +1,4 @@
-"""Where the captures of real feeds are."""
+"""Where the captures of what real sites sent are."""
 
 from __future__ import annotations
 
@@ -8,11 +8,26 @@ from pathlib import Path
 import pytest
 
 _PROJECT = Path(__file__).resolve().parents[2]
-REAL_FEEDS = Path(os.environ.get("CATCHMENT_REAL_DATA", _PROJECT.parent / "shared/data/real")) / "feeds"
+REAL_DATA = Path(os.environ.get("CATCHMENT_REAL_DATA", _PROJECT.parent / "shared/data/real"))
+
+
+def captured(kind: str) -> Path:
+    folder = REAL_DATA / kind
+    if not folder.is_dir():
+        pytest.skip(f"no captures of real {kind} in {folder}; set CATCHMENT_REAL_DATA to the folder of all captures")
+    return folder
 
 
 @pytest.fixture(scope="session")
 def real_feeds() -> Path:
-    if not REAL_FEEDS.is_dir():
-        pytest.skip(f"no captures of real feeds in {REAL_FEEDS}; set CATCHMENT_REAL_DATA to their folder")
-    return REAL_FEEDS
+    return captured("feeds")
+
+
+@pytest.fixture(scope="session")
+def real_sitemaps() -> Path:
+    return captured("sitemaps")
+
+
+@pytest.fixture(scope="session")
+def real_articles() -> Path:
+    return captured("articles")

@@ -34,6 +34,40 @@ def test_every_feed_of_every_real_file_is_found() -> None:
         assert len(read_opml(path.read_bytes())) == text.count(b"xmlUrl="), path.name
 
 
+def captured(name: str) -> list[tuple[str, str, tuple[str, ...]]]:
+    return [(one.name, one.url, one.tags) for one in read_opml((REAL / name).read_bytes())]
+
+
+@pytest.mark.proves("A-33")
+@pytest.mark.skipif(not FILES, reason="the real captures are not on this machine")
+def test_real_files_are_read_as_a_person_would_read_them() -> None:
+    for version in ("noversion", "v1.0", "v1.1", "v2.0"):
+        expected = [("feed1", "https://hostname.local/commafeed/feed1.xml", ("out1",))]
+        assert captured(f"commafeed_opml_{version}.xml") == expected
+    assert captured("newsboat_category.opml") == [
+        ("", "http://feeds.bbci.co.uk/news/business/rss.xml?edition=int", ("tag one", "tag_two", "tag/three"))
+    ]
+    assert captured("newsboat_example.opml")[4:] == [
+        ("John's musings", "https://blogs.example.com/~john/posts.rss", ("Blogs",)),
+        ("Notes by Mike", "https://blogs.example.com/~mike/.rss", ("Blogs", "friends")),
+        ("Fred on everything", "https://fred.example.com/writing/index.php?type=rss", ("eloquent",)),
+    ]
+    assert [tags for _, _, tags in captured("newsboat_test-urls_.opml")] == [("tag1", "tag2"), (), ("tag1", "tag3"), ()]
+    assert captured("newsboat_piped.opml")[0] == ("Birdsite search", "|~/fetch_tweets.py", ())
+    assert captured("newsboat_body-element-missing.opml") == []
+    # It calls itself something else, but a person sees two feeds in it.
+    assert len(captured("newsboat_opml-element-missing.opml")) == 2
+    with_tags = captured("awesome-rss-feeds_recommended__with_category__Programming.opml")
+    without_tags = captured("awesome-rss-feeds_recommended__without_category__Programming.opml")
+    assert {tags for _, _, tags in with_tags} == {("Programming",)}
+    assert [one[:2] for one in with_tags] == [one[:2] for one in without_tags]
+    # The same subscriptions as two programs wrote them: without titles the text is the name.
+    names = {name for name, _, _ in captured("netnewswire_Subs.opml")}
+    assert {name for name, _, _ in captured("netnewswire_SubsNoTitleAttributes.opml")} & names
+    pages = {one.name: one.html_url for one in read_opml((REAL / "netnewswire_DefaultFeeds.opml").read_bytes())}
+    assert pages["Julia Evans"] == "https://jvns.ca/"
+
+
 def test_folders_and_categories_become_tags_from_the_outside_in() -> None:
     body = opml(
         '<outline text="Blogs" title="ignored"><outline title="friends">'

@@ -7,8 +7,8 @@ Guarded, paced, capped in time, redirects and size, without cookies and proxies.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
@@ -21,18 +21,20 @@ from yarl import URL
 from catchment.clock import Clock
 from catchment.errors import BadBody, BadConfig
 from catchment.fetch.blocked import block_reason
-from catchment.fetch.body import decode, too_large
+from catchment.fetch.body import Decoder, decode, too_large
 from catchment.fetch.dial import GuardedDialler, Lookup, SystemLookup
-from catchment.fetch.failures import blocked_error, status_error, translated
+from catchment.fetch.failures import blocked_error, status_error, translating
 from catchment.fetch.freshness import Validators
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import Pacer
 from catchment.fetch.redirects import Hop, is_redirect, next_hop
+from catchment.fetch.streaming import Arriving, Head, Stream
 
-_NOT_MODIFIED: Final = 304
 _FIRST_FAILURE: Final = 300
 #: Of a page that only tells about a failure, no more than this is read.
 _FAILURE_BYTES: Final = 64 * 1024
+#: How much of a stream is looked at before it is handed over: block pages show early what they are.
+_PEEKED_BYTES: Final = 16 * 1024
 #: Above this, unpacking is left to a thread so that the loop goes on.
 _UNPACKED_IN_THREAD: Final = 256 * 1024
 _DNS_SECONDS: Final = 60
@@ -45,6 +47,9 @@ class Limits:
     redirects: int = 5
     body_bytes: int = 10 * 1024 * 1024
     compression_ratio: float = 200.0
+    #: For a body that is read as it arrives; the seconds include those that its reader takes.
+    stream_bytes: int = 100 * 1024 * 1024
+    stream_seconds: float = 300.0
     #: How long to wait for a turn at the host before Deferred is raised; None waits.
     patience_seconds: float | None = None
 
@@ -65,21 +70,13 @@ class Request:
     timeout_seconds: float | None = None
     #: Give back answers that tell of a failure instead of raising: some services say more in the body.
     keep_failures: bool = False
+    #: Whoever asks keeps to a pace of their own with this service, so the common one does not hold them up.
+    own_pace: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
-    status: int
-    #: Where the answer came from, after all redirects.
-    url: str
-    headers: Mapping[str, str]
+class Response(Head):
     body: bytes
-    #: The new address, when every hop on the way to it was a permanent one.
-    permanent_url: str | None = None
-
-    @property
-    def not_modified(self) -> bool:
-        return self.status == _NOT_MODIFIED
 
 
 class HttpClient:
@@ -124,24 +121,55 @@ class HttpClient:
         return await self.send(Request(url=url, validators=validators))
 
     async def send(self, request: Request) -> Response:
+        seconds = request.timeout_seconds or self._limits.total_seconds
+        async with self._answered(request, seconds) as (hop, reply):
+            with translating(hop.url):
+                body = await self._read(reply)
+        return self._judged(hop, _response(hop, reply, body), keep_failures=request.keep_failures)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        """As `send`, with the body still to come; the turn at the host is held until the context is left.
+
+        An answer that tells of a failure is raised in any case.
+        """
+        seconds = request.timeout_seconds or self._limits.stream_seconds
+        async with self._answered(request, seconds) as (hop, reply):
+            body = Arriving(reply, self._stream_decoder(reply), hop.url)
+            with translating(hop.url):
+                is_failure = reply.status >= _FIRST_FAILURE
+                start = await (self._read_failure(reply) if is_failure else body.peek(_PEEKED_BYTES))
+            head = self._judged(hop, _response(hop, reply, start), keep_failures=False)
+            yield Stream(
+                status=head.status, url=head.url, headers=head.headers, permanent_url=head.permanent_url, body=body
+            )
+
+    @asynccontextmanager
+    async def _answered(self, request: Request, seconds: float) -> AsyncIterator[tuple[Hop, aiohttp.ClientResponse]]:
+        """The answer after all redirects, its body not yet read, and the hop that led to it."""
         guard = self._own_guard if request.allow_private else self._guard
-        hop = self._first_hop(request, guard)
+        hop = self._first_hop(request, guard, seconds)
         while True:
             async with self._turn(hop.url, request):
                 started = monotonic()
-                answer = await self._exchange(hop, request)
-            if not is_redirect(answer.status, answer.headers):
-                return self._judged(hop, answer, request)
+                with translating(hop.url):
+                    reply = await self._ask(hop, request)
+                async with reply:
+                    if not is_redirect(reply.status, reply.headers):
+                        yield hop, reply
+                        return
+                    with translating(hop.url):
+                        await self._read_failure(reply)
             hop = next_hop(
                 hop,
-                status=answer.status,
-                location=answer.headers["Location"],
+                status=reply.status,
+                location=reply.headers["Location"],
                 guard=guard,
                 most=self._limits.redirects,
                 seconds_spent=monotonic() - started,
             )
 
-    def _first_hop(self, request: Request, guard: AddressGuard) -> Hop:
+    def _first_hop(self, request: Request, guard: AddressGuard, seconds: float) -> Hop:
         headers = request.headers
         if request.validators is not None:
             headers = {**headers, **request.validators.as_headers()}
@@ -151,40 +179,43 @@ class HttpClient:
             method=request.method,
             headers=headers,
             body=request.body,
-            seconds_left=request.timeout_seconds or self._limits.total_seconds,
+            seconds_left=seconds,
         )
 
     def _turn(self, url: URL, request: Request) -> AbstractAsyncContextManager[None]:
         host = url.raw_host or ""
-        if not self._pace_allowed and self._guard.is_allowed(host, url.port or 0):
+        if request.own_pace or (not self._pace_allowed and self._guard.is_allowed(host, url.port or 0)):
             return nullcontext()
         return self._pacer.slot(request.host_group or host, patience=self._limits.patience_seconds)
 
-    def _timeout_for(self, hop: Hop) -> aiohttp.ClientTimeout:
+    def _timeout_for(self, hop: Hop, request: Request) -> aiohttp.ClientTimeout:
         if hop.seconds_left == self._limits.total_seconds:
             return self._timeout
-        return aiohttp.ClientTimeout(total=hop.seconds_left, connect=self._limits.connect_seconds)
+        return aiohttp.ClientTimeout(
+            total=hop.seconds_left,
+            connect=self._limits.connect_seconds,
+            # A stream has longer than others, but not to stand still.
+            sock_read=request.timeout_seconds or self._limits.total_seconds,
+        )
 
-    async def _exchange(self, hop: Hop, request: Request) -> Response:
+    async def _ask(self, hop: Hop, request: Request) -> aiohttp.ClientResponse:
         session = self._own_session if request.allow_private else self._session
-        try:
-            async with session.request(
-                hop.method,
-                hop.url,
-                headers=hop.headers,
-                data=hop.body,
-                timeout=self._timeout_for(hop),
-                ssl=request.verify_tls,
-                allow_redirects=False,
-            ) as reply:
-                return Response(
-                    status=reply.status,
-                    url=str(hop.url),
-                    headers=reply.headers,
-                    body=await self._read(reply),
-                )
-        except (aiohttp.ClientError, OSError) as error:
-            raise translated(error, hop.url) from error
+        return await session.request(
+            hop.method,
+            hop.url,
+            headers=hop.headers,
+            data=hop.body,
+            timeout=self._timeout_for(hop, request),
+            ssl=request.verify_tls,
+            allow_redirects=False,
+        )
+
+    def _stream_decoder(self, reply: aiohttp.ClientResponse) -> Decoder:
+        cap = self._limits.stream_bytes
+        if (reply.content_length or 0) > cap:
+            raise too_large(cap)
+        encoding = reply.headers.get("Content-Encoding", "")
+        return Decoder(encoding, max_bytes=cap, max_ratio=self._limits.compression_ratio)
 
     async def _read(self, reply: aiohttp.ClientResponse) -> bytes:
         if reply.status >= _FIRST_FAILURE:
@@ -211,13 +242,17 @@ class HttpClient:
         )
         return work() if len(packed) <= _UNPACKED_IN_THREAD else await asyncio.to_thread(work)
 
-    def _judged(self, hop: Hop, answer: Response, request: Request) -> Response:
+    def _judged(self, hop: Hop, answer: Response, *, keep_failures: bool) -> Response:
         reason = block_reason(answer.headers, answer.body)
         if reason is not None:
             raise blocked_error(reason, hop.url, answer.headers, self._clock.now())
-        if answer.status >= _FIRST_FAILURE and not answer.not_modified and not request.keep_failures:
+        if answer.status >= _FIRST_FAILURE and not answer.not_modified and not keep_failures:
             raise status_error(answer.status, hop.url, answer.headers, self._clock.now())
         return replace(answer, permanent_url=answer.url) if hop.visited and hop.permanent else answer
+
+
+def _response(hop: Hop, reply: aiohttp.ClientResponse, body: bytes) -> Response:
+    return Response(status=reply.status, url=str(hop.url), headers=reply.headers, body=body)
 
 
 def _session(dialler: GuardedDialler, user_agent: str) -> aiohttp.ClientSession:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
 
@@ -53,6 +54,14 @@ def blocked_error(reason: str, url: URL, headers: Mapping[str, str], now: dateti
         f"{url.host} did not give {redact_url(str(url))}: {reason}",
         retry_after=retry_after(headers.get("Retry-After"), now),
     )
+
+
+@contextmanager
+def translating(url: URL) -> Iterator[None]:
+    try:
+        yield
+    except (aiohttp.ClientError, OSError) as error:
+        raise translated(error, url) from error
 
 
 def translated(error: aiohttp.ClientError | OSError, url: URL) -> VisitError:

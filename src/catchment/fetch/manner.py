@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 
 from yarl import URL
 
 from catchment.domain.options import BasicAuth, Options
+from catchment.errors import BadConfig
 from catchment.fetch.client import HttpClient, Request, Response
 from catchment.fetch.freshness import Validators
+from catchment.fetch.streaming import Stream
 
 USER_AGENT = "User-Agent"
 
+#: From a password as it is stored to the one that is sent, and from a header as it is written likewise.
 Unseal = Callable[[str], str]
+Fill = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
     headers: dict[str, str] = field(default_factory=dict)
-    #: The only host that is told the headers: any of them may be a secret. None when the source has no address.
-    own_host: str | None = None
+    #: The only origin that is told the headers: any of them may be a secret. None when the source has no address.
+    own_origin: URL | None = None
     verify_tls: bool = True
     allow_private: bool = False
 
@@ -35,7 +40,7 @@ class Manner:
         )
 
     def _headers_for(self, url: str) -> dict[str, str]:
-        if self.own_host is None or URL(url).host == self.own_host:
+        if self.own_origin is None or _origin(url) == self.own_origin:
             return self.headers
         return {name: value for name, value in self.headers.items() if name == USER_AGENT}
 
@@ -43,18 +48,25 @@ class Manner:
 PLAIN = Manner()
 
 
-def manner_of(options: Options, *, address: str | None, unseal: Unseal) -> Manner:
-    headers = dict(options.headers)
+def manner_of(options: Options, *, address: str | None, unseal: Unseal, fill: Fill) -> Manner:
+    headers = {name: fill(value) for name, value in options.headers.items()}
     if options.user_agent:
         headers[USER_AGENT] = options.user_agent
     if options.basic_auth:
         headers["Authorization"] = _basic(options.basic_auth, unseal)
     return Manner(
         headers=headers,
-        own_host=URL(address).host if address else None,
+        own_origin=_origin(address) if address else None,
         verify_tls=options.verify_tls,
         allow_private=options.allow_private,
     )
+
+
+def _origin(url: str) -> URL:
+    try:
+        return URL(url).origin()
+    except ValueError as error:
+        raise BadConfig("The address of the source is no web address; it starts with https:// or http://.") from error
 
 
 def _basic(auth: BasicAuth, unseal: Unseal) -> str:
@@ -73,4 +85,10 @@ class SourceClient:
         return await self.send(Request(url=url, validators=validators))
 
     async def send(self, request: Request) -> Response:
-        return await self._http.send(request if self._manner is PLAIN else self._manner.dress(request))
+        return await self._http.send(self._dressed(request))
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._http.stream(self._dressed(request))
+
+    def _dressed(self, request: Request) -> Request:
+        return request if self._manner is PLAIN else self._manner.dress(request)

@@ -10,13 +10,14 @@ from yarl import URL
 
 from catchment.errors import BadAnswer, TimedOut
 from catchment.fetch.guard import AddressGuard
-from catchment.redact import is_secret_name
 
 _STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 _PERMANENT: Final = frozenset({301, 308})
 _SEE_OTHER: Final = 303
 #: What browsers turn a POST into a GET for.
 _MOVED: Final = frozenset({301, 302})
+#: What may be told to anybody. All else may be a secret, whatever its name.
+_HARMLESS: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ def next_hop(hop: Hop, *, status: int, location: str, guard: AddressGuard, most:
         hop,
         url=target,
         method="GET" if becomes_get else hop.method,
-        headers=hop.headers if target.origin() == hop.url.origin() else _without_secrets(hop.headers),
+        headers=hop.headers if target.origin() == hop.url.origin() else _harmless(hop.headers),
         body=None if becomes_get else hop.body,
         seconds_left=hop.seconds_left - seconds_spent,
         visited=visited,
@@ -75,6 +76,6 @@ def _names_host(location: str) -> bool:
     return location.startswith(("//", "\\", "/\\")) or "://" in location.partition("?")[0]
 
 
-def _without_secrets(headers: Mapping[str, str]) -> dict[str, str]:
+def _harmless(headers: Mapping[str, str]) -> dict[str, str]:
     """Another origin must not learn what was meant for the first."""
-    return {name: value for name, value in headers.items() if not is_secret_name(name)}
+    return {name: value for name, value in headers.items() if name.lower() in _HARMLESS}

@@ -60,6 +60,28 @@ def as_utf8(body: bytes, content_type: str = "") -> bytes:
     return _rewritten(_decode(body, _charset(content_type), declared))
 
 
+def encoding_of_start(head: bytes) -> str:
+    """The codec for a document of which only the start is known; it passes over a byte order mark."""
+    encoding = _marked(head) or _shaped(head)
+    if encoding:
+        return "utf-8-sig" if encoding == "utf-8" else encoding
+    declared = _declared(head) or "utf-8"
+    if head.isascii() or declared.startswith(_SEVEN_BIT):
+        return declared
+    if _starts_as_utf8(head):
+        return "utf-8"
+    return declared if declared != "utf-8" else "cp1252"
+
+
+def _starts_as_utf8(head: bytes) -> bool:
+    """Whether it is UTF-8, the last character of which may be cut."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _marked(body: bytes) -> str | None:
     return next((name for mark, name in _MARKS if body.startswith(mark)), None)
 

@@ -142,11 +142,10 @@ def feed_base(link: str, url: str) -> str:
 def _joined(base: str, link: str) -> str:
     try:
         joined = urljoin(base, link)
+        is_relative = not base and not urlsplit(joined).scheme
     except ValueError:  # such as a bracket that opens no IPv6 address
         return ""
-    if joined.lower().startswith(_FOLLOWED) or not (base or urlsplit(joined).scheme):
-        return joined
-    return ""
+    return joined if is_relative or joined.lower().startswith(_FOLLOWED) else ""
 
 
 def _identity(given: str) -> str:

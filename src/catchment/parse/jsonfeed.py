@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from html import escape
 from typing import Any
@@ -21,6 +20,7 @@ from catchment.parse.entry import (
     size_in_bytes,
 )
 from catchment.parse.html import plain_text
+from catchment.parse.json_values import list_at, objects_at, read_json, text_at
 
 _Object = dict[str, Any]
 
@@ -31,25 +31,22 @@ def looks_like_json(body: bytes) -> bool:
 
 def read(body: bytes, url: str, *, summaries: bool = True) -> Feed:
     document = _document(body)
-    link = _text(document, "home_page_url")
-    base = feed_base(link, _text(document, "feed_url") or url)
+    link = text_at(document, "home_page_url")
+    base = feed_base(link, text_at(document, "feed_url") or url)
     author = _author(document)
     builder = EntryBuilder(base, summaries=summaries)
     return Feed(
-        title=plain_text(_text(document, "title"), MAX_TITLE),
+        title=plain_text(text_at(document, "title"), MAX_TITLE),
         link=absolute(link, base),
-        entries=tuple(_entry(item, author, builder) for item in _objects(document, "items")[:MAX_ENTRIES]),
+        entries=tuple(_entry(item, author, builder) for item in objects_at(document, "items")[:MAX_ENTRIES]),
     )
 
 
 def _document(body: bytes) -> _Object:
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise ParseError(f"this looks like JSON but cannot be read: {error}") from error
+    document = read_json(body)
     if not isinstance(document, dict):
         raise ParseError("this is JSON but no feed: it is a list or a single value; use the type custom_api")
-    if "jsonfeed.org" not in _text(document, "version") and not isinstance(document.get("items"), list):
+    if "jsonfeed.org" not in text_at(document, "version") and not isinstance(document.get("items"), list):
         keys = ", ".join(sorted(map(repr, document))[:5])
         raise ParseError(f"this is JSON but no JSON Feed: it has {keys or 'nothing'} instead of 'items'")
     return document
@@ -57,46 +54,29 @@ def _document(body: bytes) -> _Object:
 
 def _entry(item: _Object, feed_author: str, builder: EntryBuilder) -> Entry:
     return builder.build(
-        id=_text(item, "id"),
-        link=_text(item, "url") or _text(item, "external_url"),
-        title=_text(item, "title"),
+        id=text_at(item, "id"),
+        link=text_at(item, "url") or text_at(item, "external_url"),
+        title=text_at(item, "title"),
         author=_author(item) or feed_author,
-        published=parse_date(_text(item, "date_published")),
-        updated=parse_date(_text(item, "date_modified")),
-        texts=builder.texts(_plain(item, "summary"), _text(item, "content_html") or _plain(item, "content_text")),
+        published=parse_date(text_at(item, "date_published")),
+        updated=parse_date(text_at(item, "date_modified")),
+        texts=builder.texts(_plain(item, "summary"), text_at(item, "content_html") or _plain(item, "content_text")),
         enclosures=list(_attachments(item)),
-        tags=[tag for tag in _list(item, "tags") if isinstance(tag, str)],
+        tags=[tag for tag in list_at(item, "tags") if isinstance(tag, str)],
     )
 
 
-def _text(found: _Object, key: str) -> str:
-    """Numbers count as text: publishers write ids as numbers, and the format says to take them."""
-    value = found.get(key)
-    if isinstance(value, str):
-        return value
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
-
-
 def _plain(found: _Object, key: str) -> str:
-    return escape(_text(found, key), quote=False)
-
-
-def _list(found: _Object, key: str) -> list[Any]:
-    value = found.get(key)
-    return value if isinstance(value, list) else []
-
-
-def _objects(found: _Object, key: str) -> list[_Object]:
-    return [value for value in _list(found, key) if isinstance(value, dict)]
+    return escape(text_at(found, key), quote=False)
 
 
 def _author(found: _Object) -> str:
     single = found.get("author")  # as in version 1.0
-    authors = _objects(found, "authors") or ([single] if isinstance(single, dict) else [])
-    return ", ".join(filter(None, (_text(author, "name") for author in authors)))
+    authors = objects_at(found, "authors") or ([single] if isinstance(single, dict) else [])
+    return ", ".join(filter(None, (text_at(author, "name") for author in authors)))
 
 
 def _attachments(item: _Object) -> Iterable[Enclosure]:
-    for file in _objects(item, "attachments"):
+    for file in objects_at(item, "attachments"):
         length = size_in_bytes(file.get("size_in_bytes"))
-        yield Enclosure(url=_text(file, "url"), type=_text(file, "mime_type"), length=length)
+        yield Enclosure(url=text_at(file, "url"), type=text_at(file, "mime_type"), length=length)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from html import unescape
 
 from catchment.errors import InvalidInput
@@ -23,6 +23,10 @@ MAX_FEEDS = 50_000
 _MAX_NAME = 500
 _MAX_CATEGORIES = 10_000
 _FEED_TYPES = frozenset({"rss", "atom", "feed"})
+#: Attributes of our own, which other readers pass over: type, config, public, active.
+OWN_PREFIX = "catchment:"
+OWN_NAMESPACE = "urn:catchment:opml"
+OWN_TYPE = f"{OWN_PREFIX}type"
 
 _ROOT = re.compile(r"<(?:[\w-]{1,64}:)?opml[\s>]", re.IGNORECASE)
 # Where an outline starts or ends, and where no outline can go on.
@@ -41,6 +45,10 @@ class FeedOutline:
     #: The folders it lies in, from the outside in, and its categories.
     tags: tuple[str, ...] = ()
     line: int = 0
+    #: The page that the feed belongs to.
+    html_url: str = ""
+    #: What we wrote there for ourselves, by the name after our prefix.
+    own: Mapping[str, str] = field(default_factory=dict)
     #: It lies deeper than `MAX_DEPTH` folders.
     too_deep: bool = False
 
@@ -56,7 +64,9 @@ class _Outline:
     @property
     def is_feed(self) -> bool:
         """It has a feed's address, or is meant to have one."""
-        return "xmlurl" in self.fields or (self.is_closed and self.fields.get("type", "").lower() in _FEED_TYPES)
+        if "xmlurl" in self.fields or OWN_TYPE in self.fields:
+            return True
+        return self.is_closed and self.fields.get("type", "").lower() in _FEED_TYPES
 
     @property
     def name(self) -> str:
@@ -129,6 +139,12 @@ def _feed(outline: _Outline, path: list[str]) -> FeedOutline:
         name=outline.name,
         tags=tuple(dict.fromkeys(tags)),
         line=outline.line,
+        html_url=outline.fields.get("htmlurl", "").strip(),
+        own={
+            name.removeprefix(OWN_PREFIX): value
+            for name, value in outline.fields.items()
+            if name.startswith(OWN_PREFIX)
+        },
         too_deep=len(path) > MAX_DEPTH,
     )
 

@@ -1,0 +1,201 @@
+"""The article on a page: its text without the surroundings, what the page says of itself, and no harm from any bytes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from bench.articles import load, ours, plain, score
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from catchment.parse.article import Article, extract
+from catchment.parse.titles import without_site
+
+pytestmark = pytest.mark.proves("B-09")
+
+URL = "https://www.example.org/news/a"
+SENTENCE = "The river rose by a hand's breadth in the night, and the ferry did not leave before noon. "
+
+
+def page(head: str = "", body: str = "", attributes: str = "") -> bytes:
+    article = f"<article><h1>Ferry late</h1><p>{SENTENCE * 3}</p><p>{SENTENCE * 2}</p>{body}</article>"
+    around = "<nav><a href='/'>Home</a> <a href='/about'>About us</a></nav>"
+    return f"<!doctype html><html {attributes}><head>{head}</head><body>{around}{article}<footer>Imprint</footer></body></html>".encode()
+
+
+def test_it_reads_real_pages_at_least_as_well_as_plain_trafilatura(real_articles: Path):
+    pages = load(real_articles)
+    mine, reference = score(ours, pages), score(plain, pages)
+    assert len(pages) > 20
+    assert mine.found >= reference.found
+    assert mine.left_out >= reference.left_out
+
+
+def test_the_text_is_there_without_its_surroundings_and_as_harmless_markup():
+    article = extract(
+        page(body="<p onclick='x()'>See <a href='/b'>more</a>.<script>x()</script></p><img src='/i.png'>"), URL
+    )
+    assert article.text.count(SENTENCE.strip()) == 5
+    assert "See more." in article.text.splitlines()
+    assert "Imprint" not in article.text
+    assert "About us" not in article.text
+    assert 'href="https://www.example.org/b"' in article.html
+    assert "onclick" not in article.html
+    assert "script" not in article.html
+
+
+HEAD = """<title>Ferry late | The Example</title><link rel="canonical" href="/news/ferry">
+<meta property="og:title" content="Ferry late | The Example"><meta property="og:site_name" content="The Example">
+<meta name="description" content="Plain words"><meta property="og:description" content="Water &amp; patience">
+<meta property="og:image" content="/big.png"><meta name="author" content="https://example.org/people/ann">
+<meta property="article:published_time" content="2026-03-04T05:06:07+02:00"><meta property="article:modified_time" content="2026-03-05">"""
+DATA = """<script type="application/ld+json">{"@graph": [{"@type": "Organization", "@id": "#o", "name": "The Example"},
+{"@type": "Person", "@id": "#ann", "name": "Ann Lee"}, {"@type": ["NewsArticle"], "headline": "Ferry late by hours",
+"author": [{"@id": "#ann"}, {"name": "Bo Ek"}], "datePublished": "2026-03-01", "image": {"url": "/small.png"},
+"publisher": {"@id": "#o"}, "inLanguage": "en"}]}</script>"""
+
+
+def test_what_the_head_says_is_told():
+    assert extract(page(HEAD, attributes='lang="en_GB"'), URL) == Article(
+        title="Ferry late",
+        description="Water & patience",
+        text=extract(page(), URL).text,
+        html=extract(page(), URL).html,
+        author="",
+        published=datetime(2026, 3, 4, 3, 6, 7, tzinfo=UTC),
+        modified=datetime(2026, 3, 5, tzinfo=UTC),
+        image="https://www.example.org/big.png",
+        canonical="https://www.example.org/news/ferry",
+        language="en-gb",
+    )
+
+
+def test_what_json_ld_says_is_told():
+    article = extract(page(DATA), URL)
+    assert (article.title, article.author) == ("Ferry late by hours", "Ann Lee, Bo Ek")
+    assert article.published == datetime(2026, 3, 1, tzinfo=UTC)
+    assert article.image == "https://www.example.org/small.png"
+    assert article.language == "en"
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["", "null", "[]", "{", '{"@type": 7}', '{"@type": "Article", "author": {"@id": {}}}', "[" * 100_000, '{"@type": [], "@id": []}',
+     '{"@type": "Article", "headline": ["", {"@value": 5}], "datePublished": {"x": 1}, "author": [null, 3, []]}'],
+)  # fmt: skip
+def test_broken_json_ld_takes_nothing_away(data: str):
+    article = extract(page(f'<title>T</title><script type="application/ld+json">{data}</script>'), URL)
+    assert article.title == "T"
+
+
+def test_json_ld_in_a_wrapping_is_read():
+    wrapped = (
+        '<script type="application/ld+json">\n//<![CDATA[\n{"@type": "BlogPosting", "author": "Ann"}\n//]]></script>'
+    )
+    assert extract(page(wrapped), URL).author == "Ann"
+
+
+@pytest.mark.parametrize(
+    ("body", "published"),
+    [
+        ('<time datetime="2026-03-04">4 March</time>', datetime(2026, 3, 4, tzinfo=UTC)),
+        ('<meta itemprop="datePublished" content="2026-03-04">', datetime(2026, 3, 4, tzinfo=UTC)),
+        ('<time datetime="soon">soon</time>', None),
+    ],
+)
+def test_a_date_may_be_marked_in_the_text(body: str, published: datetime | None):
+    assert extract(page(body=body), URL).published == published
+
+
+def test_an_address_may_tell_the_date():
+    assert extract(page(), "https://example.org/2026/03/04/ferry").published == datetime(2026, 3, 4, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Ferry late | The Example", "Ferry late"),
+        ("Ferry late – the example", "Ferry late"),
+        ("The Example: Ferry late", "The Example: Ferry late"),  # not clear: it may be a sentence
+        ("The Example | Ferry late", "Ferry late"),
+        ("Ferry late - News - The Example", "Ferry late - News"),
+        ("Ferry late - example.org", "Ferry late"),
+        ("Ferry late - Example", "Ferry late"),
+        ("Spider-Man returns", "Spider-Man returns"),
+        ("North - South", "North - South"),
+        ("The Example", "The Example"),
+        ("迟到的渡轮_科技_腾讯网", "迟到的渡轮_科技_腾讯网"),
+        ("Full heading here | Section | Whatever", "Full heading here"),
+        ("", ""),
+    ],
+)
+def test_the_name_of_the_site_is_taken_off_where_it_is_clear(title: str, expected: str):
+    found = without_site(title, sites=["The Example"], headings=["Full heading here"], url="https://www.example.org/a")
+    assert found == expected
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1", "windows-1251", "gb18030", "shift_jis"])
+def test_characters_come_out_right_whatever_the_encoding(encoding: str):
+    word = {"iso-8859-1": "Fähre", "windows-1251": "Паром", "gb18030": "渡轮", "shift_jis": "フェリー"}.get(
+        encoding, "Fähre 渡轮"
+    )
+    body = page(f'<meta charset="{encoding}"><title>{word}</title>').decode().encode(encoding)
+    assert extract(body, URL).title == word
+
+
+def test_right_to_left_and_japanese_captures_keep_their_characters(real_articles: Path):
+    article = extract(
+        (real_articles / "trafilatura/nhk.or.jp.k100.html").read_bytes(), "https://www3.nhk.or.jp/news/easy/k1/k1.html"
+    )
+    assert "体罰" in article.title + article.text
+    assert "\ufffd" not in article.text
+
+
+HOSTILE = {
+    "nothing": b"",
+    "zeros": bytes(1000),
+    "deep": b"<div>" * 100_000 + b"x",
+    "deep tables": b"<table><tr><td>" * 20_000,
+    "unclosed formatting": b"<b><i>" * 20_000,
+    "brackets": b"<" * 200_000,
+    "attributes": b"<p " + b"a=1 " * 100_000 + b">x",
+    "long line": b"<p>" + b"word " * 300_000,
+    "binary": bytes(range(256)) * 500,
+    "entities": b"<p>" + b"&amp;" * 100_000,
+    "many paragraphs": b"<p>a b c</p>" * 30_000,
+    "not html": b'{"a": "b"}',
+    "comments": b"<!--" * 50_000,
+    "surrogates": b"<p>&#xD800;&#xDFFF;&#0;&#x1;text</p>" * 50,
+    "strange base": b"<base href='http://['><link rel=canonical href='//['><a href='http://['>x</a>",
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_pages_are_read_soon_and_harmlessly(body: bytes):
+    article = extract(body, URL)
+    assert "\0" not in article.text + article.html + article.title
+    article.text.encode()
+    article.html.encode()
+
+
+PIECES = [b"<p>", b"</p>", b"<article>", b"<h1>", b"<title>", b"<script type='application/ld+json'>", b"</script>", b"<table>", b"<td>",
+          b"<meta property='og:title' content='x", b"<a href='", b"'>", b"<ul><li>", b"<time datetime='", b"\xff", b"\0", b"&#xD800;",
+          b"<!--", b"text and more text. " * 9, b"<math><svg>", b"<template>", b"<base href='//['>", b"<link rel=canonical href='"]  # fmt: skip
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=8), max_size=25).map(b"".join))
+def test_no_page_raises(body: bytes):
+    article = extract(body, URL)
+    article.text.encode()
+    assert "<script" not in article.html
+
+
+def test_the_extractor_is_loaded_only_when_a_page_is_read():
+    code = "import sys, catchment.parse.article; assert 'trafilatura' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

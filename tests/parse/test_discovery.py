@@ -1,0 +1,102 @@
+"""What a page says about its site."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catchment.parse.discovery import discover, is_page, is_sitemap
+
+URL = "https://example.org/a/b"
+tags = st.sampled_from(
+    [
+        b"<base href='",
+        b"<link rel=alternate type=application/rss+xml href='",
+        b"<link rel=icon href='",
+        b"<meta property=og:title content='",
+        b"'>",
+        b"<title>",
+        b"http://[::1",
+        b"//\\",
+        b"\xff\xfe",
+        b"</",
+        b"\0",
+    ]
+)
+
+
+def feeds(head: str, url: str = URL) -> tuple[str, ...]:
+    return discover(f"<!doctype html><html><head>{head}</head><body>x</body></html>".encode(), url=url).feeds
+
+
+@pytest.mark.proves("A-32")
+@pytest.mark.parametrize(
+    "kind",
+    ["application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "text/rss+xml"],
+)
+def test_feeds_of_every_kind_are_found(kind: str) -> None:
+    assert feeds(f'<LINK REL="Alternate" TYPE="{kind.upper()}; charset=utf-8" HREF="f">') == (
+        "https://example.org/a/f",
+    )
+
+
+@pytest.mark.proves("A-32")
+def test_links_are_absolute_and_the_base_counts() -> None:
+    link = "<link rel=alternate type=application/rss+xml href=feed#top>"
+    assert feeds(f"<base href='/x/'>{link}") == ("https://example.org/x/feed",)
+    assert feeds(f"<base href='https://cdn.example/y/'>{link}") == ("https://cdn.example/y/feed",)
+
+
+@pytest.mark.proves("A-32")
+def test_feeds_of_comments_come_last() -> None:
+    link = "<link rel=alternate type=application/rss+xml title='{}' href={}>"
+    head = link.format("Blog: Comments", "1") + link.format("", "/comments/feed") + link.format("Blog", "2")
+    assert [feed.rsplit("/", 1)[1] for feed in feeds(head)] == ["2", "1", "feed"]
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "<link rel=alternate hreflang=de href=/de/feed>",
+        "<link rel=alternate type=application/json href=/wp-json/v2/pages/7>",
+        "<link rel=alternate type=application/json+oembed href=/oembed?format=json>",
+        "<link rel=alternate media=handheld href=/m/>",
+        "<link rel=stylesheet type=application/rss+xml href=/feed>",
+        "<link rel=alternate type=application/rss+xml href='javascript:feed()'>",
+        "<link rel=alternate type=application/rss+xml href='http://[::1'>",
+        "<link rel=alternate type=application/rss+xml>",
+    ],
+)
+def test_what_only_looks_like_a_feed_is_none(link: str) -> None:
+    assert feeds(link) == ()
+
+
+def test_a_vague_type_counts_where_the_address_says_feed() -> None:
+    assert feeds("<link rel=alternate type=text/xml href=/rss.xml>") == ("https://example.org/rss.xml",)
+
+
+def test_the_page_is_told_by_its_own_words() -> None:
+    page = (
+        "<meta charset=gbk><title>港口</title><meta name=description content='灯 &amp; 雾'>"
+        "<link rel='shortcut icon' href=/i.png><link rel=canonical href=//example.org/c><link rel=sitemap href=/s.xml>"
+    )
+    found = discover(page.encode("gbk"), url=URL)
+    assert (found.title, found.description) == ("港口", "灯 & 雾")
+    assert (found.icon, found.canonical) == ("https://example.org/i.png", "https://example.org/c")
+    assert found.sitemaps == ("https://example.org/s.xml",)
+
+
+def test_pages_and_sitemaps_are_told_apart() -> None:
+    assert is_page(b"\n<?xml version='1.0'?><!-- x --><!DOCTYPE html PUBLIC>")
+    assert not is_page(b"<?xml version='1.0'?><rss><item><![CDATA[<html>]]>")
+    assert is_sitemap(b"<?xml version='1.0'?><urlset xmlns='x'>")
+    assert not is_sitemap(b"<!doctype html><pre><urlset ></pre>")
+
+
+@given(st.one_of(st.binary(max_size=400), st.lists(st.one_of(tags, st.binary(max_size=8))).map(b"".join)), st.text())
+def test_nothing_in_a_page_can_do_harm(body: bytes, url: str) -> None:
+    found = discover(body, url=url, content_type="text/html")
+    for address in (*found.feeds, *found.sitemaps, *filter(None, (found.icon, found.canonical))):
+        assert address.startswith(("http://", "https://"))
+    f"{found}".encode()  # no half of a surrogate pair, so it can be stored
