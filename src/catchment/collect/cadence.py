@@ -7,14 +7,16 @@ from datetime import timedelta
 from loguru import logger
 from sqlalchemy import Connection
 
+from catchment.domain.options import ADAPTIVE_KEY
 from catchment.domain.source import Source
-from catchment.schedule.due import Cadence, after_interval_change
+from catchment.schedule.due import Bounds, Cadence, after_interval_change
 from catchment.schedule.intervals import DEFAULT_MINUTES, FALLBACK_MINUTES, Intervals, resolve_intervals
 from catchment.settings import Settings
 from catchment.store import config, sources
 from catchment.store.door import Store
 
 PAGE = 1000
+ALL_TYPES = "all"
 
 
 class CadenceBook:
@@ -22,11 +24,24 @@ class CadenceBook:
         self._store = store
         self._settings = settings
         self._probe_after = timedelta(hours=settings.probe_hours) if settings.probe_hours else None
+        self._bounds = Bounds(
+            floor=timedelta(minutes=min(settings.adaptive_floor_minutes, settings.adaptive_ceiling_minutes)),
+            ceiling=timedelta(minutes=settings.adaptive_ceiling_minutes),
+        )
+        self._adaptive = {name.strip().lower() for name in settings.adaptive_types.split(",")}
         self._warned: set[tuple[str, str]] = set()
         self.intervals = Intervals()
 
     def of(self, source: Source) -> Cadence:
-        return Cadence(interval=self.intervals.of(source), probe_after=self._probe_after)
+        adapt = self._bounds if self._adapts(source) else None
+        return Cadence(interval=self.intervals.of(source), probe_after=self._probe_after, adapt=adapt)
+
+    def _adapts(self, source: Source) -> bool:
+        """As the source says; else as its type does, unless somebody gave the source an interval of its own."""
+        wish = source.config.get(ADAPTIVE_KEY)
+        if wish is not None:
+            return bool(wish)
+        return source.own_interval is None and not self._adaptive.isdisjoint({source.type, ALL_TYPES})
 
     async def load(self) -> Intervals:
         """Read the intervals that hold now. Unusable values are warned about once and passed over."""

@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from catchment.domain.item import Item
-from catchment.domain.source import FAILURES_UNTIL_PAUSE, LastError, NextCheck, PausedBy, Source, Why
+from catchment.domain.rhythm import Rhythm, learn, mark_gap
+from catchment.domain.source import (
+    ADDRESS_KEY,
+    FAILURES_UNTIL_PAUSE,
+    MOVES_UNTIL_ADOPTED,
+    LastError,
+    Moved,
+    NextCheck,
+    PausedBy,
+    Source,
+    Why,
+)
 from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, SourceState
 from catchment.schedule.due import (
     Cadence,
@@ -29,6 +40,11 @@ class News:
 
     new: tuple[Item, ...] = ()
     changed: tuple[Item, ...] = ()
+    #: How many of its items were known before, changed or not.
+    known: int = 0
+
+
+NO_NEWS = News()
 
 
 def each_once(items: Iterable[Item]) -> list[Item]:
@@ -48,12 +64,12 @@ def sort_items(items: Iterable[Item], remembered: Mapping[str, bytes]) -> News:
             new.append(item)
         elif known != item.fingerprint:
             changed.append(item)
-    return News(new=tuple(new), changed=tuple(changed))
+    return News(new=tuple(new), changed=tuple(changed), known=len(remembered))
 
 
-def decide(source: Source, ending: Ending, cadence: Cadence, now: datetime) -> SourceState:
+def decide(source: Source, ending: Ending, cadence: Cadence, now: datetime, news: News = NO_NEWS) -> SourceState:
     """The state of the source after a visit. What a person paused stays paused, whatever came of the visit."""
-    state = _after(source, ending, cadence, now)
+    state = _after(source, ending, cadence, now, news)
     if source.paused_by is PausedBy.PERSON:
         return replace(state, is_active=False, paused_by=PausedBy.PERSON, next_check=_NEVER)
     return state
@@ -64,10 +80,20 @@ def network_is_down(*, reached: bool, unreachable_hosts: Collection[str | None],
     return not reached and (surely_ours or len(unreachable_hosts) > 1)
 
 
-def _after(source: Source, ending: Ending, cadence: Cadence, now: datetime) -> SourceState:
+def address_to_adopt(source: Source, state: SourceState) -> str | None:
+    """The address that a source is to have from now on, once it was told so often enough."""
+    moved = state.moved
+    if moved is None or moved.times < MOVES_UNTIL_ADOPTED or moved.to == source.config.get(ADDRESS_KEY):
+        return None
+    return moved.to
+
+
+def _after(source: Source, ending: Ending, cadence: Cadence, now: datetime, news: News) -> SourceState:
     match ending:
         case Collected(fetched=fetched):
-            return _after_success(source, fetched, cadence, now)
+            return _after_success(source, fetched, cadence, now, news)
+        case Failed(gone=True):
+            return _after_farewell(source, ending, now)
         case Failed(ours=True):
             return _after_outage(source, ending, cadence, now)
         case Failed():
@@ -89,10 +115,13 @@ def _unchanged(source: Source) -> SourceState:
         paused_by=source.paused_by,
         next_check=source.next_check,
         memory=source.memory,
+        rhythm=source.rhythm,
+        moved=source.moved,
     )
 
 
-def _after_success(source: Source, fetched: Fetched, cadence: Cadence, now: datetime) -> SourceState:
+def _after_success(source: Source, fetched: Fetched, cadence: Cadence, now: datetime, news: News) -> SourceState:
+    rhythm = _heard(source.rhythm, fetched, news, now)
     return SourceState(
         last_fetched_at=now,
         last_attempt_at=now,
@@ -101,8 +130,36 @@ def _after_success(source: Source, fetched: Fetched, cadence: Cadence, now: date
         last_error=None,
         is_active=True,
         paused_by=None,
-        next_check=after_success(now, cadence, fresh_for=fetched.fresh_for),
+        next_check=after_success(now, cadence, fresh_for=fetched.fresh_for, rhythm=rhythm),
         memory=fetched.memory,
+        rhythm=rhythm,
+        moved=_told(source.moved, fetched.moved_to),
+    )
+
+
+def _heard(rhythm: Rhythm, fetched: Fetched, news: News, now: datetime) -> Rhythm:
+    if fetched.is_window:
+        rhythm = mark_gap(rhythm, now, new=len(news.new), known=news.known)
+    return learn(rhythm, [item.published_at for item in news.new], now) if news.new else rhythm
+
+
+def _told(before: Moved | None, moved_to: str | None) -> Moved | None:
+    """One answer may be a mistake; only what is said again and again counts."""
+    if moved_to is None:
+        return None
+    return Moved(to=moved_to, times=before.times + 1 if before and before.to == moved_to else 1)
+
+
+def _after_farewell(source: Source, failure: Failed, now: datetime) -> SourceState:
+    """It said that it is gone for good: nobody knocks again."""
+    return replace(
+        _unchanged(source),
+        last_attempt_at=now,
+        fetch_error_count=source.fetch_error_count + 1,
+        last_error=_error(failure, now),
+        is_active=False,
+        paused_by=PausedBy.GONE,
+        next_check=_NEVER,
     )
 
 

@@ -29,7 +29,10 @@ class Rule:
     pattern: str
 
     def matches(self, item: Item) -> bool:
-        return _compiled(self.pattern).search(_text_of(item, self.field)) is not None
+        return self.finds(_text_of(item, self.field))
+
+    def finds(self, text: str) -> bool:
+        return _compiled(self.pattern).search(text) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,11 @@ class Filters:
         wanted = not self.include or any(rule.matches(item) for rule in self.include)
         return wanted and not any(rule.matches(item) for rule in self.exclude)
 
+    def keeps_url(self, url: str) -> bool:
+        """As `keeps`, for rules about URLs and before there is an item."""
+        wanted = not self.include or any(rule.finds(url) for rule in self.include)
+        return wanted and not any(rule.finds(url) for rule in self.exclude)
+
     def apply(self, items: Iterable[Item]) -> tuple[Item, ...]:
         return tuple(item for item in items if self.keeps(item))
 
@@ -55,6 +63,15 @@ def read_filters(value: Any) -> Filters:
     if not isinstance(value, Mapping) or not set(value) <= {"include", "exclude"}:
         raise BadConfig('filters are {"include": [{"field": "title", "pattern": "…"}], "exclude": […]}.')
     return Filters(include=_rules(value.get("include", [])), exclude=_rules(value.get("exclude", [])))
+
+
+def url_filters(include: Iterable[str], exclude: Iterable[str]) -> Filters:
+    """From patterns that are looked for in a URL, or BadConfig."""
+    return Filters(include=tuple(map(_url_rule, include)), exclude=tuple(map(_url_rule, exclude)))
+
+
+def _url_rule(pattern: str) -> Rule:
+    return _rule({"field": "url", "pattern": pattern})
 
 
 def _rules(value: Any) -> tuple[Rule, ...]:

@@ -8,15 +8,22 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from catchment.domain.options import INTERVAL_KEY
+from catchment.domain.options import INTERVAL_KEY, KEEP_DAYS_KEY
+from catchment.domain.rhythm import Rhythm
 
 #: Failures in a row after which a source is paused.
 FAILURES_UNTIL_PAUSE = 5
+#: Visits in a row that must be told the same new address before it is taken for true.
+MOVES_UNTIL_ADOPTED = 3
+#: Where the address of a source that has one is, in its config.
+ADDRESS_KEY = "url"
 
 
 class PausedBy(StrEnum):
     PERSON = "person"
     ERROR = "error"
+    #: It is gone for good, it said: nobody knocks again unless somebody resumes it.
+    GONE = "gone"
 
 
 class SourceStatus(StrEnum):
@@ -32,6 +39,8 @@ class Why(StrEnum):
 
     NEW = "new"
     INTERVAL = "interval"
+    ADAPTED = "adapted"
+    GAP = "gap"
     SERVER_CACHE = "server_cache"
     RETRY_AFTER = "retry_after"
     BACK_OFF = "back_off"
@@ -56,6 +65,14 @@ class LastError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """A new address that the other side gave for good, and how many visits in a row it gave it."""
+
+    to: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewSource:
     """What is needed to add a source."""
 
@@ -67,6 +84,10 @@ class NewSource:
     is_public: bool = False
     created_by: int | None = None
     tags: tuple[str, ...] = ()
+
+    @property
+    def keep_days(self) -> int | None:
+        return self.config.get(KEEP_DAYS_KEY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +116,8 @@ class Source:
     next_check: NextCheck
     #: What the fetcher wants to be told on its next visit (validators, cursors); opaque to the engine.
     memory: Mapping[str, Any] = field(default_factory=dict)
+    rhythm: Rhythm = field(default_factory=Rhythm)
+    moved: Moved | None = None
     #: How often a person changed it.
     version: int = 0
 
@@ -102,6 +125,11 @@ class Source:
     def own_interval(self) -> timedelta | None:
         minutes = self.config.get(INTERVAL_KEY)
         return timedelta(minutes=minutes) if minutes is not None else None
+
+    def is_quiet(self, now: datetime) -> bool:
+        """Whether it has been silent for longer than it ever is."""
+        quiet_at = self.rhythm.quiet_at()
+        return self.is_active and quiet_at is not None and quiet_at <= now
 
     def status(self, *, has_fetcher: bool) -> SourceStatus:
         if not self.is_active:

@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from catchment.domain.item import Item
+from catchment.domain.rhythm import Rhythm
 from catchment.domain.run import Run
-from catchment.domain.source import LastError, NextCheck, PausedBy, Source
+from catchment.domain.source import LastError, Moved, NextCheck, PausedBy, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,10 @@ class Fetched:
     moved_to: str | None = None
     #: The items are the newest of a list that goes on: when none of them is known, some were missed.
     is_window: bool = False
+    #: Values that have tables of their own, stored in the same transaction as the items; see `collect/records.py`.
+    records: tuple[object, ...] = ()
+    #: What was odd but did not keep the visit from succeeding, each in a sentence; it is logged.
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,8 @@ class Failed:
     unreachable_host: str | None = None
     #: The fault is on our side of the wire, so it is not held against the source.
     ours: bool = False
+    #: The other side says that it is gone for good.
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +70,29 @@ Ending = Collected | Failed | Skipped | Postponed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What a visit stored on its way, before it ended."""
+
+    fetched: int = 0
+    inserted: int = 0
+    updated: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            fetched=self.fetched + other.fetched,
+            inserted=self.inserted + other.inserted,
+            updated=self.updated + other.updated,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
     """A claimed source and how the visit to it ended."""
 
     run: Run
     source: Source
     ending: Ending
+    tally: Tally = Tally()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +108,8 @@ class SourceState:
     paused_by: PausedBy | None
     next_check: NextCheck
     memory: Mapping[str, Any]
+    rhythm: Rhythm
+    moved: Moved | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,8 @@ from catchment.domain.source import PausedBy, Source, Why
 HOUR_MINUTES = 60
 #: Below this a count of minutes reads better than hours.
 LEAST_IN_HOURS = 120
+#: Above this nobody counts minutes.
+MOST_IN_MINUTES = 600
 
 
 class Language(StrEnum):
@@ -22,6 +24,8 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
     Language.ENGLISH: {
         Why.NEW: "as soon as the collector looks",
         Why.INTERVAL: "every {interval}",
+        Why.ADAPTED: "adapted to its rhythm: something new about every {spacing}",
+        Why.GAP: "sooner than every {interval}, since items were missed",
         Why.SERVER_CACHE: "the server says nothing new before {at}",
         Why.RETRY_AFTER: "the server asked to wait until {at}",
         Why.BACK_OFF: "back-off after {failures}",
@@ -33,6 +37,8 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
     Language.CHINESE: {
         Why.NEW: "采集器下次巡视时立即抓取",
         Why.INTERVAL: "每 {interval}",
+        Why.ADAPTED: "按其更新节奏调整：大约每 {spacing}有新内容",
+        Why.GAP: "曾有内容漏采，比每 {interval}更早",
         Why.SERVER_CACHE: "服务器表示 {at} 之前不会更新",
         Why.RETRY_AFTER: "服务器要求等到 {at}",
         Why.BACK_OFF: "连续失败 {failures}后退避",
@@ -46,11 +52,13 @@ _PAUSED: Mapping[Language, Mapping[PausedBy | None, str]] = {
     Language.ENGLISH: {
         PausedBy.PERSON: "paused by hand",
         PausedBy.ERROR: "paused by errors; resume it by hand",
+        PausedBy.GONE: "gone for good, it says; remove it or give it its new address",
         None: "not by itself",
     },
     Language.CHINESE: {
         PausedBy.PERSON: "已手动暂停",
         PausedBy.ERROR: "因错误暂停，需手动恢复",
+        PausedBy.GONE: "对方表示已永久下线，请删除或更换地址",
         None: "不会自动抓取",
     },
 }
@@ -62,6 +70,7 @@ def next_check_reason(source: Source, interval: timedelta, language: Language = 
         return _PAUSED[language][source.paused_by]
     return _SENTENCES[language][check.why].format(
         interval=_duration(interval, language),
+        spacing=_duration(timedelta(seconds=source.rhythm.spacing), language),
         at=_clock_time(check.at),
         failures=_failures(source.fetch_error_count, language),
         type=source.type,
@@ -69,7 +78,9 @@ def next_check_reason(source: Source, interval: timedelta, language: Language = 
 
 
 def _duration(interval: timedelta, language: Language) -> str:
-    minutes = round(interval.total_seconds() / 60)
+    minutes = max(1, round(interval.total_seconds() / 60))
+    if minutes > MOST_IN_MINUTES:
+        minutes = HOUR_MINUTES * round(minutes / HOUR_MINUTES)
     in_hours = minutes >= LEAST_IN_HOURS and minutes % HOUR_MINUTES == 0
     amount = minutes // HOUR_MINUTES if in_hours else minutes
     units = {Language.ENGLISH: ("min", "h"), Language.CHINESE: ("分钟", "小时")}

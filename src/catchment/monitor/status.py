@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from sqlalchemy import Connection
 
 from catchment.domain.caller import Caller
+from catchment.domain.options import VERIFY_TLS_KEY
 from catchment.domain.run import Run, RunKind
 from catchment.domain.source import LastError, PausedBy, Source, SourceStatus
 from catchment.monitor.reason import Language, next_check_reason
@@ -19,6 +21,17 @@ from catchment.store import fetch_log, items, overview, runs, sources
 from catchment.store.door import Store
 
 DAY = timedelta(hours=24)
+
+
+class Mark(StrEnum):
+    """Something about a source that a person should know although it works."""
+
+    #: Items were missed between the last two visits.
+    GAP = "gap"
+    #: It has been silent for longer than it ever is.
+    QUIET = "quiet"
+    #: Nobody checks that it is who it says it is.
+    UNVERIFIED_TLS = "unverified_tls"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +54,9 @@ class SourceHealth:
     fetch_count: int
     fetch_error_count: int
     last_error: LastError | None
+    marks: tuple[Mark, ...]
+    gap_at: datetime | None
+    quiet_since: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +106,13 @@ async def snapshot(*, store: Store, registry: Registry, intervals: Intervals, vi
     found, stats, collector = await store.read(_gather, view, now=now)
     return Snapshot(
         at=now,
-        sources=tuple(describe(source, registry=registry, intervals=intervals, view=view) for source in found),
+        sources=tuple(describe(source, registry=registry, intervals=intervals, view=view, now=now) for source in found),
         stats=stats,
         collector=collector,
     )
 
 
-def describe(source: Source, *, registry: Registry, intervals: Intervals, view: View) -> SourceHealth:
+def describe(source: Source, *, registry: Registry, intervals: Intervals, view: View, now: datetime) -> SourceHealth:
     interval = intervals.of(source)
     return SourceHealth(
         id=source.id,
@@ -114,7 +130,19 @@ def describe(source: Source, *, registry: Registry, intervals: Intervals, view: 
         fetch_error_count=source.fetch_error_count,
         # An error may tell of our own network, which is nothing for strangers.
         last_error=source.last_error if view.caller.is_known else None,
+        marks=_marks(source, now),
+        gap_at=source.rhythm.gap_at,
+        quiet_since=source.rhythm.last_new_at if source.is_quiet(now) else None,
     )
+
+
+def _marks(source: Source, now: datetime) -> tuple[Mark, ...]:
+    holds = {
+        Mark.GAP: source.rhythm.gap_at is not None,
+        Mark.QUIET: source.is_quiet(now),
+        Mark.UNVERIFIED_TLS: source.config.get(VERIFY_TLS_KEY) is False,
+    }
+    return tuple(mark for mark, is_so in holds.items() if is_so)
 
 
 def read_stats(conn: Connection, caller: Caller, *, now: datetime) -> Stats:

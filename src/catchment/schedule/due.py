@@ -5,12 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from catchment.domain.rhythm import Rhythm
 from catchment.domain.source import NextCheck, Source, Why
 
 #: What the other side asks for is honoured up to this, so that no header can put a source to sleep for good.
 MOST_PATIENCE = timedelta(hours=24)
 FIRST_RETRY = timedelta(minutes=5)
 MOST_BACK_OFF = timedelta(hours=24)
+#: Of which nothing is known yet.
+STEADY = Rhythm()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Between what an interval may follow the rhythm of a source."""
+
+    floor: timedelta
+    ceiling: timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +31,8 @@ class Cadence:
     interval: timedelta
     #: After how long a source paused by errors is tried again; None for never.
     probe_after: timedelta | None
+    #: Set when the interval follows the source's rhythm.
+    adapt: Bounds | None = None
 
 
 def back_off(failures: int, interval: timedelta) -> timedelta:
@@ -40,10 +53,22 @@ def next_fetch_at(source: Source, interval: timedelta) -> datetime | None:
     return source.last_fetched_at + interval
 
 
-def after_success(now: datetime, cadence: Cadence, *, fresh_for: timedelta | None) -> NextCheck:
-    if fresh_for is not None and min(fresh_for, MOST_PATIENCE) > cadence.interval:
+def regular_check(last: datetime, cadence: Cadence, rhythm: Rhythm) -> NextCheck:
+    """The next look after a success: at the interval, or at what the source's rhythm makes of it."""
+    adapted = rhythm.adapted(last, floor=cadence.adapt.floor, ceiling=cadence.adapt.ceiling) if cadence.adapt else None
+    wanted = adapted or cadence.interval
+    squeezed = rhythm.squeezed(wanted, last)
+    why = Why.GAP if squeezed < wanted else Why.ADAPTED if adapted else Why.INTERVAL
+    return NextCheck(at=last + squeezed, why=why)
+
+
+def after_success(
+    now: datetime, cadence: Cadence, *, fresh_for: timedelta | None, rhythm: Rhythm = STEADY
+) -> NextCheck:
+    check = regular_check(now, cadence, rhythm)
+    if fresh_for is not None and check.at is not None and now + min(fresh_for, MOST_PATIENCE) > check.at:
         return NextCheck(at=now + min(fresh_for, MOST_PATIENCE), why=Why.SERVER_CACHE)
-    return NextCheck(at=now + cadence.interval, why=Why.INTERVAL)
+    return check
 
 
 def after_failure(now: datetime, cadence: Cadence, *, failures: int, retry_after: timedelta | None) -> NextCheck:
@@ -77,10 +102,10 @@ def after_interval_change(source: Source, cadence: Cadence) -> NextCheck:
         if source.next_check.why is not Why.BACK_OFF:
             return source.next_check
         return after_failure(source.last_attempt_at, cadence, failures=source.fetch_error_count, retry_after=None)
-    regular = source.last_fetched_at + cadence.interval
-    if source.next_check.why is Why.SERVER_CACHE and source.next_check.at > regular:
+    regular = regular_check(source.last_fetched_at, cadence, source.rhythm)
+    if source.next_check.why is Why.SERVER_CACHE and regular.at is not None and source.next_check.at > regular.at:
         return source.next_check
-    return NextCheck(at=regular, why=Why.INTERVAL)
+    return regular
 
 
 def after_resume(now: datetime) -> NextCheck:

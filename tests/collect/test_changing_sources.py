@@ -1,0 +1,167 @@
+"""Sources that change under us: they move, they go, they fall silent, and they list more than we came for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from aiohttp import web
+
+from catchment.domain.caller import OPERATOR
+from catchment.domain.source import MOVES_UNTIL_ADOPTED, PausedBy, Why
+from catchment.errors import Conflict
+from catchment.manage.catalog import Change
+from catchment.monitor.status import Mark, View, describe
+from collecting import add, collect, collect_one, get, stored
+from feed_site import FeedSite, rss
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+async def site():
+    async with FeedSite() as site:
+        yield site
+
+
+def redirect(site: FeedSite, *, to: str, status: int = 301) -> str:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=status, headers={"Location": to})
+
+    return site.script(answer, path="/old")
+
+
+async def visit(system, source, times: int = 1):
+    for _ in range(times):
+        await collect_one(system, source.id)
+    return await get(system, source)
+
+
+async def marks_of(system, source):
+    return describe(
+        await get(system, source),
+        registry=system.registry,
+        intervals=system.cadences.intervals,
+        view=View(caller=OPERATOR),
+        now=system.clock.now(),
+    ).marks
+
+
+async def test_a_new_address_is_adopted_only_after_several_identical_answers(system, site):
+    new = site.feed("a", path="/new")
+    source = await add(system, redirect(site, to=new))
+    before = await visit(system, source, MOVES_UNTIL_ADOPTED - 1)
+    assert before.config["url"].endswith("/old")
+    after = await visit(system, source)
+    assert after.config["url"] == new
+    await visit(system, source)
+    assert site.hits["/old"] == MOVES_UNTIL_ADOPTED
+    assert len(await stored(system)) == 1
+    with pytest.raises(Conflict):
+        await add(system, new)
+
+
+async def test_an_address_that_changes_its_mind_or_moves_for_a_while_is_kept(system, site):
+    one, other = site.feed("a", path="/one"), site.feed("a", path="/other")
+    source = await add(system, redirect(site, to=one))
+    for to in (one, other) * MOVES_UNTIL_ADOPTED:
+        redirect(site, to=to)
+        await visit(system, source)
+    redirect(site, to=one, status=302)
+    assert (await visit(system, source, MOVES_UNTIL_ADOPTED + 1)).config["url"].endswith("/old")
+
+
+async def test_a_source_that_moved_to_where_another_is_stays_as_it_is(system, site, log):
+    new = site.feed("a", path="/new")
+    other = await add(system, new)
+    source = await add(system, redirect(site, to=new))
+    after = await visit(system, source, MOVES_UNTIL_ADOPTED)
+    assert after.config["url"].endswith("/old")
+    assert after.last_error is None
+    assert (await get(system, other)).config["url"] == new
+    assert any("moved to" in line for line in log)
+
+
+async def test_a_source_that_is_gone_is_retired_with_a_notice_and_never_probed(system, site, clock):
+    source = await add(system, site.serve("", status=410))
+    retired = await visit(system, source)
+    assert (retired.is_active, retired.paused_by) == (False, PausedBy.GONE)
+    assert "gone for good" in retired.last_error.message
+    clock.advance(timedelta(days=30))
+    await collect(system)
+    assert site.hits["/feed"] == 1
+
+
+async def test_a_retired_source_comes_back_when_somebody_resumes_it(system, site):
+    source = await add(system, site.serve("", status=410))
+    await visit(system, source)
+    site.feed("a")
+    await system.catalog.change(source.id, Change(is_active=True), OPERATOR)
+    await collect(system)
+    assert (await get(system, source)).paused_by is None
+    assert len(await stored(system)) == 1
+
+
+async def test_missed_items_are_marked_on_the_source_until_windows_meet_again(system, site, clock):
+    source = await add(system, site.feed("a", "b", "c"))
+    await visit(system, source)
+    site.feed("x", "y", "z")
+    gapped = await visit(system, source)
+    assert gapped.rhythm.gap_at == clock.now()
+    assert gapped.next_check.why is Why.GAP
+    assert gapped.next_check.at == clock.now() + 2 * HOUR
+    assert await marks_of(system, source) == (Mark.GAP,)
+    site.feed("z", "w", "v")
+    assert (await visit(system, source)).rhythm.gap_at is None
+
+
+async def test_a_source_with_filters_is_not_blamed_for_what_they_dropped(system, site):
+    filters = {"include": [{"field": "title", "pattern": "keep"}]}
+    url = site.serve(rss("keep1", "keep2", "keep3"))
+    source = await add(system, url, config={"url": url, "filters": filters})
+    await visit(system, source)
+    site.serve(rss("keep4", "keep5", "keep6"))
+    assert (await visit(system, source)).rhythm.gap_at is None
+
+
+async def test_a_source_that_fell_silent_is_marked_and_the_mark_goes_when_it_speaks(system, site, clock):
+    source = await add(system, site.feed("0"))
+    for number in range(8):
+        clock.advance(HOUR)
+        site.feed(*(str(one) for one in range(number + 2)))
+        await visit(system, source)
+    clock.advance(timedelta(days=2))
+    await visit(system, source)
+    assert await marks_of(system, source) == (Mark.QUIET,)
+    site.feed("news", *(str(one) for one in range(9)))
+    await visit(system, source)
+    assert await marks_of(system, source) == ()
+
+
+@pytest.mark.parametrize("how", ["type", "source"])
+async def test_the_interval_follows_the_rhythm_where_the_type_or_the_source_says_so(open_test_system, site, clock, how):
+    async with open_test_system(adaptive_types="rss" if how == "type" else "") as system:
+        url = site.feed("0")
+        config = {"url": url, "adaptive": True} if how == "source" else {"url": url}
+        source = await add(system, url, config=config)
+        for number in range(5):
+            clock.advance(HOUR)
+            site.feed(*(str(one) for one in range(number + 2)))
+            await visit(system, source)
+        adapted = await get(system, source)
+    assert adapted.next_check.why is Why.ADAPTED
+    assert HOUR / 4 < adapted.next_check.at - clock.now() <= HOUR / 2
+
+
+async def test_a_source_may_keep_its_items_longer_or_shorter_than_others(open_test_system, site, clock):
+    async with open_test_system(keep_days=30) as system:
+        for name, days in (("short", 5), ("usual", None), ("long", 90)):
+            url = site.feed(name, path=f"/{name}")
+            await add(system, url, config={"url": url, "keep_days": days})
+        await collect(system)
+        kept = []
+        for days in (1, 6, 26, 60):
+            clock.advance(timedelta(days=days))
+            await collect(system)
+            kept.append({item.title.removeprefix("Title ") for item in await stored(system)})
+    assert kept == [{"short", "usual", "long"}, {"usual", "long"}, {"long"}, set()]
