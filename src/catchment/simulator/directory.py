@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +11,7 @@ from xml.sax.saxutils import quoteattr
 
 from catchment.simulator.catalogue import Catalogue
 from catchment.simulator.hits import Hits
-from catchment.simulator.messages import Answer, Place, Request, page
+from catchment.simulator.messages import Answer, Place, Request, json_answer, page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +56,10 @@ class Directory:
             }
             for url, site in zip(self.catalogue.feed_urls(), self.catalogue.world.sites, strict=True)
         }
-        return _json({"at": request.at.isoformat(), "feeds": feeds})
+        return json_answer({"at": request.at.isoformat(), "feeds": feeds})
 
     def visits(self, _request: Request) -> Answer:
         found: dict[str, dict[int, int]] = {}
         for (path, status), count in self.hits.counts.items():
             found.setdefault(path, {})[status] = count
-        return _json(found)
-
-
-def _json(value: object) -> Answer:
-    body = json.dumps(value, ensure_ascii=False).encode()
-    return Answer(headers=(("Content-Type", "application/json"),), body=body)
+        return json_answer(found)

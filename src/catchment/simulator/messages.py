@@ -6,6 +6,7 @@ the answer's delivery, so that places and faults stay plain functions and only t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -90,6 +91,11 @@ def page(html: str, *, status: int = 200, headers: Headers = ()) -> Answer:
         headers=(("Content-Type", "text/html; charset=utf-8"), *headers),
         body=html.encode(),
     )
+
+
+def json_answer(value: object, *, status: int = 200, headers: Headers = ()) -> Answer:
+    body = json.dumps(value, ensure_ascii=False).encode()
+    return Answer(status=status, headers=(("Content-Type", "application/json"), *headers), body=body)
 
 
 def not_found(request: Request) -> Answer:

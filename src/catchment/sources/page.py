@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Protocol
 
 from catchment.domain.item import Item
+from catchment.domain.source import ADDRESS_KEY
 from catchment.domain.visit import Fetched
 from catchment.fetch.client import Request, Response
 from catchment.fetch.freshness import Validators, fresh_for
 from catchment.sources.base import Context, parse_beside
+
+#: Raises a VisitError for an answer that is not what was asked for, though it may look like it.
+Judge = Callable[[Response, datetime], None]
 
 
 class Reader(Protocol):
@@ -20,16 +25,21 @@ class Reader(Protocol):
     def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]: ...
 
 
-async def visit_page(context: Context, request: Request, read: Reader, *, is_window: bool = False) -> Fetched:
+async def visit_page(
+    context: Context, request: Request, read: Reader, *, is_window: bool = False, judge: Judge | None = None
+) -> Fetched:
     """One conditional request; what is the same as last time is not read again."""
     memory = context.source.memory
     response = await context.http.send(replace(request, validators=_validators(memory)))
+    if judge is not None:
+        judge(response, context.now)
     fresh = fresh_for(response.headers, context.now)
+    moved_to = response.permanent_url if request.url == context.source.config.get(ADDRESS_KEY) else None
     if response.not_modified:
-        return Fetched(memory=memory, unchanged=True, fresh_for=fresh, moved_to=response.permanent_url)
+        return Fetched(memory=memory, unchanged=True, fresh_for=fresh, moved_to=moved_to)
     remembered = _remember(response)
     if remembered["body"] == memory.get("body"):
-        return Fetched(memory=remembered, unchanged=True, fresh_for=fresh, moved_to=response.permanent_url)
+        return Fetched(memory=remembered, unchanged=True, fresh_for=fresh, moved_to=moved_to)
     title, items = await parse_beside(
         read, response.body, url=response.url, content_type=response.headers.get("Content-Type", "")
     )
@@ -38,7 +48,7 @@ async def visit_page(context: Context, request: Request, read: Reader, *, is_win
         items=items,
         memory=remembered,
         fresh_for=fresh,
-        moved_to=response.permanent_url,
+        moved_to=moved_to,
         is_window=is_window,
     )
 

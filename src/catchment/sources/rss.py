@@ -8,12 +8,13 @@ from typing import Any
 
 from yarl import URL
 
-from catchment.domain.item import Item, make_item
+from catchment.domain.item import Item
 from catchment.domain.visit import Fetched
 from catchment.fetch.client import Request
 from catchment.parse.feed import Entry, parse_feed
 from catchment.sources.base import Context
 from catchment.sources.config import text
+from catchment.sources.maker import item_of
 from catchment.sources.page import visit_page
 
 
@@ -30,23 +31,11 @@ class RssFetcher:
 def read_items(body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
     """The title of a feed, and its entries as items."""
     feed = parse_feed(body, url=url, content_type=content_type, summaries=False)
-    return feed.title, tuple(_item(entry) for entry in feed.entries)
+    return feed.title, tuple(item_of(entry, _metadata(entry)) for entry in feed.entries)
 
 
 def _url(config: Mapping[str, Any]) -> str:
     return text(config, "url", example="https://example.org/feed.xml")
-
-
-def _item(entry: Entry) -> Item:
-    return make_item(
-        native_id=entry.id,
-        url=entry.link,
-        title=entry.title,
-        author=entry.author,
-        content=entry.content,
-        published_at=entry.published or entry.updated,
-        metadata=_metadata(entry),
-    )
 
 
 def _metadata(entry: Entry) -> dict[str, Any]:

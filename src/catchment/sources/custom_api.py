@@ -1,0 +1,206 @@
+"""Any JSON API: how it is asked, where its items are, and how they read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from catchment.domain.item import Item
+from catchment.domain.options import HEADERS_KEY, without_options
+from catchment.domain.visit import Fetched
+from catchment.errors import BadConfig, ParseError
+from catchment.fetch.client import Request
+from catchment.fetch.pacing import Deferred
+from catchment.parse.dates import from_epoch, parse_date
+from catchment.parse.entry import MAX_ENTRIES
+from catchment.parse.json_values import as_text, read_json
+from catchment.parse.paths import Path, compile_path, first_at
+from catchment.sources.base import Context, parse_beside
+from catchment.sources.config import choice, mapping, text, whole
+from catchment.sources.maker import ItemMaker
+from catchment.sources.outfit import address_of
+from catchment.sources.page import visit_page
+from catchment.sources.paging import Paging, read_paging
+from catchment.sources.templates import fill_body
+
+METHODS: Final = ("GET", "POST", "PUT")
+DEFAULT_PAGES, MOST_PAGES = 10, 100
+# Seconds or milliseconds; fewer digits are a date, such as 20260301.
+_COUNT: Final = re.compile(r"\d{9,14}", re.ASCII)
+#: What is read of an item, and where it is unless the config says otherwise (as `title_field` and so on).
+FIELDS: Final = {
+    "id": "id",
+    "url": "url",
+    "title": "title",
+    "author": "author",
+    "content": "content",
+    "date": "published_at",
+}
+
+
+class CustomApiFetcher:
+    type = "custom_api"
+
+    def identity(self, config: Mapping[str, Any]) -> str:
+        """Everything that says what is asked and how it is read: the same address may hold several sources."""
+        _plan(config)
+        needed = {name: value for name, value in without_options(config).items() if name != "endpoint"}
+        return json.dumps({**needed, "url": _address(config)}, sort_keys=True)
+
+    async def fetch(self, context: Context) -> Fetched:
+        plan = _plan(context.source.config)
+        request = plan.request(context.now)
+        if plan.paging is None and request.method == "GET":
+            return await visit_page(context, request, plan.layout.read)
+        return Fetched(items=await _walk(context, plan, request))
+
+
+class _Page(NamedTuple):
+    document: Any
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Where the items are in a document, and what of an item is where."""
+
+    items: Path
+    #: As in the config, for messages; "" when the config does not say.
+    items_path: str
+    fields: Mapping[str, Path]
+
+    def read(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:  # noqa: ARG002
+        return "", self.read_page(body, url=url).items
+
+    def read_page(self, body: bytes, *, url: str) -> _Page:
+        document = read_json(body)
+        listed = self._listed(document)
+        maker = ItemMaker(url)
+        made = (self._item(one, maker) for one in listed[:MAX_ENTRIES] if isinstance(one, dict))
+        items = tuple(item for item in made if item is not None)
+        if listed and not items:
+            names = ", ".join(f"{name}_field" for name in FIELDS)
+            raise ParseError(f"none of the {len(listed)} items has an id, URL, title or content; check {names}")
+        return _Page(document, items)
+
+    def _listed(self, document: Any) -> list[Any]:
+        if isinstance(document, list) and not self.items_path:
+            return document
+        found = self.items(document)
+        if len(found) == 1 and isinstance(found[0], list):
+            return found[0]
+        if not found and not self.items_path.startswith("$"):
+            raise ParseError(f"there is no list of items at {self.items_path or 'items'!r}; check items_path")
+        return found
+
+    def _item(self, one: Mapping[str, Any], maker: ItemMaker) -> Item | None:
+        found = {name: first_at(path, one) for name, path in self.fields.items()}
+        texts = {name: _joined_text(value) for name, value in found.items()}
+        if not any(texts[name] for name in ("id", "url", "title", "content")):
+            return None
+        return maker.make(
+            native_id=texts["id"] or ("" if texts["url"] else texts["title"]),
+            url=texts["url"],
+            title=texts["title"],
+            author=texts["author"],
+            content=texts["content"],
+            published_at=_moment(found["date"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    url: str
+    method: str
+    #: What the config's own headers leave to us.
+    headers: Mapping[str, str]
+    body: str | Mapping[str, Any] | None
+    layout: Layout
+    paging: Paging | None
+    max_pages: int
+
+    def request(self, now: datetime) -> Request:
+        body = None if self.body is None else fill_body(self.body, now)
+        request = Request(url=self.url, method=self.method, headers=self.headers, body=body)
+        return request if self.paging is None else self.paging.first(request)
+
+
+def _plan(config: Mapping[str, Any]) -> _Plan:
+    method = choice(config, "method", METHODS, default="GET")
+    body = _body(config, method)
+    return _Plan(
+        url=_address(config),
+        method=method,
+        headers=_headers(config, body),
+        body=body,
+        layout=_layout(config),
+        paging=read_paging(config),
+        max_pages=whole(config, "max_pages", default=DEFAULT_PAGES, least=1, most=MOST_PAGES),
+    )
+
+
+def _address(config: Mapping[str, Any]) -> str:
+    return address_of(config) or text(config, "url", example="https://api.example.org/posts")
+
+
+def _body(config: Mapping[str, Any], method: str) -> str | Mapping[str, Any] | None:
+    body = config.get("body")
+    if body is None:
+        return None
+    if method == "GET" or not isinstance(body, str | Mapping):
+        raise BadConfig("body is a text or an object, and goes with the method POST or PUT.")
+    return body
+
+
+def _headers(config: Mapping[str, Any], body: str | Mapping[str, Any] | None) -> dict[str, str]:
+    given = {str(name).lower() for name in mapping(config, HEADERS_KEY)}
+    headers = {"Accept": "application/json"}
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+    return {name: value for name, value in headers.items() if name.lower() not in given}
+
+
+def _layout(config: Mapping[str, Any]) -> Layout:
+    items_path = text(config, "items_path", default="") if config.get("items_path") else ""
+    fields = {name: text(config, f"{name}_field", default=usual) for name, usual in FIELDS.items()}
+    return Layout(
+        items=compile_path(items_path or "items"),
+        items_path=items_path,
+        fields={name: compile_path(path) for name, path in fields.items()},
+    )
+
+
+async def _walk(context: Context, plan: _Plan, request: Request) -> tuple[Item, ...]:
+    """Page after page, until one is the last, brings nothing that the ones before did not, or was there already."""
+    found: dict[str, Item] = {}
+    visited: set[str] = set()
+    upcoming: Request | None = request
+    while upcoming and upcoming.url not in visited and len(visited) < plan.max_pages and len(found) < MAX_ENTRIES:
+        visited.add(upcoming.url)
+        try:
+            response = await context.http.send(upcoming)
+        except Deferred:
+            if not found:
+                raise
+            break  # what is there counts; the pages beyond the host's budget hold what is oldest
+        page = await parse_beside(plan.layout.read_page, response.body, url=response.url)
+        fresh = {item.key: item for item in page.items if item.key not in found}
+        found |= fresh
+        upcoming = plan.paging.after(upcoming, response, page.document) if plan.paging and fresh else None
+    return tuple(found.values())[:MAX_ENTRIES]
+
+
+def _joined_text(value: Any) -> str:
+    """A list of names is one line."""
+    return ", ".join(filter(None, map(as_text, value))) if isinstance(value, list) else as_text(value)
+
+
+def _moment(value: Any) -> datetime | None:
+    """A date in words, or a count since 1970, also as text."""
+    if not isinstance(value, str):
+        return from_epoch(value)
+    return from_epoch(int(value)) if _COUNT.fullmatch(value.strip()) else parse_date(value)

@@ -1,0 +1,108 @@
+"""From one page of an API to the next: by a cursor, by the page's number, or by a link."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+from yarl import URL
+
+from catchment.errors import BadAnswer
+from catchment.fetch.client import Request, Response
+from catchment.parse.json_values import as_text
+from catchment.parse.paths import Path, compile_path, first_at
+from catchment.sources.config import choice, text, whole
+
+WAYS: Final = ("none", "cursor", "page", "link")
+_LINK: Final = re.compile(r"<([^<>]*)>([^<>]*)")
+
+
+class Paging(Protocol):
+    def first(self, request: Request) -> Request:
+        """The request for the first page."""
+        ...
+
+    def after(self, request: Request, response: Response, document: Any) -> Request | None:
+        """The request for the page after this one; None when this was the last."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByCursor:
+    path: Path
+    parameter: str
+
+    def first(self, request: Request) -> Request:
+        return request
+
+    def after(self, request: Request, response: Response, document: Any) -> Request | None:  # noqa: ARG002 - as asked
+        cursor = as_text(first_at(self.path, document))
+        return _with_parameter(request, self.parameter, cursor) if cursor else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByNumber:
+    parameter: str
+    start: int
+
+    def first(self, request: Request) -> Request:
+        return _with_parameter(request, self.parameter, str(self.start))
+
+    def after(self, request: Request, response: Response, document: Any) -> Request | None:  # noqa: ARG002 - as asked
+        return _with_parameter(request, self.parameter, str(int(URL(request.url).query[self.parameter]) + 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByLink:
+    #: Where the body says it; without, the Link header does.
+    path: Path | None
+
+    def first(self, request: Request) -> Request:
+        return request
+
+    def after(self, request: Request, response: Response, document: Any) -> Request | None:
+        link = next_link(response.headers) if self.path is None else as_text(first_at(self.path, document))
+        return replace(request, url=_joined(request, response, link)) if link else None
+
+
+def read_paging(config: Mapping[str, Any]) -> Paging | None:
+    match choice(config, "paging", WAYS, default="none"):
+        case "cursor":
+            path = compile_path(text(config, "cursor_path", example="meta.next_cursor"))
+            return ByCursor(path=path, parameter=text(config, "cursor_param", default="cursor"))
+        case "page":
+            start = whole(config, "page_start", default=1, least=0, most=1_000_000)
+            return ByNumber(parameter=text(config, "page_param", default="page"), start=start)
+        case "link":
+            path_text = text(config, "next_path", default="")
+            return ByLink(path=compile_path(path_text) if path_text else None)
+        case _:
+            return None
+
+
+def next_link(headers: Mapping[str, str]) -> str:
+    """The address that a Link header calls next; "" where none is."""
+    for address, parameters in _LINK.findall(headers.get("Link", "")):
+        for parameter in parameters.rstrip(", ").split(";"):
+            name, _, value = parameter.partition("=")
+            if name.strip().lower() == "rel" and "next" in value.strip().strip('"').lower().split():
+                return str(address).strip()
+    return ""
+
+
+def _with_parameter(request: Request, name: str, value: str) -> Request:
+    return replace(request, url=str(URL(request.url).update_query({name: value})))
+
+
+def _joined(request: Request, response: Response, link: str) -> str:
+    """The next address, at the same origin: credentials are meant for nobody else."""
+    try:
+        target = URL(response.url).join(URL(link))
+        same_origin = target.origin() == URL(request.url).origin()
+    except ValueError as error:
+        raise BadAnswer("the next page is at something that is not a URL; check next_path") from error
+    if not same_origin:
+        raise BadAnswer(f"the next page is at another origin, {target.host}; it is not followed, set paging to none")
+    return str(target)

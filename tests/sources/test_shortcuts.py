@@ -1,0 +1,122 @@
+"""What pasted text stands for, by the text alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catchment.settings import Settings
+from catchment.sources.shortcuts import (
+    _BY_HOST,
+    _BY_PARENT,
+    Services,
+    address_in,
+    podcast_id,
+    recognise,
+    unnamed_feeds,
+)
+
+DEFAULTS = Settings()
+SERVICES = Services(
+    github=DEFAULTS.github_base_url,
+    reddit=DEFAULTS.reddit_base_url,
+    youtube=DEFAULTS.youtube_base_url,
+    telegram=DEFAULTS.telegram_base_url,
+    apple_podcasts=DEFAULTS.apple_podcasts_base_url,
+)
+KNOWN = sorted(_BY_HOST)
+labels = st.from_regex(r"[a-z0-9]{1,8}", fullmatch=True)
+paths = st.sampled_from(
+    ["/jack", "/i/lists/7", "/python/cpython/releases", "/@ada", "/channel/UC1", "/user/ada", "/s/news"]
+)
+
+
+@pytest.mark.proves("A-32")
+@given(st.sampled_from([*KNOWN, *_BY_PARENT]), labels, paths)
+def test_only_the_exact_host_of_a_service_counts(host: str, label: str, path: str) -> None:
+    for other in (f"{label}{host}", f"{host}.{label}.example", f"{host}{label}", f"{label}.example/{host}"):
+        name = other.partition("/")[0]
+        # `0www.medium.com` is somebody's own place at Medium, like any other name beneath it.
+        if name not in _BY_HOST and name.partition(".")[2] not in _BY_PARENT:
+            assert recognise(f"https://{other}{path}", SERVICES) is None
+    assert recognise(f"https://{label}.example{path}?u=https://{host}{path}", SERVICES) is None
+    assert recognise(f"https://{host}\\@{label}.example{path}", SERVICES) is None
+    assert recognise(f"https://{host}@{label}.example{path}", SERVICES) is None
+    assert recognise(f"ftp://{host}{path}", SERVICES) is None
+
+
+@pytest.mark.proves("A-32")
+@given(st.sampled_from(KNOWN), paths)
+def test_spelling_makes_no_difference(host: str, path: str) -> None:
+    plain = recognise(f"https://{host}{path}", SERVICES)
+    for spelt in (
+        f"HTTP://{host.upper()}{path}/",
+        f"{host}{path}",
+        f"https://{host}.:443{path}?utm=1#top",
+        f"//{host}{path}",
+    ):
+        assert recognise(spelt, SERVICES) == plain
+
+
+@pytest.mark.proves("A-32")
+@pytest.mark.parametrize(
+    "page",
+    [
+        *(
+            f"https://x.com/{name}"
+            for name in ["i", "search", "explore", "home", "notifications", "messages", "settings", "hashtag"]
+        ),
+        "https://x.com/intent/follow?screen_name=x",
+        "https://x.com/share?url=x",
+        "https://x.com/a-name-that-is-none",
+        "https://x.com/i/lists/latest",
+        "https://github.com/topics/python",
+        "https://github.com/python",
+        "https://github.com/python/cpython/issues/1",
+        "https://t.me/+AAAA",
+        "https://t.me/c/123/4",
+        "https://medium.com/",
+        "https://medium.com/me/stories",
+        "https://www.youtube.com/watch?v=1",
+        "https://www.youtube.com/@handle",
+        "https://www.substack.com/",
+        "https://a.b.substack.com/",
+        "https://mastodon.social/about",
+    ],
+)
+def test_pages_of_the_services_themselves_are_no_shortcuts(page: str) -> None:
+    assert recognise(page, SERVICES) is None
+
+
+def test_services_are_asked_where_the_settings_say() -> None:
+    services = Services(
+        github="http://g", reddit="http://r", youtube="http://y", telegram="http://t", apple_podcasts=""
+    )
+    pasted = ["github.com/a/b", "u/ada", "youtube.com/user/ada", "t.me/harbour"]
+    addresses = [found.config["url"] for text in pasted if (found := recognise(text, services))]
+    assert addresses == [
+        "http://g/a/b/releases.atom",
+        "http://r/user/ada.rss",
+        "http://y/feeds/videos.xml?user=ada",
+        "http://t/s/harbour",
+    ]
+
+
+def test_podcasts_are_known_by_a_number() -> None:
+    assert podcast_id("https://podcasts.apple.com/us/podcast/a-show/id1234567890?i=7") == "1234567890"
+    assert podcast_id("https://overcast.fm/itunes617416468/accidental-tech-podcast") is None
+    assert podcast_id("https://overcast.fm/itunes617416468") == "617416468"
+    assert podcast_id("https://podcasts.apple.com.evil.example/id1") is None
+
+
+def test_accounts_of_the_fediverse_have_a_feed_even_if_unnamed() -> None:
+    assert unnamed_feeds("https://a.example/@ada/") == ("https://a.example/@ada.rss",)
+    assert unnamed_feeds("https://a.example/@ada/posts") == ()
+
+
+@given(st.text(max_size=60) | st.text("@:/.x #?\\[]%", max_size=12))
+def test_any_text_may_be_pasted(text: str) -> None:
+    address = address_in(text)
+    assert address is None or ":" in address
+    recognise(text, SERVICES)
