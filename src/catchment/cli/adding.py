@@ -1,64 +1,95 @@
-"""`catchment add`: a source, looked at once before it is stored."""
+"""`catchment add`: whatever was pasted becomes a source, looked at once before it is stored."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from catchment.cli.printing import AsJson, print_json, say
+from catchment.cli.printing import AsJson, print_facts, print_json, say
 from catchment.cli.session import with_system
 from catchment.cli.sources import source_shape
 from catchment.domain.caller import OPERATOR
+from catchment.domain.options import shown
 from catchment.errors import InvalidInput
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
-    from catchment.domain.source import Source
     from catchment.manage.catalog import Draft
+    from catchment.manage.resolve import Pasted, Resolved
 
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be given several times.")]
 
 
 def add(
-    url: Annotated[str, typer.Argument(help="The address of the feed.")],
+    text: Annotated[
+        str, typer.Argument(metavar="URL", help="An address of any kind, or a name: @handle, r/python, hn.")
+    ],
     *,
-    type_: Annotated[str, typer.Option("--type", help="What kind of source it is.")] = "rss",
+    type_: Annotated[
+        str | None, typer.Option("--type", help="What kind of source it is, if not what it looks like.")
+    ] = None,
     name: Annotated[str, typer.Option(help="Its name; without one, what it calls itself.")] = "",
     config: Annotated[str, typer.Option(metavar="JSON", help="More of its config, as a JSON object.")] = "{}",
     tag: Tags = None,
     interval: Annotated[int | None, typer.Option(metavar="MINUTES", help="How often it is looked at.")] = None,
     public: Annotated[bool, typer.Option("--public", help="Show it to everybody.")] = False,
     no_check: Annotated[bool, typer.Option("--no-check", help="Store it without a look at it.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be stored, and store nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add a source; it is collected at the next tick.
+    """Add whatever is pasted: a feed, a page that leads to one, a page to watch, an account, a subreddit.
 
-    It is tried once before. What can never work is refused; what only does not answer now is added with a warning.
+    It is looked at once before. What can never work is refused; what only does not answer now is added with a warning.
+    With --type xhs_search, weibo_search or douyin_search the text is what is searched for.
 
-    Example: catchment add https://example.org/feed.xml --name "An example" --tag reading
+    Example: catchment add https://example.org/blog --tag reading --dry-run
     """
-    from catchment.manage.catalog import Draft
+    from catchment.manage.resolve import Pasted
 
-    draft = Draft(
-        type=type_,
-        config={"url": url, **read_config(config)},
-        name=name,
-        is_public=public,
-        tags=tuple(tag or ()),
-        fetch_interval_minutes=interval,
-    )
+    pasted = Pasted(text=text, type=type_, config=read_config(config))
+    wishes = _Wishes(name=name, is_public=public, tags=tuple(tag or ()), interval=interval)
 
-    async def work(system: System) -> tuple[Source, dict[str, Any]]:
-        source = await _add(system, draft, check=not no_check)
-        return source, await source_shape(system, source)
+    async def work(system: System) -> tuple[Resolved, dict[str, Any]]:
+        resolved = await _resolve(system, pasted, check=not no_check)
+        draft = wishes.draft(resolved)
+        if dry_run:
+            return resolved, _planned(system, draft, resolved)
+        return resolved, await source_shape(system, await system.catalog.add(draft, OPERATOR))
 
-    source, shape = with_system(work)
+    resolved, shape = with_system(work)
+    if resolved.doubt:
+        say(f"Warning: it could not be checked now, which does not keep it from being added: {resolved.doubt}")
     if as_json:
         print_json(shape)
+    elif dry_run:
+        print_facts({**shape, "preview": [one["title"] for one in shape["preview"] or ()]}, title="Nothing was stored.")
     else:
-        typer.echo(f"Added source {source.id}: {source.name} ({source.type})")
+        typer.echo(f"Added source {shape['id']}: {shape['name']} ({shape['type']})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wishes:
+    """What somebody wants of the source besides what it is."""
+
+    name: str
+    is_public: bool
+    tags: tuple[str, ...]
+    interval: int | None
+
+    def draft(self, resolved: Resolved) -> Draft:
+        from catchment.manage.catalog import Draft
+
+        return Draft(
+            type=resolved.type,
+            config=resolved.config,
+            name=self.name or resolved.name,
+            is_public=self.is_public,
+            tags=self.tags,
+            fetch_interval_minutes=self.interval,
+        )
 
 
 def read_config(text: str) -> dict[str, Any]:
@@ -71,9 +102,24 @@ def read_config(text: str) -> dict[str, Any]:
     return config
 
 
-async def _add(system: System, draft: Draft, *, check: bool) -> Source:
+async def _resolve(system: System, pasted: Pasted, *, check: bool) -> Resolved:
     if check:
-        draft, preview = await system.previewer.named(draft, OPERATOR)
-        if preview.doubt:
-            say(f"Warning: it could not be checked now, and is added all the same: {preview.doubt}")
-    return await system.catalog.add(draft, OPERATOR)
+        return await system.resolver.resolve(pasted, OPERATOR)
+    return system.resolver.guess(pasted, OPERATOR)
+
+
+def _planned(system: System, draft: Draft, resolved: Resolved) -> dict[str, Any]:
+    """What would be stored, and why."""
+    new = system.catalog.check(draft, OPERATOR)
+    preview = resolved.preview
+    return {
+        "name": new.name,
+        "type": new.type,
+        "config": shown(new.config),
+        "tags": list(new.tags),
+        "is_public": new.is_public,
+        "icon": resolved.icon,
+        "why": resolved.why,
+        "preview": None if preview is None else [{"title": one.title, "url": one.url} for one in preview],
+        "doubt": resolved.doubt,
+    }

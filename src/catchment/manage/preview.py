@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+
+from loguru import logger
 
 from catchment.clock import Clock
 from catchment.domain.caller import Caller
 from catchment.domain.item import Item
 from catchment.domain.source import NewSource, NextCheck, Source, Why
-from catchment.errors import BadConfig, ParseError, RefusedAddress, VisitError
+from catchment.domain.visit import Fetched
+from catchment.errors import BadConfig, HttpError, ParseError, RefusedAddress, VisitError
 from catchment.fetch.pacing import Deferred
 from catchment.manage.catalog import Catalog, Draft
-from catchment.sources.base import Context, Registry
+from catchment.redact import redact_text
+from catchment.sources.base import Context, Explorer, Registry, SourceType
 from catchment.sources.outfit import Outfitter
+from catchment.sources.survey import glimpse
 
 #: What is wrong with the source itself: it would never work. All else may be better tomorrow.
 HOPELESS = (RefusedAddress, ParseError, BadConfig)
+_MISSING = frozenset({404, 410})
+#: Of what lists more than is fetched at one visit, so many are fetched to see.
+GLIMPSED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +35,8 @@ class Preview:
     items: Sequence[Item] = ()
     #: Why it could not be looked at this time; it may be added all the same.
     doubt: str | None = None
+    #: The doubt is that there is nothing at that address, rather than that it is out of order.
+    is_missing: bool = False
 
 
 class Previewer:
@@ -44,22 +54,26 @@ class Previewer:
             return Preview(doubt=f"there is no fetcher for the type {new.type!r} yet, so it will be skipped")
         now = self._clock.now()
         _, http = self._outfitter.outfit(new.config)
-        context = Context(source=_as_source(new, now), now=now, http=http)
+        context = Context(source=unsaved(new, now), now=now, http=http)
         try:
-            fetched = await fetcher.fetch(context)
+            fetched = await _first_look(fetcher, context)
         except HOPELESS:
             raise
         except (VisitError, Deferred) as error:
-            return Preview(doubt=str(error))
+            return Preview(doubt=str(error), is_missing=isinstance(error, HttpError) and error.status in _MISSING)
+        except Exception as error:  # noqa: BLE001 - the edge: a plug-in that breaks costs a preview, nothing else
+            logger.opt(exception=error).error("the fetcher for {!r} broke at a first look", new.type)
+            return Preview(doubt=f"the fetcher for {new.type!r} broke: {redact_text(repr(error))}")
         return Preview(title=fetched.title, items=fetched.items)
 
-    async def named(self, draft: Draft, caller: Caller) -> tuple[Draft, Preview]:
-        """The draft with the name that the source gives itself, unless somebody named it."""
-        preview = await self.look(draft, caller)
-        return replace(draft, name=draft.name or preview.title), preview
+
+async def _first_look(fetcher: SourceType, context: Context) -> Fetched:
+    if isinstance(fetcher, Explorer):
+        return await glimpse(fetcher.set_out(context), most=GLIMPSED)
+    return await fetcher.fetch(context)
 
 
-def _as_source(new: NewSource, now: datetime) -> Source:
+def unsaved(new: NewSource, now: datetime) -> Source:
     """What a fetcher is shown of a source that is not stored."""
     return Source(
         id=0,

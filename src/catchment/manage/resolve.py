@@ -1,0 +1,227 @@
+"""Paste anything: from a URL or a name to the source that it stands for, with a look at what it would bring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from yarl import URL
+
+from catchment.domain.caller import Caller
+from catchment.domain.item import Item
+from catchment.errors import InvalidInput, ParseError, RefusedAddress, VisitError
+from catchment.fetch.pacing import Deferred
+from catchment.manage.catalog import Catalog, Draft
+from catchment.manage.explore import explore, find_podcast, find_sitemap
+from catchment.manage.preview import Preview, Previewer
+from catchment.parse.html import plain_text
+from catchment.sources import shortcuts
+from catchment.sources.base import Registry, Suggestion
+from catchment.sources.outfit import Outfitter
+from catchment.sources.shortcuts import Services, address_in, looks_like_feed, podcast_id
+from catchment.sources.website import uses_selectors
+
+MOST_PREVIEWED = 5
+MOST_NAME = 100
+#: What is searched for on these is the pasted text itself.
+SEARCHED = frozenset({"xhs_search", "weibo_search", "douyin_search"})
+FEED_TYPE, WEBSITE_TYPE = "rss", "website"
+_SPELT = {FEED_TYPE: "feed", WEBSITE_TYPE: "page"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glimpse:
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    type: str
+    name: str
+    config: Mapping[str, Any]
+    #: Why it is taken for that, in one sentence.
+    why: str
+    icon: str | None = None
+    #: Some of what it would bring; None when it could not be looked at, and then `doubt` says why.
+    preview: tuple[Glimpse, ...] | None = None
+    doubt: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pasted:
+    """What somebody pasted, and what they said along with it."""
+
+    text: str
+    type: str | None = None
+    #: Wins over what is found out.
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Guess:
+    """What the text alone says."""
+
+    suggestion: Suggestion
+    address: str | None
+    #: Somebody said so, or knows such addresses; else it goes by the spelling.
+    is_sure: bool
+
+
+class Resolver:
+    def __init__(
+        self,
+        *,
+        catalog: Catalog,
+        registry: Registry,
+        previewer: Previewer,
+        outfitter: Outfitter,
+        services: Services,
+    ) -> None:
+        self._catalog = catalog
+        self._registry = registry
+        self._previewer = previewer
+        self._outfitter = outfitter
+        self._services = services
+
+    def guess(self, pasted: Pasted, caller: Caller) -> Resolved:
+        """What it is by its text alone; nobody is asked."""
+        guess = self._guess(_told(pasted), caller)
+        return _resolved(guess.suggestion, pasted, icon=_usual_icon(guess.address))
+
+    async def resolve(self, pasted: Pasted, caller: Caller) -> Resolved:
+        """What it is, after a look at it. What cannot be looked at now is resolved all the same, with a doubt."""
+        pasted = _told(pasted)
+        guess = self._guess(pasted, caller)
+        visit = _Visit(previewer=self._previewer, pasted=pasted, caller=caller, icon=_usual_icon(guess.address))
+        if pasted.type is not None:
+            return await visit.look(guess.suggestion)
+        # A feed that is not where such feeds are: the page may tell where it is.
+        if guess.is_sure and (seen := await visit.attempt(guess.suggestion)):
+            return seen
+        guessed = _resolved(guess.suggestion, pasted, icon=visit.icon)
+        if guess.address is None:
+            return replace(guessed, doubt=f"there is no feed at {guess.suggestion.config['url']}")
+        try:
+            return await self._explored(guess.address, visit)
+        except RefusedAddress:
+            raise
+        except (VisitError, Deferred) as error:
+            return replace(guessed, doubt=str(error))
+
+    def _guess(self, pasted: Pasted, caller: Caller) -> _Guess:
+        text = pasted.text.strip()
+        if pasted.type in SEARCHED:
+            found = Suggestion(type=str(pasted.type), config={"keyword": text}, name=text, why="It is searched for.")
+            return _Guess(suggestion=found, address=None, is_sure=True)
+        address = address_in(text)
+        if address is not None:
+            # Whatever it turns out to be, the catalogue has to be willing to ask for it.
+            self._catalog.check(Draft(type=WEBSITE_TYPE, config={**pasted.config, "url": address}), caller)
+        known = self._registry.recognise(address or text) or shortcuts.recognise(text, self._services)
+        if known is not None and pasted.type in {None, known.type}:
+            return _Guess(suggestion=known, address=address, is_sure=True)
+        if address is None:
+            raise InvalidInput(_neither(text), field="url")
+        return _Guess(suggestion=_by_spelling(address, pasted), address=address, is_sure=False)
+
+    async def _explored(self, address: str, visit: _Visit) -> Resolved:
+        """Ask for the address, and for what it leads to."""
+        _, http = self._outfitter.outfit({**visit.pasted.config, "url": address})
+        if number := podcast_id(address):
+            return await visit.look(await find_podcast(http, self._services.apple_podcasts, number))
+        found = await explore(http, address)
+        if found.page is None:
+            return await visit.complete(found.suggestion, found.items)
+        visit = replace(visit, icon=found.page.icon or visit.icon)
+        for feed in found.feeds:
+            if seen := await visit.attempt(_feed_of_page(feed, found.suggestion.name)):
+                return seen
+        sitemap = await find_sitemap(http, address, found.page)
+        return await visit.complete(sitemap) if sitemap else visit.seen(found.suggestion, found.items)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Visit:
+    """Looking at what one pasted text may stand for."""
+
+    previewer: Previewer
+    pasted: Pasted
+    caller: Caller
+    icon: str | None
+
+    async def look(self, suggestion: Suggestion) -> Resolved:
+        """With what it would bring. What can never work is raised."""
+        resolved = _resolved(suggestion, self.pasted, icon=self.icon)
+        return _with_preview(resolved, await self.previewer.look(_draft(resolved), self.caller))
+
+    async def attempt(self, suggestion: Suggestion) -> Resolved | None:
+        """The same, but what cannot be read is a doubt, and a feed that is not there is None."""
+        resolved = _resolved(suggestion, self.pasted, icon=self.icon)
+        try:
+            preview = await self.previewer.look(_draft(resolved), self.caller)
+        except (ParseError, RefusedAddress) as error:
+            preview = Preview(doubt=str(error), is_missing=True)
+        return None if preview.is_missing and resolved.type == FEED_TYPE else _with_preview(resolved, preview)
+
+    async def complete(self, suggestion: Suggestion, items: Sequence[Item] = ()) -> Resolved:
+        """With what was read on the way, or else with a look at it."""
+        attempted = None if items else await self.attempt(suggestion)
+        return attempted or self.seen(suggestion, items)
+
+    def seen(self, suggestion: Suggestion, items: Sequence[Item]) -> Resolved:
+        """With what was read on the way."""
+        return _with_preview(_resolved(suggestion, self.pasted, icon=self.icon), Preview(items=items))
+
+
+def _resolved(suggestion: Suggestion, pasted: Pasted, *, icon: str | None) -> Resolved:
+    return Resolved(
+        type=suggestion.type,
+        name=plain_text(suggestion.name, MOST_NAME),
+        config={**suggestion.config, **pasted.config},
+        why=suggestion.why,
+        icon=icon,
+    )
+
+
+def _with_preview(resolved: Resolved, preview: Preview) -> Resolved:
+    """Named as it names itself, with the first of what it brings."""
+    glimpses = tuple(Glimpse(title=item.title, url=item.url) for item in preview.items[:MOST_PREVIEWED])
+    return replace(
+        resolved,
+        name=plain_text(preview.title, MOST_NAME) or resolved.name,
+        preview=None if preview.doubt else glimpses,
+        doubt=preview.doubt,
+    )
+
+
+def _draft(resolved: Resolved) -> Draft:
+    return Draft(type=resolved.type, config=resolved.config, name=resolved.name)
+
+
+def _told(pasted: Pasted) -> Pasted:
+    """Selectors say by themselves that the page is meant."""
+    is_page = pasted.type is None and uses_selectors(pasted.config)
+    return replace(pasted, type=WEBSITE_TYPE) if is_page else pasted
+
+
+def _by_spelling(address: str, pasted: Pasted) -> Suggestion:
+    """What an address may be that nobody knows. A website finds out by itself what it is, once it can be reached."""
+    kind = pasted.type or (FEED_TYPE if looks_like_feed(address) else WEBSITE_TYPE)
+    why = "It was asked for." if pasted.type else f"It is spelt like the address of a {_SPELT[kind]}."
+    return Suggestion(type=kind, config={"url": address}, name="", why=why)
+
+
+def _feed_of_page(feed: str, name: str) -> Suggestion:
+    return Suggestion(type=FEED_TYPE, config={"url": feed}, name=name, why="The page leads to this feed.")
+
+
+def _usual_icon(address: str | None) -> str | None:
+    """Where a site has its icon that does not say so."""
+    return str(URL(address).origin() / "favicon.ico") if address else None
+
+
+def _neither(text: str) -> str:
+    shown = plain_text(text, MOST_NAME)
+    return f"{shown!r} is not an http:// or https:// address, nor a name such as @handle, r/python or hn."

@@ -1,0 +1,190 @@
+"""Web sites of every kind that people paste: with a feed, with a sitemap, with neither, and a few well-known services.
+
+Each is a place for `SimulatedWeb(places=websites(root))`; what changes on them follows the clock of the request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from html import escape
+
+from catchment.simulator.messages import Answer, Place, Request, not_found, page
+
+#: A notice is rewritten so often.
+NOTICE_SECONDS = 3600
+CHANNEL = "harbour_news"
+MESSAGES = 12
+YOUTUBE_CHANNEL = "UCharbourlights0000000000"
+PODCAST_ID = "1234567890"
+
+_NEWS = ("The ferry is late", "A seal in the basin", "The crane is painted", "Fog until noon", "The lighthouse is open")
+
+
+def websites() -> Mapping[str, Place]:
+    """The places, by the prefix of their paths."""
+    return {
+        "/blog": blog,
+        "/broken": broken,
+        "/shop": shop,
+        "/robots.txt": robots,
+        "/notice": notice,
+        "/clock": clock,
+        "/": front,
+        "/@ada": account,
+        "/@ada.rss": account_feed,
+        "/telegram": telegram,
+        "/youtube": youtube,
+        "/podcasts": podcasts,
+    }
+
+
+def blog(request: Request) -> Answer:
+    """Names a feed of comments first, then its feed, then the same as JSON Feed."""
+    match request.path.split("/", 2)[2:]:
+        case [] | [""]:
+            return page(
+                "<!doctype html><html><head><title>The Harbour Blog</title><base href='/blog/'>"
+                "<meta name=description content='Notes from the quay.'><link rel=icon href=lamp.png>"
+                "<link rel=alternate type=application/rss+xml title=Comments href=comments.xml>"
+                "<link rel=alternate type=application/rss+xml title=Posts href=feed.xml>"
+                "<link rel=alternate type=application/feed+json href=feed.json></head>"
+                "<body><main><h1>The Harbour Blog</h1><p>Notes from the quay.</p></main></body></html>"
+            )
+        case ["feed.xml"]:
+            return _rss("The Harbour Blog", _NEWS)
+        case ["comments.xml"]:
+            return _rss("Comments", ("I disagree",))
+        case ["feed.json"]:
+            return _json_feed("The Harbour Blog", _NEWS)
+    return not_found(request)
+
+
+def broken(request: Request) -> Answer:
+    """Names a feed that is not there."""
+    if request.path != "/broken/":
+        return not_found(request)
+    return page(
+        "<!doctype html><title>An old page</title><link rel=alternate type=application/rss+xml href=/broken/feed.xml>"
+        "<main><p>Nobody has looked after this page for years.</p></main>"
+    )
+
+
+def shop(request: Request) -> Answer:
+    """No feed, but a sitemap beside the front page."""
+    if request.path == "/shop/sitemap.xml":
+        urls = "".join(f"<url><loc>{_root(request)}/shop/boats/{number}</loc></url>" for number in range(8))
+        body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'
+        return Answer(headers=(("Content-Type", "application/xml"),), body=body.encode())
+    if request.path == "/shop/" or request.path.startswith("/shop/boats/"):
+        return page("<!doctype html><title>Boats &amp; Oars</title><main><h1>Boats</h1><p>Ask inside.</p></main>")
+    return not_found(request)
+
+
+def robots(request: Request) -> Answer:
+    text = f"User-agent: *\nDisallow: /private\nSitemap: {_root(request)}/shop/sitemap.xml\n"
+    return Answer(headers=(("Content-Type", "text/plain"),), body=text.encode())
+
+
+def notice(request: Request) -> Answer:
+    """A page whose main text is rewritten every hour."""
+    number = int(request.at.timestamp()) // NOTICE_SECONDS
+    return page(_surrounded(f"<main><h1>Notice</h1><p>{_NEWS[number % len(_NEWS)]} ({number}).</p></main>", request.at))
+
+
+def clock(request: Request) -> Answer:
+    """A page on which only what stands around the text changes, and how the markup is laid out."""
+    blanks = " " * (1 + request.at.microsecond % 7)
+    text = f"<main><h1>Rules</h1>{blanks}<p>Mind{blanks}the{blanks}step.</p></main>"
+    return page(_surrounded(text, request.at))
+
+
+def front(_request: Request) -> Answer:
+    """A front page without a feed; robots.txt tells of a sitemap."""
+    return page("<!doctype html><title>The Harbour</title><main><p>Come in.</p></main>")
+
+
+def account(_request: Request) -> Answer:
+    """An account of a server that has a feed for each, and says so nowhere."""
+    return page("<!doctype html><title>Ada (@ada)</title><div id=app></div>")
+
+
+def account_feed(_request: Request) -> Answer:
+    return _rss("Ada", _NEWS)
+
+
+def telegram(request: Request) -> Answer:
+    """The public page of one channel."""
+    if request.path != f"/telegram/s/{CHANNEL}":
+        return not_found(request)
+    messages = "".join(_message(number, request.at) for number in range(1, MESSAGES + 1))
+    return page(f"<!doctype html><title>Harbour News – Telegram</title><main class=tgme_main>{messages}</main>")
+
+
+def youtube(request: Request) -> Answer:
+    """The page of a handle, which names the feed of its channel, and the feed."""
+    if request.path == "/youtube/feeds/videos.xml" and YOUTUBE_CHANNEL in request.query:
+        return _rss("Harbour Lights", _NEWS)
+    if request.path == "/youtube/@harbourlights":
+        feed = f"/youtube/feeds/videos.xml?channel_id={YOUTUBE_CHANNEL}"
+        link = f"<link rel=alternate type=application/rss+xml href={feed}>"
+        return page(f"<!doctype html><title>Harbour Lights - YouTube</title>{link}")
+    return not_found(request)
+
+
+def podcasts(request: Request) -> Answer:
+    """The directory that tells the feed of a podcast, and the feed."""
+    if request.path == "/podcasts/feed.xml":
+        return _rss("Fog Signals", _NEWS)
+    if request.path != "/podcasts/lookup":
+        return not_found(request)
+    known = f"id={PODCAST_ID}" in request.query
+    found = [{"collectionName": "Fog Signals", "feedUrl": f"{_root(request)}/podcasts/feed.xml"}] if known else []
+    body = json.dumps({"resultCount": len(found), "results": found})
+    return Answer(headers=(("Content-Type", "text/javascript"),), body=body.encode())
+
+
+def _surrounded(text: str, at: datetime) -> str:
+    """A page with what changes by itself around the text: a clock, an advertisement, a counter, a token."""
+    now = at.isoformat()
+    return (
+        f"<!doctype html><html><head><title>The Harbour</title><meta name=csrf content={now}></head><body>"
+        f"<header><nav><a href=/>Home</a></nav><p>Now {now}</p></header><div class='top-banner ad'>Oars! {now}</div>"
+        f"{text}<aside>Visitors: {at.timestamp()}</aside><script>var now='{now}'</script><footer>{now}</footer></body>"
+    )
+
+
+def _message(number: int, at: datetime) -> str:
+    link, at_minute = f"https://t.me/{CHANNEL}/{number}", f"2026-03-01T08:{number:02}:00+00:00"
+    return (
+        f'<div class="tgme_widget_message_wrap"><div class="tgme_widget_message" data-post="{CHANNEL}/{number}">'
+        f'<a class="tgme_widget_message_owner_name" href="https://t.me/{CHANNEL}"><span>Harbour News</span></a>'
+        f'<div class="tgme_widget_message_text">{_NEWS[number % len(_NEWS)]}<br>Message <b>{number}</b></div>'
+        f'<span class="tgme_widget_message_views">{int(at.timestamp())}</span>'
+        f'<a class="tgme_widget_message_date" href="{link}"><time datetime="{at_minute}">8</time>'
+        "</a></div></div>"
+    )
+
+
+def _rss(title: str, posts: tuple[str, ...]) -> Answer:
+    items = "".join(
+        f"<item><guid isPermaLink='false'>{title}-{number}</guid><title>{escape(post)}</title>"
+        f"<link>https://harbour.example/{number}</link></item>"
+        for number, post in enumerate(posts)
+    )
+    body = f"<?xml version='1.0'?><rss version='2.0'><channel><title>{escape(title)}</title>{items}</channel></rss>"
+    return Answer(headers=(("Content-Type", "application/rss+xml"),), body=body.encode())
+
+
+def _json_feed(title: str, posts: tuple[str, ...]) -> Answer:
+    items = [
+        {"id": str(number), "url": f"https://harbour.example/{number}", "title": post, "content_text": post}
+        for number, post in enumerate(posts)
+    ]
+    body = json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": title, "items": items})
+    return Answer(headers=(("Content-Type", "application/feed+json"),), body=body.encode())
+
+
+def _root(request: Request) -> str:
+    return f"http://{request.headers['host']}"

@@ -1,0 +1,73 @@
+"""`catchment add` with anything that can be pasted."""
+
+from __future__ import annotations
+
+import json
+from asyncio import to_thread
+
+import pytest
+from command import Command
+
+from feed_site import FeedSite, rss
+
+HEAD = "<!doctype html><title>Quay</title>"
+
+
+@pytest.mark.proves("A-32")
+async def test_a_page_is_added_as_the_feed_that_it_names(catchment: Command, site: FeedSite) -> None:
+    feed = site.serve(rss("a", title="Quay feed"), path="/posts.xml")
+    page = site.serve(f"{HEAD}<link rel=alternate type=application/rss+xml href=posts.xml>", path="/")
+    shape = await to_thread(catchment.json, "add", page)
+    assert (shape["type"], shape["name"], shape["config"]) == ("rss", "Quay feed", {"url": feed})
+    again = await to_thread(catchment, "add", page)
+    assert again.exit_code == 1
+    assert f"'Quay feed' (id {shape['id']})" in again.stderr
+
+
+@pytest.mark.proves("A-32")
+async def test_a_dry_run_shows_what_would_be_stored_and_stores_nothing(catchment: Command, site: FeedSite) -> None:
+    page = site.serve(f"{HEAD}<main>Mind the step</main>", path="/rules")
+    plan = await to_thread(catchment.json, "add", page, "--dry-run", "--tag", "sea")
+    assert (plan["type"], plan["name"], plan["tags"]) == ("website", "Quay", ["sea"])
+    assert plan["preview"] == [{"title": "Quay", "url": page}]
+    shown = await to_thread(catchment, "add", page, "--dry-run")
+    assert (shown.exit_code, "website" in shown.stdout, "Nothing was stored" in shown.stdout) == (0, True, True)
+    assert await to_thread(catchment.json, "sources", "list") == []
+
+
+@pytest.mark.proves("A-32")
+@pytest.mark.parametrize(
+    ("words", "kind", "config"),
+    [
+        (("@jack",), "twitter_feed", {"handle": "@jack"}),
+        (("r/python",), "reddit", {"subreddit": "python", "sort": "hot", "limit": 20}),
+        (("hn",), "hackernews", {"filter": "top", "min_score": 100}),
+        (("露营 装备", "--type", "xhs_search"), "xhs_search", {"keyword": "露营 装备"}),
+        (("node.js", "--type", "weibo_search"), "weibo_search", {"keyword": "node.js"}),
+        (("@jack", "--type", "douyin_search"), "douyin_search", {"keyword": "@jack"}),
+        (("example.org/a", "--type", "website", "--config", '{"selector": "h1"}'), "website", {"selector": "h1"}),
+        (("https://example.org/feed", "--config", '{"selector": "h1"}'), "website", {"selector": "h1"}),
+        (("https://example.org/a.xml",), "rss", {"url": "https://example.org/a.xml"}),
+    ],
+)
+def test_names_and_words_are_added_without_an_address(
+    catchment: Command, words: tuple[str, ...], kind: str, config: dict[str, object]
+) -> None:
+    shape = catchment.json("add", *words, "--no-check")
+    assert shape["type"] == kind
+    assert {key: shape["config"][key] for key in config} == config
+
+
+async def test_a_selector_is_tried_before_it_is_stored(catchment: Command, site: FeedSite) -> None:
+    page = site.serve(f"{HEAD}<h1>Open</h1>", path="/")
+    for selector, part in (("h1[", "no CSS selector"), ("h2", "nothing on the page fits")):
+        result = await to_thread(catchment, "add", page, "--config", json.dumps({"selector": selector}))
+        assert (result.exit_code, part in result.stderr) == (1, True)
+
+
+async def test_a_host_that_does_not_answer_is_added_with_a_warning_by_its_spelling(
+    catchment: Command, site: FeedSite
+) -> None:
+    result = await to_thread(catchment, "add", site.serve("busy", status=503, path="/blog"), "--json")
+    assert (result.exit_code, json.loads(result.stdout)["type"]) == (0, "website")
+    assert "503" in result.stderr
