@@ -1,107 +1,108 @@
-"""`catchment import` and `catchment export`: lists of feeds, as OPML."""
+"""`catchment import` and `catchment export`: lists of sources, as OPML, YAML or JSON."""
 
 from __future__ import annotations
 
-import asyncio
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from catchment.cli.files import read_file_or_url, write_file
 from catchment.cli.printing import AsJson, print_json, print_table, say
 from catchment.cli.session import with_system
 from catchment.domain.caller import OPERATOR
-from catchment.errors import InvalidInput
+from catchment.manage.forms import Format
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
-    from catchment.domain.source import Source
-    from catchment.manage.importing import ImportedLine
+    from catchment.manage.exporting import Exported
+    from catchment.manage.importing import ImportedLine, Progress
 
-STANDARD_INPUT = "-"
-#: Lines in the table of what was not added.
-MOST_SHOWN = 100
-WEB = ("http://", "https://")
+#: Lines of each kind in the table of what was not added.
+MOST_REFUSED, MOST_DUPLICATE = 1000, 20
+
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="The file to write; stdout without.")]
 
 
-def import_feeds(
-    file: Annotated[str, typer.Argument(metavar="FILE|URL|-", help="An OPML file, its address, or - for stdin.")],
+def import_(
+    file: Annotated[str, typer.Argument(metavar="FILE|URL|-", help="A file, its address, or - for stdin.")],
     *,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Take allow_private and verify_tls from it too: you know who wrote it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import the feeds of an OPML file; folders become tags.
+    """Import the sources of an OPML, YAML or JSON file; OPML folders become tags.
 
     What is there already stays as it is, and a bad line spoils no other.
 
     Example: catchment import subscriptions.opml
     """
-    from catchment.manage.importing import count_results, import_opml
+    from catchment.manage.importing import count_results, import_sources
 
     async def work(system: System) -> list[ImportedLine]:
-        return await import_opml(system.catalog, await _read(system, file), OPERATOR)
+        body = await read_file_or_url(system, file)
+        with _progress_bar() as progress:
+            return await import_sources(system.catalog, body, OPERATOR, trusted=trust, progress=progress)
 
     lines = with_system(work)
     counts = count_results(lines)
     if as_json:
         print_json({"results": lines, "totals": counts})
         return
-    _print_trouble([one for one in lines if one.reason])
+    print_lines(lines)
     typer.echo("{added} added, {duplicate} there already, {refused} refused.".format(**counts))
 
 
-def export_feeds(
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file to write; stdout without.")] = None,
+def export(
+    *,
+    output: Output = None,
+    form: Annotated[Format, typer.Option("--format", help="opml for other readers, yaml for `apply`.")] = Format.OPML,
 ) -> None:
-    """Export all feeds as OPML, for any other reader.
+    """Export all sources: as OPML for any other reader, as YAML for `catchment apply`, or as JSON.
+
+    Passwords and the like stay here.
 
     Example: catchment export --output subscriptions.opml
     """
-    from catchment.manage.importing import export_opml
+    from catchment.manage.exporting import export_sources
 
-    async def work(system: System) -> tuple[bytes, list[Source]]:
-        return await export_opml(system.catalog, OPERATOR, now=system.clock.now())
+    async def work(system: System) -> Exported:
+        return await export_sources(system.catalog, OPERATOR, form, now=system.clock.now())
 
-    written, left_out = with_system(work)
-    if output is None:
-        sys.stdout.buffer.write(written)
-        sys.stdout.flush()
-    else:
-        _write(output, written)
-    if left_out:
-        say(f"Left out, because they are no feeds: {', '.join(source.name for source in left_out)}.")
+    exported = with_system(work)
+    write_file(output, exported.body)
+    for note in exported.notes:
+        say(note)
 
 
-def _print_trouble(lines: list[ImportedLine]) -> None:
-    if not lines:
+def print_lines(lines: Sequence[ImportedLine]) -> None:
+    """What a person should look at: refusals, what was taken only in part, and some of the duplicates."""
+    from catchment.manage.importing import LineResult
+
+    duplicates = [one for one in lines if one.result is LineResult.DUPLICATE]
+    trouble = [one for one in lines if one.reason and one.result is not LineResult.DUPLICATE]
+    shown = [*trouble[:MOST_REFUSED], *duplicates[:MOST_DUPLICATE]]
+    if not shown:
         return
-    rows = ((one.line, one.result, one.name, one.url, one.reason) for one in lines[:MOST_SHOWN])
+    rows = ((one.line, one.result, one.name, one.url, one.reason) for one in shown)
     print_table(("line", "result", "name", "address", "why"), rows)
-    if len(lines) > MOST_SHOWN:
-        say(f"… and {len(lines) - MOST_SHOWN:,} more; --json lists them all.")
+    if left := len(trouble) + len(duplicates) - len(shown):
+        say(f"… and {left:,} more; --json lists them all.")
 
 
-async def _read(system: System, file: str) -> bytes:
-    if file.lower().startswith(WEB):
-        return (await system.http.get(file)).body
-    return await asyncio.to_thread(_read_local, file)
+@contextmanager
+def _progress_bar() -> Iterator[Progress | None]:
+    """On stderr, where a person sits at it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-
-def _read_local(file: str) -> bytes:
-    from catchment.parse.opml import MAX_BYTES
-
-    # One byte more than is allowed is enough to know that it is too much.
-    if file == STANDARD_INPUT:
-        return sys.stdin.buffer.read(MAX_BYTES + 1)
-    try:
-        with Path(file).open("rb") as stream:
-            return stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
-
-
-def _write(path: Path, written: bytes) -> None:
-    try:
-        path.write_bytes(written)
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from error
+    with Progress(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task("import", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,22 +1,27 @@
-"""Lists of feeds in and out: OPML from other readers, line by line, and OPML for them."""
+"""Lists of sources into the catalogue, line by line: OPML from other readers, YAML and JSON."""
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from enum import StrEnum
 
 from catchment.domain.caller import Caller
-from catchment.domain.source import Source
+from catchment.domain.confidential import RISKY_OPTIONS, mask_paths, names_of, without
+from catchment.domain.listing import HTML_URL, BadLine, Listed, Listing, read_listed
 from catchment.errors import Conflict, InvalidInput
-from catchment.manage.catalog import MOST_TAG, MOST_TAGS, Added, Catalog, Draft, Refused
+from catchment.manage.catalog import BATCH, MOST_TAG, MOST_TAGS, Added, Catalog, Change, Draft, Refused
+from catchment.parse.listing import read_listing
 from catchment.parse.opml import MAX_DEPTH, FeedOutline, read_opml
-from catchment.publish.opml import OpmlFeed, write_opml
 
-#: The types whose address is a feed that any reader can follow.
-FEED_TYPES = frozenset({"rss", "digest_feed"})
+#: Told how many of how many lines are done.
+Progress = Callable[[int, int], None]
+_NOT_FROM_STRANGERS = "which is taken only from a file that you trust (catchment import --trust)"
+_WEB = ("http://", "https://")
+_OPML = re.compile(rb"\A\s*<|<(?:[\w-]{1,64}:)?(?:opml|outline)\b", re.IGNORECASE)
 
 
 class LineResult(StrEnum):
@@ -27,15 +32,16 @@ class LineResult(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedLine:
-    """What became of one feed of the list."""
+    """What became of one source of the list."""
 
     line: int
     name: str
+    #: Its address, or the config of a type that has none.
     url: str
     result: LineResult
     #: The source that was added, or that was there before.
     source_id: int | None = None
-    #: Why it was not added.
+    #: Why it was not added, or not as it stands in the file.
     reason: str = ""
 
 
@@ -44,51 +50,106 @@ def count_results(lines: Sequence[ImportedLine]) -> dict[str, int]:
     return {str(result): counts[result] for result in LineResult}
 
 
-async def import_opml(catalog: Catalog, body: bytes, caller: Caller) -> list[ImportedLine]:
-    """Add every feed of the list that is not there yet. One bad line spoils no other."""
-    outlines = read_opml(body)
-    faults = [_fault(outline) for outline in outlines]
-    drafts = [_draft(outline) for outline, fault in zip(outlines, faults, strict=True) if fault is None]
-    outcomes = iter(await catalog.add_many(drafts, caller))
-    return [
-        _imported(outline, next(outcomes) if fault is None else Refused(error=fault))
-        for outline, fault in zip(outlines, faults, strict=True)
-    ]
+def read_sources(body: bytes) -> Listing:
+    """The sources of a file, whichever of the formats it is in."""
+    if _OPML.search(body.replace(b"\0", b"")):
+        return Listing(entries=tuple(_of_outline(outline) for outline in read_opml(body)))
+    return read_listing(body)
 
 
-async def export_opml(catalog: Catalog, caller: Caller, *, now: datetime) -> tuple[bytes, list[Source]]:
-    """Every feed that the caller sees as OPML, and the sources left out because no other reader could follow them."""
-    everything = await catalog.list(caller)
-    feeds = [source for source in everything if source.type in FEED_TYPES]
-    written = write_opml(
-        (OpmlFeed(name=source.name, url=source.config["url"], tags=source.tags) for source in feeds),
-        title="Catchment subscriptions",
-        created_at=now,
+async def import_sources(
+    catalog: Catalog, body: bytes, caller: Caller, *, trusted: bool = False, progress: Progress | None = None
+) -> list[ImportedLine]:
+    """Add every source of the list that is not there yet. One bad line spoils no other.
+
+    What opens doors (`allow_private`, `verify_tls`) is taken only from a file that is trusted.
+    """
+    listing = await asyncio.to_thread(read_sources, body)
+    lines: list[ImportedLine] = []
+    for start in range(0, len(listing.entries), BATCH):
+        entries = listing.entries[start : start + BATCH]
+        safe = entries if trusted else [refuse_risky(entry, _NOT_FROM_STRANGERS) for entry in entries]
+        lines += await add_entries(catalog, safe, caller)
+        if progress is not None:
+            progress(len(lines), len(listing.entries))
+    return lines
+
+
+async def add_entries(catalog: Catalog, entries: Sequence[Listed | BadLine], caller: Caller) -> list[ImportedLine]:
+    """What becomes of each entry, in the order given. Masked secrets are left out, and the line says so."""
+    sources = [entry for entry in entries if isinstance(entry, Listed)]
+    outcomes = iter(await catalog.add_many([draft_of(_without_masks(source)) for source in sources], caller))
+    lines = []
+    for entry in entries:
+        if isinstance(entry, BadLine):
+            lines.append(_refused(entry))
+            continue
+        outcome = next(outcomes)
+        if isinstance(outcome, Added) and entry.is_active is False:
+            await catalog.change(outcome.source.id, Change(is_active=False), caller)
+        lines.append(_imported(entry, outcome))
+    return lines
+
+
+def draft_of(listed: Listed) -> Draft:
+    return Draft(type=listed.type, config=listed.config, name=listed.name, is_public=listed.is_public, tags=listed.tags)
+
+
+def refuse_risky(entry: Listed | BadLine, why: str) -> Listed | BadLine:
+    """A bad line where the entry asks for what opens doors on the machine that reads it."""
+    if isinstance(entry, BadLine):
+        return entry
+    risky = [name for name, usual in RISKY_OPTIONS.items() if entry.config.get(name, usual) != usual]
+    if not risky:
+        return entry
+    reason = f"It asks for {' and '.join(risky)}, {why}."
+    return BadLine(line=entry.line, name=entry.name, address=entry.address, reason=reason)
+
+
+def _without_masks(listed: Listed) -> Listed:
+    return replace(listed, config=without(listed.config, mask_paths(listed.config)))
+
+
+def _refused(entry: BadLine) -> ImportedLine:
+    return ImportedLine(
+        line=entry.line, name=entry.name, url=entry.address, result=LineResult.REFUSED, reason=entry.reason
     )
-    return written, [source for source in everything if source.type not in FEED_TYPES]
 
 
-def _fault(outline: FeedOutline) -> InvalidInput | None:
-    """What is wrong with a line before anybody looks at its address."""
-    if not outline.url:
-        return InvalidInput("It has no address (xmlUrl).")
-    if outline.too_deep:
-        return InvalidInput(f"It lies deeper than {MAX_DEPTH} folders.")
-    return None
-
-
-def _draft(outline: FeedOutline) -> Draft:
-    """Folders are named more freely than tags: what is too long or too many is cut, not refused."""
-    tags = tuple(tag[:MOST_TAG] for tag in outline.tags[:MOST_TAGS])
-    return Draft(type="rss", config={"url": outline.url}, name=outline.name, tags=tags)
-
-
-def _imported(outline: FeedOutline, outcome: Added | Refused) -> ImportedLine:
-    line = ImportedLine(line=outline.line, name=outline.name, url=outline.url, result=LineResult.REFUSED)
+def _imported(entry: Listed, outcome: Added | Refused) -> ImportedLine:
+    line = ImportedLine(line=entry.line, name=entry.name, url=entry.address, result=LineResult.REFUSED)
     match outcome:
         case Added(source=source):
-            return replace(line, result=LineResult.ADDED, source_id=source.id)
+            hidden = names_of(mask_paths(entry.config))
+            why = f"Added without what is masked in the file: {hidden}." if hidden else ""
+            return replace(line, result=LineResult.ADDED, source_id=source.id, reason=why)
         case Refused(error=Conflict() as twin):
             return replace(line, result=LineResult.DUPLICATE, source_id=twin.existing_id, reason=str(twin))
         case Refused(error=error):
             return replace(line, reason=str(error))
+
+
+def _of_outline(outline: FeedOutline) -> Listed | BadLine:
+    try:
+        return _listed(outline)
+    except InvalidInput as error:
+        return BadLine(line=outline.line, name=outline.name, address=outline.url, reason=str(error))
+
+
+def _listed(outline: FeedOutline) -> Listed:
+    """Folders are named more freely than tags: what is too long or too many is cut, not refused."""
+    own = outline.own
+    if not outline.url and "type" not in own:
+        raise InvalidInput("It has no address (xmlUrl).")
+    if outline.too_deep:
+        raise InvalidInput(f"It lies deeper than {MAX_DEPTH} folders.")
+    told = {
+        "type": own.get("type"),
+        "config": own.get("config"),
+        "is_public": own.get("public") == "true",
+        "is_active": {"true": True, "false": False}.get(own.get("active", "")),
+        "options": {HTML_URL: outline.html_url} if outline.html_url.lower().startswith(_WEB) else None,
+    }
+    addressed = {**told, "url": outline.url} if outline.url else told
+    tags = tuple(tag[:MOST_TAG] for tag in outline.tags[:MOST_TAGS])
+    return replace(read_listed(addressed, line=outline.line), name=outline.name, tags=tags)

@@ -1,0 +1,229 @@
+"""Sources as a file wants them: what would have to change, and the change itself.
+
+The file says everything about the sources it names. Only a name and the pause are left as they are where it says
+nothing of them: a name may come from the feed, and what paused by itself should not start again by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from catchment.crypto import Unsealable, Vault, is_sealed
+from catchment.domain.caller import Caller
+from catchment.domain.confidential import mask_paths, masked, names_of, unmasked
+from catchment.domain.listing import BadLine, Listed, Listing
+from catchment.domain.options import AUTH_KEY
+from catchment.domain.source import Source
+from catchment.errors import CatchmentError, InvalidInput, VisitError
+from catchment.manage.catalog import Catalog, Change
+from catchment.manage.importing import LineResult, add_entries, draft_of
+from catchment.sources.outfit import PASSWORD
+from catchment.store.sources import identity_hash
+
+NEW_SECRET = "(a new secret)"  # noqa: S105 - what is shown in its place
+
+
+class Action(StrEnum):
+    ADD = "add"
+    CHANGE = "change"
+    UNCHANGED = "unchanged"
+    #: Somebody else has it already; it is collected, and theirs.
+    LEFT_ALONE = "left alone"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    #: What makes it the same source as one that is there.
+    key: str
+    listed: Listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    key: str
+    id: int
+    listed: Listed
+    is_mine: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One field, as it may be shown: secrets are masked."""
+
+    field: str
+    old: Any
+    new: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    action: Action
+    #: As it is wanted; as it is, where it is to be removed.
+    listed: Listed
+    source_id: int | None = None
+    differences: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    steps: tuple[Step, ...]
+
+    def of(self, action: Action) -> list[Step]:
+        return [step for step in self.steps if step.action is action]
+
+    @property
+    def is_empty(self) -> bool:
+        """There is nothing to do."""
+        return all(step.action in {Action.UNCHANGED, Action.LEFT_ALONE} for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    name: str
+    address: str
+    reason: str
+
+
+def plan(wanted: Sequence[Wanted], present: Sequence[Present], *, prune: bool = False) -> Plan:
+    """What leads from what is there to what is wanted. Without `prune`, what is not wanted stays."""
+    there = {one.key: one for one in sorted(present, key=lambda one: one.is_mine)}
+    steps = [_step(one, there.get(one.key)) for one in wanted]
+    if prune:
+        keys = {one.key for one in wanted}
+        steps += [
+            Step(action=Action.REMOVE, listed=one.listed, source_id=one.id)
+            for one in present
+            if one.is_mine and one.key not in keys
+        ]
+    return Plan(steps=tuple(steps))
+
+
+class Applier:
+    def __init__(self, *, catalog: Catalog, vault: Vault) -> None:
+        self._catalog = catalog
+        self._vault = vault
+
+    async def prepare(self, listing: Listing, caller: Caller, *, prune: bool) -> Plan | list[BadLine]:
+        """The plan, or every line of the file that is wrong."""
+        present = [self._present(source, caller) for source in await self._catalog.list(caller)]
+        wanted, bad = self._wanted(listing, present, caller)
+        return bad or plan(wanted, present, prune=prune)
+
+    async def carry_out(self, steps: Plan, caller: Caller) -> list[Failure]:
+        """Add, change, then remove; what fails is told and stops nothing else."""
+        added = await add_entries(self._catalog, [step.listed for step in steps.of(Action.ADD)], caller)
+        failures = [
+            Failure(name=line.name, address=line.url, reason=line.reason)
+            for line in added
+            if line.result is not LineResult.ADDED
+        ]
+        for step in (*steps.of(Action.CHANGE), *steps.of(Action.REMOVE)):
+            try:
+                await self._do(step, caller)
+            except CatchmentError as error:
+                failures.append(Failure(name=step.listed.name, address=step.listed.address, reason=str(error)))
+        return failures
+
+    async def _do(self, step: Step, caller: Caller) -> None:
+        assert step.source_id is not None  # only what is there is changed or removed
+        if step.action is Action.REMOVE:
+            await self._catalog.remove(step.source_id, caller)
+        else:
+            await self._catalog.change(step.source_id, _change(step), caller)
+
+    def _wanted(
+        self, listing: Listing, present: Sequence[Present], caller: Caller
+    ) -> tuple[list[Wanted], list[BadLine]]:
+        stored = {one.key: one.listed.config for one in sorted(present, key=lambda one: one.is_mine)}
+        wanted: dict[str, Wanted] = {}
+        bad = listing.bad_lines
+        for listed in listing.sources:
+            try:
+                one = self._checked(listed, stored, caller)
+            except (InvalidInput, VisitError) as error:
+                bad.append(_bad(listed, str(error)))
+                continue
+            if one.key in wanted:
+                bad.append(_bad(listed, f"It is the same source as on line {wanted[one.key].listed.line}."))
+            else:
+                wanted[one.key] = one
+        return list(wanted.values()), sorted(bad, key=lambda one: one.line)
+
+    def _checked(self, listed: Listed, stored: Mapping[str, Mapping[str, Any]], caller: Caller) -> Wanted:
+        """As the catalogue would store it, but with its password as it is written."""
+        new = self._catalog.check(draft_of(listed), caller)
+        key = identity_hash(new.type, new.identity)
+        plain = {**new.config, AUTH_KEY: listed.config[AUTH_KEY]} if AUTH_KEY in new.config else new.config
+        config = unmasked(plain, stored.get(key, {}))
+        if hidden := names_of(mask_paths(config)):
+            raise InvalidInput(f"{hidden} is masked, and nothing is stored that it could stand for: write it out.")
+        name = new.name if listed.name else ""
+        return Wanted(key=key, listed=replace(listed, name=name, type=new.type, config=config, tags=new.tags))
+
+    def _present(self, source: Source, caller: Caller) -> Present:
+        return Present(
+            key=source.identity,
+            id=source.id,
+            listed=Listed(
+                type=source.type,
+                config=self._revealed(source.config),
+                name=source.name,
+                tags=source.tags,
+                is_public=source.is_public,
+                is_active=source.is_active,
+            ),
+            is_mine=source.created_by == caller.user_id,
+        )
+
+    def _revealed(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """With the password in plain text, to compare it with the file's. One that does not open is a different one."""
+        auth = config.get(AUTH_KEY)
+        if not isinstance(auth, Mapping) or not is_sealed(auth["password"]):
+            return config
+        try:
+            password = self._vault.open(auth["password"], purpose=PASSWORD)
+        except Unsealable:
+            return config
+        return {**config, AUTH_KEY: {**auth, "password": password}}
+
+
+def _bad(listed: Listed, reason: str) -> BadLine:
+    return BadLine(line=listed.line, name=listed.name, address=listed.address, reason=reason)
+
+
+def _step(wanted: Wanted, present: Present | None) -> Step:
+    if present is None:
+        return Step(action=Action.ADD, listed=wanted.listed)
+    listed = replace(wanted.listed, name=wanted.listed.name or present.listed.name)
+    if not present.is_mine:
+        return Step(action=Action.LEFT_ALONE, listed=listed, source_id=present.id)
+    differences = tuple(_differences(present.listed, listed))
+    action = Action.CHANGE if differences else Action.UNCHANGED
+    return Step(action=action, listed=listed, source_id=present.id, differences=differences)
+
+
+def _differences(old: Listed, new: Listed) -> list[Difference]:
+    found = [
+        Difference(field=field, old=getattr(old, field), new=getattr(new, field))
+        for field in ("name", "tags", "is_public", "is_active")
+        if getattr(old, field) != getattr(new, field) and getattr(new, field) is not None
+    ]
+    before, after = masked(old.config), masked(new.config)
+    for key in (key for key in {**old.config, **new.config} if old.config.get(key) != new.config.get(key)):
+        shown = after.get(key)
+        found.append(
+            Difference(
+                field=f"config.{key}", old=before.get(key), new=NEW_SECRET if shown == before.get(key) else shown
+            )
+        )
+    return found
+
+
+def _change(step: Step) -> Change:
+    """Only what differs, so that nothing else counts as changed."""
+    fields = {difference.field.partition(".")[0] for difference in step.differences}
+    return Change(**{field: getattr(step.listed, field) for field in fields})

@@ -1,0 +1,128 @@
+"""Source packs: lists of sources that people pass on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, WithJsonSchema
+
+from catchment.domain.listing import Listing
+from catchment.domain.pack import Pack
+from catchment.manage.packs import MOST_SOURCES, PackDraft, read_places
+from catchment.web.auth import Anyone, Known, TheSystem
+from catchment.web.errors import OF_A_BODY, problems
+from catchment.web.inputs import PathId, Text, check_json
+from catchment.web.outputs import Moment, Ok, Out
+from catchment.web.routes.exchange import LineOut
+
+router = APIRouter(prefix="/api/packs", tags=["packs"])
+
+
+def read_json_list(value: Any) -> Any:
+    """A list, or the same as a JSON string."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise ValueError('the sources are a list, or one as JSON, such as [{"url": "https://…"}]') from error
+
+
+Sources = Annotated[
+    list[Any],
+    BeforeValidator(read_json_list),
+    AfterValidator(check_json),
+    Field(max_length=MOST_SOURCES),
+    WithJsonSchema({"anyOf": [{"type": "array"}, {"type": "string", "contentMediaType": "application/json"}]}),
+]
+
+
+class PackIn(BaseModel):
+    name: Text
+    description: Text = ""
+    slug: Text | None = None
+    sources: Sources = Field(validation_alias=AliasChoices("sourcesJson", "sources_json", "sources"))
+    is_public: bool = Field(default=True, validation_alias=AliasChoices("is_public", "isPublic"))
+
+
+class PackOut(Out):
+    id: int
+    slug: str
+    name: str
+    description: str
+    is_public: bool
+    install_count: int
+    created_by: int | None
+    created_at: Moment
+    sources: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, pack: Pack) -> PackOut:
+        return cls(**_shown(pack))
+
+
+class MadeOut(PackOut):
+    notes: list[str] = Field(description="What of the sources is not in the pack: bad entries, and secrets.")
+
+
+class InstalledOut(Ok):
+    added: int
+    skipped: int
+    results: list[LineOut]
+
+
+@router.get("", responses=problems(401))
+async def list_packs(system: TheSystem, caller: Anyone) -> list[PackOut]:
+    """Public packs; with a key also your own."""
+    return [PackOut.of(pack) for pack in await system.packs.list(caller)]
+
+
+@router.post("", status_code=201, responses=problems(401, 403, 409, *OF_A_BODY))
+async def make_pack(body: PackIn, system: TheSystem, caller: Known) -> MadeOut:
+    """Make a pack. Entries that cannot be sources, and everything secret, are left out and told."""
+    draft = PackDraft(
+        name=body.name,
+        description=body.description,
+        slug=body.slug or "",
+        is_public=body.is_public,
+        listing=Listing(entries=read_places(body.sources)),
+    )
+    made = await system.packs.make(draft, caller)
+    return MadeOut(**_shown(made.pack), notes=list(made.notes))
+
+
+@router.get("/{slug}", responses=problems(401, 404))
+async def show_pack(slug: str, system: TheSystem, caller: Anyone) -> PackOut:
+    return PackOut.of(await system.packs.show(slug, caller))
+
+
+@router.post("/{slug}/install", responses=problems(401, 403, 404))
+async def install_pack(slug: str, system: TheSystem, caller: Known) -> InstalledOut:
+    """Add the sources that you do not have, as private ones, and follow them all. What you removed stays removed."""
+    installed = await system.packs.install(slug, caller)
+    lines = [LineOut.model_validate(line) for line in installed.lines]
+    return InstalledOut(added=installed.added, skipped=installed.skipped, results=lines)
+
+
+@router.delete("/{pack_id}", responses=problems(401, 403, 404, 422))
+async def remove_pack(pack_id: PathId, system: TheSystem, caller: Known) -> Ok:
+    """Remove a pack of your own; the sources that came from it stay."""
+    await system.packs.remove(pack_id, caller)
+    return Ok()
+
+
+def _shown(pack: Pack) -> Mapping[str, Any]:
+    return {
+        "id": pack.id,
+        "slug": pack.slug,
+        "name": pack.name,
+        "description": pack.description,
+        "is_public": pack.is_public,
+        "install_count": pack.install_count,
+        "created_by": pack.created_by,
+        "created_at": pack.created_at,
+        "sources": [dict(entry) for entry in pack.sources],
+    }
