@@ -1,17 +1,22 @@
 """The contract of a source type: what a plug-in is given, and what it gives back.
 
 A fetcher knows one type. It never sees the database: it gets a context and returns what it found, with whatever it
-wants to remember. Everything that goes wrong on the way is a VisitError.
+wants to remember. Where there is too much to bring home at once, an explorer takes its place: it lists what there is,
+the engine remembers that and says which details to fetch. Everything that goes wrong on the way is a VisitError.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
 
+from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Told
+from catchment.domain.item import Item
+from catchment.domain.options import without_options
 from catchment.domain.source import Source
 from catchment.domain.visit import Fetched
 from catchment.errors import SettingsError
@@ -72,18 +77,64 @@ class Fetcher(Protocol):
         ...
 
 
-class Registry:
-    """The fetchers there are, by type."""
+class Journey(Protocol):
+    """One visit of an explorer."""
 
-    def __init__(self, fetchers: Iterable[Fetcher]) -> None:
-        self._by_type: dict[str, Fetcher] = {}
+    policy: CandidatePolicy
+    #: Where it leads: a journey to another place starts afresh.
+    address: str
+    #: What the place is called.
+    name: str
+
+    def explore(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
+        """List what there is, document by document, in stretches of about a thousand.
+
+        `known` are the documents that were read before: one that did not change, or that was looked at in this round
+        already, need not be read again.
+        """
+        ...
+
+    async def detail(self, listed: Listed) -> Item:
+        """Fetch what was listed. A VisitError counts against this one alone."""
+        ...
+
+
+@runtime_checkable
+class Explorer(Protocol):
+    """A type whose sources list far more than is fetched at one visit."""
+
+    #: The name of the type, as in `sources.type`.
+    type: str
+
+    def identity(self, config: Mapping[str, Any]) -> str:
+        """As with a fetcher."""
+        ...
+
+    def set_out(self, context: Context) -> Journey:
+        """Begin a visit; BadConfig says what is wrong with the config."""
+        ...
+
+
+SourceType = Fetcher | Explorer
+
+
+class Registry:
+    """The source types there are, by name."""
+
+    def __init__(self, fetchers: Iterable[SourceType]) -> None:
+        self._by_type: dict[str, SourceType] = {}
         for fetcher in fetchers:
             if fetcher.type in self._by_type:
                 raise SettingsError(f"two fetchers claim the source type {fetcher.type!r}")
             self._by_type[fetcher.type] = fetcher
 
-    def get(self, source_type: str) -> Fetcher | None:
+    def get(self, source_type: str) -> SourceType | None:
         return self._by_type.get(source_type)
+
+    def identity(self, source_type: str, config: Mapping[str, Any]) -> str:
+        """What makes two sources the same one; of a type that nobody knows, everything in its config does."""
+        fetcher = self._by_type.get(source_type)
+        return fetcher.identity(config) if fetcher else json.dumps(without_options(config), sort_keys=True)
 
     def recognise(self, pasted: str) -> Suggestion | None:
         """What the first fetcher that knows the pasted text takes it for."""

@@ -1,0 +1,147 @@
+"""Details: pending candidates are claimed in batches, fetched several at once, and stored batch by batch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import NamedTuple
+
+from loguru import logger
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from catchment.clock import Clock
+from catchment.collect.committer import UNSTORABLE
+from catchment.collect.decide import each_once, sort_items
+from catchment.collect.fencing import FencedStore
+from catchment.collect.telling import tell
+from catchment.domain.candidate import Candidate
+from catchment.domain.filters import Filters
+from catchment.domain.item import Item
+from catchment.domain.source import Source
+from catchment.domain.visit import Tally
+from catchment.errors import CatchmentError, HttpError, SiteUnavailable, Unreachable, VisitError
+from catchment.fetch.pacing import Deferred
+from catchment.redact import redact_text
+from catchment.sources.base import Journey
+from catchment.store import candidates, items
+from catchment.store.candidates import Failure
+
+#: How many batches' worth of fetching at once are claimed together.
+CLAIMED_AHEAD = 5
+
+
+class Brought(NamedTuple):
+    candidate: Candidate
+    item: Item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What came of the candidates that were claimed together. Those that are in neither list stay pending."""
+
+    brought: Sequence[Brought] = ()
+    failed: Sequence[Failure] = ()
+    #: Why no more can be fetched at this visit.
+    halt: CatchmentError | None = None
+
+
+class Gatherer:
+    def __init__(self, *, store: FencedStore, clock: Clock, source: Source, journey: Journey, filters: Filters) -> None:
+        self._store = store
+        self._clock = clock
+        self._source = source
+        self._journey = journey
+        self._filters = filters
+        self.tally = Tally()
+
+    async def gather(self) -> None:
+        """Collect everything that is pending, or raise what stands in the way; what was brought is stored then."""
+        size = self._journey.policy.at_once * CLAIMED_AHEAD
+        while claimed := await self.claim(size):
+            await self.store_batch(await self.fetch(claimed))
+
+    async def claim(self, limit: int, *, doubted: bool = False) -> list[Candidate]:
+        return await self._store.write(
+            candidates.claim, self._source.id, self._store.run_id, limit=limit, doubted=doubted
+        )
+
+    async def fetch(self, claimed: Sequence[Candidate]) -> Batch:
+        """Fetch these, several at once, until one of them shows that the host wants no more."""
+        gate = asyncio.Semaphore(self._journey.policy.at_once)
+        halts: list[CatchmentError] = []
+
+        async def look(candidate: Candidate) -> Brought | Failure | None:
+            async with gate:
+                return None if halts else await self._look(candidate, halts)
+
+        outcomes = await asyncio.gather(*(look(candidate) for candidate in claimed))
+        return Batch(
+            brought=[one for one in outcomes if isinstance(one, Brought)],
+            failed=[one for one in outcomes if isinstance(one, Failure)],
+            halt=halts[0] if halts else None,
+        )
+
+    async def store_batch(self, batch: Batch, *, publish: Sequence[Item] | None = None) -> None:
+        """Store a batch, then raise what halted it. Of what was brought, `publish` becomes items; without it, all."""
+        kept = self._filters.apply(publish if publish is not None else [one.item for one in batch.brought])
+        try:
+            self.tally += await self._store.write(_store, self._source, batch, kept, now=self._clock.now())
+        except UNSTORABLE as error:
+            # Alone, only the culprit fails.
+            logger.warning("source {}: {} details could not be stored together: {}", self._source.id, len(kept), error)
+            await self._store_one_by_one(batch, kept)
+        if batch.halt is not None:
+            raise batch.halt
+
+    async def _store_one_by_one(self, batch: Batch, kept: Sequence[Item]) -> None:
+        for one in batch.brought:
+            alone = [item for item in kept if item is one.item]
+            try:
+                outcome = Batch(brought=[one])
+                self.tally += await self._store.write(_store, self._source, outcome, alone, now=self._clock.now())
+            except UNSTORABLE as error:
+                reason = error.orig if isinstance(error, DBAPIError) else error
+                failure = Failure(one.candidate, redact_text(f"What came cannot be stored: {reason}"))
+                await self._store.write(candidates.mark_failed, [failure])
+        await self._store.write(candidates.mark_failed, batch.failed)
+
+    async def _look(self, candidate: Candidate, halts: list[CatchmentError]) -> Brought | Failure | None:
+        try:
+            return Brought(candidate, await self._journey.detail(candidate.listed))
+        except Deferred as deferred:
+            halts.append(deferred)
+            return None
+        except VisitError as error:
+            if _is_refusal(error):
+                halts.append(error)
+            return None if _is_blameless(error) else Failure(candidate, redact_text(str(error)))
+        except Exception as error:  # noqa: BLE001 - the edge: what a page breaks is that page's failure, nobody else's
+            logger.opt(exception=error).error("source {}: {} broke its fetcher", self._source.id, candidate.listed.url)
+            return Failure(candidate, f"It broke its fetcher: {redact_text(repr(error))}")
+
+
+def _is_blameless(error: VisitError) -> bool:
+    """It says nothing about the candidate: we were too many, the site or our own network is down."""
+    if isinstance(error, HttpError):
+        return error.status == HTTPStatus.TOO_MANY_REQUESTS
+    return isinstance(error, SiteUnavailable) or (isinstance(error, Unreachable) and error.ours)
+
+
+def _is_refusal(error: VisitError) -> bool:
+    """The others would fare no better at this moment."""
+    return _is_blameless(error) or (isinstance(error, HttpError) and error.retry_after is not None)
+
+
+def _store(conn: Connection, source: Source, batch: Batch, kept: Sequence[Item], *, now: datetime) -> Tally:
+    found = each_once(kept)
+    news = sort_items(found, items.remembered(conn, source.id, [item.key for item in found]))
+    items.insert_new(conn, [(source.id, item) for item in news.new], now=now)
+    items.update_changed(conn, [(source.id, item) for item in news.changed], now=now)
+    tell(conn, [(source, news.new)], now=now)
+    candidates.mark_collected(conn, [(one.candidate.id, one.item.fingerprint) for one in batch.brought], now=now)
+    candidates.mark_failed(conn, batch.failed)
+    return Tally(fetched=len(batch.brought), inserted=len(news.new), updated=len(news.changed))

@@ -1,0 +1,158 @@
+"""Any site by its sitemap: what is new or changed is found in the sitemap, and only that is fetched."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from yarl import URL
+
+from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Told
+from catchment.domain.filters import Filters, url_filters
+from catchment.domain.item import Item
+from catchment.domain.options import USER_AGENT_KEY
+from catchment.errors import BadConfig
+from catchment.fetch.client import Request, Response
+from catchment.fetch.pacing import Deferred
+from catchment.fetch.streaming import Stream
+from catchment.parse.article import extract
+from catchment.sources.base import Context
+from catchment.sources.config import flag, text, texts, whole
+from catchment.sources.robots import RobotsBook
+from catchment.sources.sitemap_page import item_of_page, item_without_page
+from catchment.sources.sitemap_tree import SitemapTree
+
+_HTML = frozenset({"", "text/html", "application/xhtml+xml", "text/plain"})
+_MOST_PATTERNS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitemapConfig:
+    url: URL
+    filters: Filters
+    policy: CandidatePolicy
+    #: Whether the page is asked for its title and description, or its address has to do.
+    fetch_titles: bool
+    extract_content: bool
+    respect_robots: bool
+
+    @property
+    def is_site(self) -> bool:
+        """A site rather than a sitemap: where its sitemaps are is yet to be found out."""
+        return self.url.path == "/" and not self.url.query_string
+
+
+def read_config(config: Mapping[str, Any]) -> SitemapConfig:
+    return SitemapConfig(
+        url=_url(config),
+        filters=url_filters(_patterns(config, "include_patterns"), _patterns(config, "exclude_patterns")),
+        policy=_policy(config),
+        fetch_titles=flag(config, "fetch_titles", default=True),
+        extract_content=flag(config, "extract_content", default=True),
+        respect_robots=flag(config, "respect_robots", default=True),
+    )
+
+
+class SitemapExplorer:
+    type = "sitemap"
+
+    def __init__(self, user_agent: str) -> None:
+        self._user_agent = user_agent
+
+    def identity(self, config: Mapping[str, Any]) -> str:
+        """One site may be several sources, each with other pages of it."""
+        read_config(config)
+        patterns = [_patterns(config, name) for name in ("include_patterns", "exclude_patterns")]
+        address = str(_url(config))
+        return json.dumps([address, *patterns]) if any(patterns) else address
+
+    def set_out(self, context: Context) -> SitemapJourney:
+        user_agent = context.source.config.get(USER_AGENT_KEY) or self._user_agent
+        return SitemapJourney(context, read_config(context.source.config), user_agent=user_agent)
+
+
+class SitemapJourney:
+    def __init__(self, context: Context, config: SitemapConfig, *, user_agent: str) -> None:
+        self._context = context
+        self._config = config
+        self._robots = RobotsBook(self._send, home=config.url, user_agent=user_agent)
+        self.policy = config.policy
+        self.address = str(config.url)
+        self.name = text(context.source.config, "site_name", default=context.source.name)
+
+    async def explore(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
+        tree = SitemapTree(self._stream, keeps=self._config.filters.keeps_url, now=self._context.now)
+        async for told in tree.walk(await self._roots(), known):
+            yield told
+
+    async def detail(self, listed: Listed) -> Item:
+        if not self._config.fetch_titles:
+            return item_without_page(listed)
+        if self._config.respect_robots:
+            await self._robots.check(listed.url)
+        page = await self._send(Request(url=listed.url))
+        content_type = page.headers.get("Content-Type", "")
+        if content_type.partition(";")[0].strip().lower() not in _HTML:
+            return item_without_page(listed)
+        # Beside, whatever its size: finding the article in a page takes long.
+        article = await asyncio.to_thread(extract, page.body, page.url, content_type)
+        return item_of_page(listed, article, with_content=self._config.extract_content)
+
+    async def _roots(self) -> list[str]:
+        """The sitemap itself, or those that the site's robots.txt names, or the one that every site may have."""
+        if not self._config.is_site:
+            return [self.address]
+        robots = await self._robots.of(self.address)
+        return list(robots.sitemaps) or [str(self._config.url / "sitemap.xml")]
+
+    async def _send(self, request: Request) -> Response:
+        while True:
+            try:
+                return await self._context.http.send(request)
+            except Deferred as deferred:
+                await self._wait(deferred)
+
+    @asynccontextmanager
+    async def _stream(self, request: Request) -> AsyncIterator[Stream]:
+        async with AsyncExitStack() as stack:
+            while True:
+                try:
+                    answer = await stack.enter_async_context(self._context.http.stream(request))
+                except Deferred as deferred:
+                    await self._wait(deferred)
+                else:
+                    break
+            yield answer
+
+    async def _wait(self, deferred: Deferred) -> None:
+        """A full run remembers nothing to go on with later, so it waits for its turn."""
+        if self.policy.incremental:
+            raise deferred
+        await asyncio.sleep(deferred.seconds)
+
+
+def _url(config: Mapping[str, Any]) -> URL:
+    given = text(config, "url", example="https://example.org/sitemap.xml")
+    url = URL(given).with_fragment(None)
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise BadConfig(f"{given!r} is no web address; it starts with https:// or http://.")
+    return url
+
+
+def _patterns(config: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    return texts(config, name, most=_MOST_PATTERNS)
+
+
+def _policy(config: Mapping[str, Any]) -> CandidatePolicy:
+    return CandidatePolicy(
+        incremental=flag(config, "enable_incremental", default=True),
+        max_items=whole(config, "max_items", default=50, least=1, most=10_000),
+        baseline_items=whole(config, "baseline_items", default=10, least=0, most=10_000),
+        retry_failed=flag(config, "retry_failed_urls", default=True),
+        max_history_days=whole(config, "max_history_days", default=30, least=1, most=36_500),
+        cleanup_interval_days=whole(config, "cleanup_interval_days", default=7, least=0, most=36_500),
+    )

@@ -1,0 +1,176 @@
+"""The tree of a site's sitemaps, read as it arrives. A branch that did not change is not even downloaded."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from catchment.domain.candidate import KnownListing, Listed, Listing, Read, Remark, Stretch, Told, Vouched
+from catchment.errors import HttpError, VisitError
+from catchment.fetch.client import Request
+from catchment.fetch.freshness import Validators
+from catchment.fetch.streaming import Stream
+from catchment.parse.sitemap import SitemapEntry, SitemapParser
+
+#: Entries that are handed over together.
+STRETCH = 1000
+MOST_DEPTH, MOST_DOCUMENTS = 3, 5000
+#: A lastmod may be a mere date in any time zone: only what is older than this when it was read tells of all changes.
+SURE_AFTER = timedelta(hours=38)
+#: However the index praises it, a document is asked for again after this.
+TRUSTED_FOR = timedelta(days=7)
+
+Open = Callable[[Request], AbstractAsyncContextManager[Stream]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A sitemap that is still to be read."""
+
+    url: str
+    #: What the index above says of it.
+    lastmod: datetime | None = None
+    depth: int = 0
+
+
+class SitemapTree:
+    def __init__(self, stream: Open, *, keeps: Callable[[str], bool], now: datetime) -> None:
+        self._stream = stream
+        self._keeps = keeps
+        self._now = now
+        self._ahead: deque[Document] = deque()
+        self._met: set[str] = set()
+        self._read = 0
+        self._failures: list[VisitError] = []
+
+    async def walk(self, roots: Iterable[str], known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
+        """Every sitemap below the roots. One that fails is remarked upon, unless none could be read."""
+        for root in roots:
+            self._meet(Document(url=root))
+        while self._ahead:
+            document = self._ahead.popleft()
+            async for told in self._visit(document, known.get(document.url)):
+                yield told
+        if self._failures and not self._read:
+            raise self._failures[0]
+        if len(self._met) >= MOST_DOCUMENTS:
+            yield Remark(message=f"it has more sitemaps than the {MOST_DOCUMENTS} that are read")
+
+    def _meet(self, document: Document) -> None:
+        if document.url not in self._met and len(self._met) < MOST_DOCUMENTS and document.depth <= MOST_DEPTH:
+            self._met.add(document.url)
+            self._ahead.append(document)
+
+    async def _visit(self, document: Document, known: KnownListing | None) -> AsyncIterator[Told]:
+        if known is not None and known.is_done:
+            self._read += 1
+        elif known is not None and _is_surely_same(document, known, self._now):
+            self._read += 1
+            yield Vouched(url=document.url)
+        else:
+            try:
+                async for told in self._download(document, known):
+                    yield told
+            except VisitError as error:
+                if isinstance(error, HttpError) and error.retry_after is not None:
+                    raise
+                self._failures.append(error)
+                yield Vouched(url=document.url)
+                yield Remark(message=f"the sitemap {document.url} is passed over this time: {error}")
+
+    async def _download(self, document: Document, known: KnownListing | None) -> AsyncIterator[Told]:
+        async with self._stream(Request(url=document.url, validators=_validators(known))) as answer:
+            if answer.not_modified:
+                self._read += 1
+                yield Vouched(url=document.url)
+                return
+            reading = _Reading(document, SitemapParser(answer.url), self._keeps)
+            async for chunk in answer:
+                for stretch in reading.feed(chunk):
+                    yield stretch
+            for stretch in reading.close():
+                yield stretch
+            async for told in self._conclude(document, reading, answer):
+                yield told
+
+    async def _conclude(self, document: Document, reading: _Reading, answer: Stream) -> AsyncIterator[Told]:
+        if not reading.is_whole:
+            yield Vouched(url=document.url)
+            yield Remark(message=f"the sitemap {document.url} is cut off; what it may have listed counts as listed")
+        elif not reading.children:
+            # One with children is read every time: what it says of them is what saves asking for them.
+            validators = Validators.from_headers(answer.headers)
+            yield Read(
+                listing=Listing(
+                    url=document.url,
+                    lastmod=document.lastmod,
+                    etag=validators.etag,
+                    last_modified=validators.last_modified,
+                )
+            )
+        if not reading.children:
+            self._read += 1
+        for child in reading.children:
+            self._meet(child)
+
+
+class _Reading:
+    """One document on its way in: pages in stretches, and the sitemaps below it."""
+
+    def __init__(self, document: Document, parser: SitemapParser, keeps: Callable[[str], bool]) -> None:
+        self._document = document
+        self._parser = parser
+        self._keeps = keeps
+        self._pages: list[Listed] = []
+        self.children: list[Document] = []
+
+    @property
+    def is_whole(self) -> bool:
+        return self._parser.is_whole
+
+    def feed(self, chunk: bytes) -> list[Stretch]:
+        self._sort(self._parser.feed(chunk))
+        return self._stretches(STRETCH)
+
+    def close(self) -> list[Stretch]:
+        self._sort(self._parser.close())
+        return self._stretches(1)
+
+    def _sort(self, entries: Iterable[SitemapEntry]) -> None:
+        for entry in entries:
+            if entry.is_sitemap:
+                below = Document(url=entry.url, lastmod=entry.lastmod, depth=self._document.depth + 1)
+                if len(self.children) < MOST_DOCUMENTS:
+                    self.children.append(below)
+            elif self._keeps(entry.url):
+                facts = {"title": entry.title} if entry.title else None
+                self._pages.append(Listed(entry.url, entry.lastmod, "", facts))
+
+    def _stretches(self, least: int) -> list[Stretch]:
+        """The pages so far, cut to size, once there are enough of them."""
+        if len(self._pages) < least:
+            return []
+        pages, self._pages = self._pages, []
+        return [
+            Stretch(url=self._document.url, listed=pages[start : start + STRETCH])
+            for start in range(0, len(pages), STRETCH)
+        ]
+
+
+def _validators(known: KnownListing | None) -> Validators | None:
+    if known is None:
+        return None
+    return Validators(etag=known.listing.etag, last_modified=known.listing.last_modified)
+
+
+def _is_surely_same(document: Document, known: KnownListing, now: datetime) -> bool:
+    """Its index says the same of it as when it was read, and that was said long enough before."""
+    return (
+        document.lastmod is not None
+        and document.lastmod == known.listing.lastmod
+        and document.lastmod + SURE_AFTER <= known.read_at
+        and now - known.read_at < TRUSTED_FOR
+    )

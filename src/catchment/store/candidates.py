@@ -1,0 +1,247 @@
+"""Candidates in the store: noted as they are listed, claimed in one statement, marked with what came of them.
+
+Listings come by the hundred thousand, so they are noted in stretches of about a thousand, each in a transaction of its
+own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Row,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    case,
+    exists,
+    false,
+    func,
+    select,
+    text,
+    true,
+    update,
+)
+
+from catchment.domain.candidate import Candidate, CandidateState, Judged, Known, Listed, by_key, judge
+from catchment.store.bulk import BulkInsert, BulkUpdate
+from catchment.store.tables import candidates, listings, runs
+
+#: Errors are for people to read.
+MAX_MESSAGE = 500
+
+# Spelled out rather than bound, as in `store/runs.py`.
+_IS_RUNNING: ColumnElement[bool] = runs.c.status == text("'running'")
+_IS_PENDING: ColumnElement[bool] = candidates.c.state == text("0")
+_IS_PROCESSED: ColumnElement[bool] = candidates.c.state == text("1")
+_IS_FAILED: ColumnElement[bool] = candidates.c.state == text("2")
+
+#: When a candidate was last listed: a listing that is as it was when read vouches for all that it listed then.
+SEEN_AT: ColumnElement[datetime] = case(
+    (candidates.c.last_seen >= listings.c.read_at, listings.c.seen_at), else_=candidates.c.last_seen
+)
+WITH_LISTINGS = candidates.outerjoin(listings, listings.c.id == candidates.c.listing_id)
+
+
+class Failure(NamedTuple):
+    """What came of a candidate that could not be collected."""
+
+    candidate: Candidate
+    message: str
+
+
+def note(
+    conn: Connection,
+    source_id: int,
+    listed: Sequence[Listed],
+    *,
+    listing_id: int | None,
+    now: datetime,
+) -> Judged:
+    """Take in a stretch of a listing, and say what of it is new or changed.
+
+    What changed is doubted until the listing is complete and shows that not everything did.
+    """
+    each = by_key(listed)
+    judged = judge(each, _known(conn, source_id, list(each)), now)
+    _insert(
+        conn,
+        [(key, one.native_id, one.url, one.lastmod, one.facts) for key, one in judged.new],
+        source_id=source_id,
+        state=CandidateState.PENDING,
+        is_doubted=False,
+        listing_id=listing_id,
+        first_seen=now,
+        last_seen=now,
+        attempts=0,
+    )
+    _change(conn, [_changed_row(known, one, listing_id, now) for known, one in judged.changed])
+    if judged.same:
+        same = {"ids": [known.id for known in judged.same], "b_listing": listing_id, "b_now": now}
+        conn.execute(_SEE_AGAIN, same)
+    return judged
+
+
+def claim(conn: Connection, source_id: int, run_id: int, *, limit: int, doubted: bool = False) -> list[Candidate]:
+    """Claim pending candidates for a run, in one statement; nothing for a run that lost its lease.
+
+    What a run claimed is its own until it ends, whatever comes of it. Doubted ones are claimed apart, those first
+    whose detail can be compared with an earlier one.
+    """
+    statement = _CLAIM_DOUBTED if doubted else _CLAIM
+    rows = conn.execute(statement, {"source": source_id, "run": run_id, "most": limit}).all()
+    return sorted((_candidate(row) for row in rows), key=lambda candidate: candidate.id)
+
+
+def mark_collected(conn: Connection, collected: Iterable[tuple[int, bytes]], *, now: datetime) -> None:
+    """Pairs of a candidate's id and the fingerprint of its detail."""
+    _mark(conn, [(id_, CandidateState.PROCESSED, False, now, print_, 0, None) for id_, print_ in collected])
+
+
+def mark_failed(conn: Connection, failures: Iterable[Failure]) -> None:
+    rows = [
+        (one.candidate.id, CandidateState.FAILED, False, one.candidate.attempts + 1, one.message[:MAX_MESSAGE])
+        for one in failures
+    ]
+    _mark_failed(conn, rows)
+
+
+def mark_keys(conn: Connection, source_id: int, keys: Sequence[bytes], *, error: str | None, now: datetime) -> None:
+    """As somebody else says who fetched them: collected, or failed with an error."""
+    marked = _of(source_id, candidates.c.key.in_(keys))
+    if error is None:
+        done = {"state": CandidateState.PROCESSED, "collected_at": now, "attempts": 0}
+        conn.execute(marked.values(**done, is_doubted=False, last_error=None))
+    else:
+        failed = {"state": CandidateState.FAILED, "attempts": candidates.c.attempts + 1}
+        conn.execute(marked.values(**failed, is_doubted=False, last_error=error[:MAX_MESSAGE]))
+
+
+def pending_keys(conn: Connection, source_id: int, keys: Sequence[bytes]) -> set[bytes]:
+    """Those of the keys that are to be collected."""
+    pending = select(candidates.c.key).where(candidates.c.source_id == source_id, _IS_PENDING)
+    return {bytes(key) for key in conn.execute(pending.where(candidates.c.key.in_(keys))).scalars()}
+
+
+def believe(conn: Connection, source_id: int) -> None:
+    """What was doubted is to be collected like the rest."""
+    conn.execute(_of(source_id, _IS_PENDING, candidates.c.is_doubted).values(is_doubted=False))
+
+
+def dismiss(conn: Connection, source_id: int) -> None:
+    """What was doubted did not change after all."""
+    doubted = _of(source_id, _IS_PENDING, candidates.c.is_doubted)
+    conn.execute(doubted.values(is_doubted=False, state=CandidateState.PROCESSED))
+
+
+def retry_failed(conn: Connection, source_id: int, *, most_attempts: int) -> None:
+    """Make pending again what failed, unless it failed too often or is gone."""
+    failed = _of(source_id, _IS_FAILED, candidates.c.attempts < most_attempts, candidates.c.deleted_at.is_(None))
+    conn.execute(failed.values(state=CandidateState.PENDING))
+
+
+def set_baseline(conn: Connection, source_id: int, newest: int) -> None:
+    """Of everything listed so far only the newest are to be collected; the rest counts as processed."""
+    conn.execute(_of(source_id, _IS_PENDING).values(state=CandidateState.PROCESSED, is_doubted=False))
+    chosen = (
+        select(candidates.c.id)
+        .where(
+            candidates.c.source_id == source_id, candidates.c.collected_at.is_(None), candidates.c.deleted_at.is_(None)
+        )
+        .order_by(candidates.c.lastmod.desc().nulls_last(), candidates.c.id)
+        .limit(newest)
+    )
+    conn.execute(
+        update(candidates).where(candidates.c.id.in_(chosen.scalar_subquery())).values(state=CandidateState.PENDING)
+    )
+
+
+_insert = BulkInsert(
+    candidates,
+    varying=["key", "native_id", "url", "lastmod", "facts"],
+    same=["source_id", "state", "is_doubted", "listing_id", "first_seen", "last_seen", "attempts"],
+)
+_change = BulkUpdate(
+    candidates, "state", "is_doubted", "lastmod", "facts", "listing_id", "last_seen", "deleted_at", "attempts"
+)
+_mark = BulkUpdate(
+    candidates, "state", "is_doubted", "collected_at", "fingerprint", "attempts", "last_error"
+)  # fmt: skip
+_mark_failed = BulkUpdate(candidates, "state", "is_doubted", "attempts", "last_error")
+
+_KNOWN = select(
+    candidates.c.key,
+    candidates.c.id,
+    candidates.c.lastmod,
+    func.coalesce(candidates.c.collected_at, candidates.c.first_seen, type_=candidates.c.first_seen.type).label(
+        "looked_at"
+    ),
+    and_(~_IS_PROCESSED, ~candidates.c.is_doubted).label("is_awaited"),
+).where(candidates.c.source_id == bindparam("source"), candidates.c.key.in_(bindparam("keys", expanding=True)))
+
+_SEE_AGAIN = (
+    update(candidates)
+    .where(candidates.c.id.in_(bindparam("ids", expanding=True)))
+    .values(listing_id=bindparam("b_listing"), last_seen=bindparam("b_now"), deleted_at=None)
+)
+
+
+def _claiming(chosen: Select[Any]) -> Update:
+    """Fenced by the run: one that was taken over claims nothing."""
+    holds = exists().where(runs.c.id == bindparam("run"), _IS_RUNNING)
+    statement = update(candidates).where(candidates.c.id.in_(chosen.scalar_subquery()), holds)
+    return statement.values(claimed_by=bindparam("run")).returning(*candidates.c)
+
+
+def _claimable(is_doubted: ColumnElement[bool]) -> Select[Any]:
+    mine = candidates.alias("mine")
+    taken = exists().where(runs.c.id == mine.c.claimed_by, _IS_RUNNING)
+    return (
+        select(mine.c.id)
+        .where(
+            mine.c.source_id == bindparam("source"),
+            mine.c.state == text("0"),
+            mine.c.is_doubted == is_doubted,
+            mine.c.deleted_at.is_(None),
+            ~taken,
+        )
+        .limit(bindparam("most", type_=Integer))
+        .with_for_update(skip_locked=True, of=mine)
+    )
+
+
+_CLAIM = _claiming(_claimable(false()).order_by(text("mine.id")))
+_CLAIM_DOUBTED = _claiming(
+    _claimable(true()).order_by(text("mine.fingerprint IS NULL"), text("mine.collected_at"), text("mine.id"))
+)
+
+
+def _known(conn: Connection, source_id: int, keys: Sequence[bytes]) -> dict[bytes, Known]:
+    rows = conn.execute(_KNOWN, {"source": source_id, "keys": keys}).all()
+    return {bytes(key): Known(*known) for key, *known in rows}
+
+
+def _changed_row(known: Known, listed: Listed, listing_id: int | None, now: datetime) -> tuple[Any, ...]:
+    """In the order of the columns of `_change`, the id first."""
+    pending = CandidateState.PENDING
+    return (known.id, pending, not known.is_awaited, listed.lastmod, listed.facts, listing_id, now, None, 0)
+
+
+def _of(source_id: int, *conditions: ColumnElement[bool]) -> Update:
+    return update(candidates).where(candidates.c.source_id == source_id, *conditions)
+
+
+def _candidate(row: Row[Any]) -> Candidate:
+    return Candidate(
+        id=row.id,
+        listed=Listed(row.url, row.lastmod, row.native_id, row.facts),
+        attempts=row.attempts,
+        fingerprint=bytes(row.fingerprint) if row.fingerprint is not None else None,
+        is_doubted=row.is_doubted,
+    )

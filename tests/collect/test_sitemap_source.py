@@ -1,0 +1,291 @@
+"""Sites by their sitemap, end to end: real sockets, real stores, a clock that moves."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from aiohttp import web
+from sqlalchemy import select
+
+from catchment.domain.candidate import CandidateState
+from catchment.store.tables import candidates
+from collecting import add, collect, get, stored
+from sitemap_site import WORDS, SitemapSite
+from source_factory import START
+
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+
+
+@pytest.fixture
+def pages(site):
+    return SitemapSite(site)
+
+
+async def follow(system, url, **config):
+    return await add(system, url, type="sitemap", config={"url": url, **config})
+
+
+async def paths(system):
+    return sorted(item.url.split("/", 3)[3] for item in await stored(system))
+
+
+async def again(system, clock):
+    clock.advance(5 * HOUR)
+    [result] = await collect(system)
+    return result
+
+
+class TestASiteIsFollowed:
+    @pytest.mark.proves("B-03", "B-05")
+    async def test_its_newest_pages_come_first_and_then_only_what_is_new_or_changed(self, system, site, pages, clock):
+        for number in range(15):
+            pages.write(f"/{number}", START - number * DAY)
+        await follow(system, pages.publish())
+        [result] = await collect(system)
+        assert (result.fetched, result.inserted, result.error) == (10, 10, None)
+        assert await paths(system) == sorted(str(number) for number in range(10))
+        site.hits.clear()
+        result = await again(system, clock)
+        assert (result.fetched, result.inserted, result.updated) == (0, 0, 0)
+        assert set(site.hits) == {"/sitemap.xml"}
+        pages.write("/new", clock.now())
+        pages.write("/12", clock.now(), body="Otherwise. " + WORDS * 4)
+        result = await again(system, clock)
+        assert (result.fetched, result.inserted) == (2, 2)
+
+    @pytest.mark.proves("B-22")
+    async def test_a_changed_page_keeps_its_item_and_gets_its_new_date(self, system, pages, clock):
+        pages.write("/1", START - DAY)
+        await follow(system, pages.publish())
+        await collect(system)
+        [before] = await stored(system)
+        pages.write("/1", clock.now(), body="Otherwise. " + WORDS * 4)
+        result = await again(system, clock)
+        [after] = await stored(system)
+        assert (result.inserted, result.updated) == (0, 1)
+        assert after.id == before.id
+        assert (before.published_at, after.published_at) == (START - DAY, START)
+        assert "Otherwise" in after.content
+
+    @pytest.mark.proves("B-04")
+    async def test_a_page_that_fails_is_not_published_until_it_is_well(self, system, pages, clock):
+        url = pages.publish()
+        await follow(system, url)
+        await collect(system)
+        pages.write("/1", START, status=500)
+        result = await again(system, clock)
+        assert (result.inserted, result.error) == (0, None)
+        pages.write("/1", START)
+        assert (await again(system, clock)).inserted == 1
+
+    @pytest.mark.proves("B-09")
+    async def test_titles_and_texts_come_from_the_pages(self, system, pages):
+        pages.write("/1", START)
+        await follow(system, pages.publish())
+        await collect(system)
+        [item] = await stored(system)
+        assert item.title == "Page /1"
+        assert "river rose" in item.content
+        assert item.metadata["description"] == "About Page /1"
+
+    @pytest.mark.proves("B-09")
+    async def test_several_pages_are_fetched_at_once(self, system, site, pages):
+        together = asyncio.Barrier(4)
+
+        async def answer(_):
+            await together.wait()
+            return web.Response(text="<title>A page</title>", content_type="text/html")
+
+        for number in range(8):
+            pages.write(f"/{number}", START)
+            site.script(answer, path=f"/{number}")
+        await follow(system, pages.publish())
+        [result] = await collect(system)
+        assert result.inserted == 8
+        assert site.most_in_flight == 4
+
+    @pytest.mark.proves("B-09", "B-22")
+    async def test_without_titles_no_page_is_asked_for(self, system, site, pages, clock):
+        pages.write("/tech/python-tips.html", START - DAY)
+        await follow(system, pages.publish(), fetch_titles=False)
+        await collect(system)
+        [item] = await stored(system)
+        assert item.title == "Tech - Python Tips"
+        assert set(site.hits) == {"/sitemap.xml"}
+        pages.write("/tech/python-tips.html", START)
+        assert (await again(system, clock)).updated == 1
+
+    @pytest.mark.proves("B-09")
+    async def test_patterns_say_which_pages_are_wanted(self, system, pages):
+        for path in ("/blog/a", "/blog/draft-b", "/shop/c"):
+            pages.write(path, START)
+        await follow(system, pages.publish(), include_patterns=["/blog/"], exclude_patterns=["draft"])
+        await collect(system)
+        assert await paths(system) == ["blog/a"]
+
+
+class TestTheSitemap:
+    @pytest.mark.proves("B-11")
+    async def test_one_that_cannot_be_fetched_is_an_error_and_nothing_is_lost(self, system, site, pages, clock):
+        pages.write("/1", START)
+        source = await follow(system, pages.publish())
+        await collect(system)
+        site.serve("no", path="/sitemap.xml", status=500)
+        result = await again(system, clock)
+        assert "500" in result.error
+
+        def query(conn):
+            return conn.execute(select(candidates.c.deleted_at)).scalars().all()
+
+        assert await system.store.read(query) == [None]
+        assert (await get(system, source)).fetch_error_count == 1
+
+    @pytest.mark.proves("B-01")
+    async def test_it_is_found_through_robots_txt_or_where_every_site_has_it(self, system, site, pages):
+        pages.write("/1", START)
+        site.serve(f"Sitemap: {site.url('/hidden.xml')}", path="/robots.txt")
+        pages.publish("/hidden.xml")
+        await follow(system, site.url("/"))
+        [result] = await collect(system)
+        assert result.inserted == 1
+
+    @pytest.mark.proves("B-01")
+    async def test_without_robots_txt_it_is_looked_for_at_its_usual_place(self, system, site, pages):
+        pages.write("/1", START)
+        pages.publish()
+        await follow(system, site.url("/"))
+        [result] = await collect(system)
+        assert result.inserted == 1
+
+    @pytest.mark.proves("B-01")
+    async def test_a_branch_that_did_not_change_is_not_downloaded(self, system, site, pages, clock):
+        pages.write("/old/1", START - 9 * DAY)
+        pages.write("/new/1", START - DAY)
+        pages.publish("/old.xml", only="/old")
+        pages.publish("/new.xml", only="/new", etag=True)
+        url = pages.index({"/old.xml": START - 9 * DAY, "/new.xml": None})
+        source = await follow(system, url)
+        await collect(system)
+        site.hits.clear()
+        pages.write("/new/2", START)
+        result = await again(system, clock)
+        assert result.inserted == 1
+        assert site.hits["/old.xml"] == 0
+        await again(system, clock)
+        assert site.requests[-1].headers["If-None-Match"]
+
+        def query(conn):
+            return conn.execute(select(candidates.c.deleted_at, candidates.c.state)).all()
+
+        assert {tuple(row) for row in await system.store.read(query)} == {(None, CandidateState.PROCESSED)}
+        assert (await get(system, source)).last_error is None
+
+    @pytest.mark.proves("B-07", "B-11")
+    async def test_a_branch_that_fails_is_warned_about_and_loses_nothing(self, system, site, pages, clock, log):
+        for path in ("/a/1", "/b/1", "/b/2", "/b/3"):
+            pages.write(path, START)
+        pages.publish("/a.xml", only="/a")
+        pages.publish("/b.xml", only="/b")
+        await follow(system, pages.index({"/a.xml": None, "/b.xml": None}))
+        await collect(system)
+        site.serve("no", path="/b.xml", status=503)
+        pages.write("/a/2", START)
+        result = await again(system, clock)
+        assert (result.inserted, result.error) == (1, None)
+        assert [line for line in log if line.startswith("WARNING") and "/b.xml" in line]
+
+        def query(conn):
+            return conn.execute(select(candidates.c.deleted_at)).scalars().all()
+
+        assert set(await system.store.read(query)) == {None}
+
+    async def test_an_index_whose_branches_all_fail_is_an_error(self, system, site, pages):
+        await follow(system, pages.index({"/a.xml": None}))
+        [result] = await collect(system)
+        assert "404" in result.error
+
+    async def test_an_index_that_contains_itself_ends(self, system, site, pages):
+        pages.write("/1", START)
+        pages.publish("/a.xml")
+        await follow(system, pages.index({"/sitemap.xml": None, "/a.xml": None}))
+        await collect(system)
+        assert site.hits["/sitemap.xml"] == 1
+
+
+class TestRobots:
+    async def test_a_page_that_robots_txt_forbids_is_not_asked_for(self, system, site, pages):
+        pages.write("/private/1", START)
+        pages.write("/open/1", START)
+        site.serve("User-agent: *\nDisallow: /private/", path="/robots.txt")
+        await follow(system, pages.publish())
+        await collect(system)
+        assert await paths(system) == ["open/1"]
+        assert site.hits["/private/1"] == 0
+
+    async def test_it_is_asked_for_all_the_same_when_the_user_may(self, system, site, pages):
+        pages.write("/private/1", START)
+        site.serve("User-agent: *\nDisallow: /", path="/robots.txt")
+        await follow(system, pages.publish(), respect_robots=False)
+        await collect(system)
+        assert await paths(system) == ["private/1"]
+
+    async def test_a_robots_txt_out_of_order_ends_the_visit_and_blames_no_page(self, system, site, pages, clock):
+        pages.write("/1", START)
+        site.serve("no", path="/robots.txt", status=500)
+        await follow(system, pages.publish())
+        [result] = await collect(system)
+        assert "robots.txt" in result.error
+        site.serve("", path="/robots.txt")
+        assert (await again(system, clock)).inserted == 1
+
+
+class TestTheFullMode:
+    @pytest.mark.proves("B-11", "B-09")
+    async def test_it_takes_the_newest_of_everything_and_remembers_nothing(self, system, site, pages, clock):
+        for number in range(9):
+            pages.write(f"/{number}", START - number * DAY)
+        pages.write("/2", START - 2 * DAY, status=500)
+        await follow(system, pages.publish(), enable_incremental=False, max_items=4)
+        [result] = await collect(system)
+        assert (result.fetched, result.inserted) == (3, 3)
+        assert await paths(system) == ["0", "1", "3"]
+
+        def query(conn):
+            return conn.execute(select(candidates)).all()
+
+        assert await system.store.read(query) == []
+        result = await again(system, clock)
+        assert (result.fetched, result.inserted) == (3, 0)
+        assert site.hits["/0"] == 2
+
+
+async def test_the_hosts_budget_puts_off_what_is_left_and_nothing_is_listed_twice(open_test_system, site, pages):
+    for number in range(12):
+        pages.write(f"/{number}", START)
+    settings = {"pace_allowed": True, "host_budget_per_minute": 8, "host_spacing_seconds": 0.0}
+    async with open_test_system(**settings) as system:
+        source = await follow(system, pages.publish())
+        async with system.collector.working(grace_seconds=5):
+            result = await system.collector.collect_source(source.id)
+        assert result.postponed_until is not None
+        assert (result.error, result.inserted) == (None, 6)
+
+
+async def test_a_tree_too_large_for_one_visit_is_gone_on_with_where_it_was_left(open_test_system, site, pages):
+    children = {f"/{number}.xml": None for number in range(5)}
+    for number in range(5):
+        pages.write(f"/{number}/page", START)
+        pages.publish(f"/{number}.xml", only=f"/{number}/")
+    url = pages.index(children)
+    settings = {"pace_allowed": True, "host_budget_per_minute": 4, "host_spacing_seconds": 0.0}
+    async with open_test_system(**settings) as system:
+        source = await follow(system, url, fetch_titles=False)
+        async with system.collector.working(grace_seconds=5):
+            result = await system.collector.collect_source(source.id)
+        assert (result.postponed_until is not None, result.inserted) == (True, 0)
+    async with open_test_system(**settings) as system, system.collector.working(grace_seconds=5):
+        result = await system.collector.collect_source(source.id)
+        assert (result.postponed_until, result.inserted) == (None, 5)
+    assert [site.hits[child] for child in children] == [1] * 5
