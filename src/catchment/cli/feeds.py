@@ -1,0 +1,225 @@
+"""`catchment feeds`: what is given out, here, as files or in a bucket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from catchment.cli.printing import AsJson, print_facts, print_json, print_table
+from catchment.cli.session import with_system
+from catchment.domain.caller import OPERATOR
+from catchment.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from catchment.bootstrap import System
+    from catchment.domain.feed import SavedFeed
+
+feeds = typer.Typer(
+    name="feeds", help="Publish views of what was collected as RSS, Atom and JSON Feed.", no_args_is_help=True
+)
+
+Slug = Annotated[str, typer.Argument(help="The feed's short name.")]
+Slugs = Annotated[
+    list[str] | None, typer.Option("--slug", help="Only this feed, public or not; may be given several times.")
+]
+BaseUrl = Annotated[
+    str,
+    typer.Option(
+        metavar="URL", help="Where the files will be found; without it, CATCHMENT_PUBLIC_URL with /feeds behind it."
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    name: str
+    media_type: str
+    body: bytes
+
+
+@feeds.command()
+def create(
+    slug: Slug,
+    *,
+    title: Annotated[str, typer.Option(help="Its title; a feed of one source has the source's.")] = "",
+    description: Annotated[str, typer.Option(help="What it is about.")] = "",
+    link: Annotated[str, typer.Option(metavar="URL", help="The page that it belongs to.")] = "",
+    language: Annotated[str, typer.Option(help="Its language, such as en or zh-CN.")] = "",
+    source: Annotated[list[int] | None, typer.Option("--source", metavar="ID", help="Only this source.")] = None,
+    type_: Annotated[list[str] | None, typer.Option("--type", help="Only sources of this type.")] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only sources with this tag.")] = None,
+    search: Annotated[str, typer.Option(help="Only items with all of these words.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=500, help="How many items at most.")] = 50,
+    filter_: Annotated[str, typer.Option("--filter", metavar="JSON", help="More of the filter, as an object.")] = "{}",
+    public: Annotated[bool, typer.Option("--public", help="Anybody may read it; else it takes a token.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Publish a view; --source, --type and --tag may be given several times.
+
+    Example: catchment feeds create news --title "News" --tag news --public
+    """
+    from catchment.manage.feeds import FeedDraft
+
+    named = {"sources": source, "types": type_, "tags": tag, "search": search}
+    draft = FeedDraft(
+        slug=slug,
+        title=title,
+        description=description,
+        link=link,
+        language=language,
+        filter={**_read_filter(filter_), **{key: value for key, value in named.items() if value}, "limit": limit},
+        is_public=public,
+    )
+    made = with_system(lambda system: system.feeds.add(draft, OPERATOR))
+    if as_json:
+        print_json({**_shape(made.feed), **({"token": made.token} if made.token else {})})
+        return
+    typer.echo(f"Published {made.feed.slug}: /feeds/{made.feed.slug}.rss, .atom and .json")
+    if made.token:
+        typer.echo(f"Token (shown only now): {made.token}")
+
+
+@feeds.command("list")
+def list_(*, as_json: AsJson = False) -> None:
+    """List every feed.
+
+    Example: catchment feeds list --json
+    """
+    shapes = [_shape(feed) for feed in with_system(lambda system: system.feeds.list(OPERATOR))]
+    if as_json:
+        print_json(shapes)
+        return
+    columns = ("slug", "title", "public", "filter", "owner_id", "updated_at")
+    print_table([column.replace("_", " ") for column in columns], ([one[key] for key in columns] for one in shapes))
+
+
+@feeds.command()
+def show(slug: Slug, *, as_json: AsJson = False) -> None:
+    """Show everything about one feed.
+
+    Example: catchment feeds show news
+    """
+    shape = _shape(with_system(lambda system: system.feeds.get(slug, OPERATOR)))
+    if as_json:
+        print_json(shape)
+    else:
+        print_facts({key.replace("_", " "): value for key, value in shape.items()})
+
+
+@feeds.command()
+def remove(slug: Slug, *, as_json: AsJson = False) -> None:
+    """Stop publishing a feed; what it showed stays.
+
+    Example: catchment feeds remove news
+    """
+    with_system(lambda system: system.feeds.remove(slug, OPERATOR))
+    if as_json:
+        print_json({"slug": slug, "removed": True})
+    else:
+        typer.echo(f"Removed feed {slug}.")
+
+
+@feeds.command()
+def write(
+    folder: Annotated[Path, typer.Argument(help="Where the files go; made if it is not there.")],
+    *,
+    slug: Slugs = None,
+    base_url: BaseUrl = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write public feeds as files in every format, only those that changed.
+
+    Example: catchment feeds write /srv/www/feeds --base-url https://example.org/feeds
+    """
+    from catchment.publish.files import write_if_changed
+
+    async def work(system: System) -> dict[str, bool]:
+        documents = _documents(system, slug or [], base_url)
+        return {one.name: write_if_changed(folder / one.name, one.body) async for one in documents}
+
+    _report(with_system(work), as_json=as_json, done="written")
+
+
+@feeds.command()
+def upload(*, slug: Slugs = None, base_url: BaseUrl = "", as_json: AsJson = False) -> None:
+    """Send public feeds to the bucket that CATCHMENT_S3_ENDPOINT and its kin name, only those that changed.
+
+    Example: catchment feeds upload --base-url https://feeds.example.org
+    """
+    from catchment.publish.bucket import open_bucket
+
+    async def work(system: System) -> dict[str, bool]:
+        bucket = open_bucket(system.settings, system.http, system.clock)
+        return {
+            one.name: await bucket.put_if_changed(one.name, one.body, media_type=one.media_type)
+            async for one in _documents(system, slug or [], base_url)
+        }
+
+    _report(with_system(work), as_json=as_json, done="sent")
+
+
+async def _documents(system: System, slugs: list[str], base_url: str) -> AsyncIterator[Document]:
+    """Every format of the feeds that are named, or of all public ones."""
+    from catchment.publish.formats import Format
+
+    folder = _folder_url(system, base_url)
+    named = slugs or [feed.slug for feed in await system.feeds.list(OPERATOR) if feed.is_public]
+    for slug in named:
+        feed = await system.feeds.get(slug, OPERATOR)
+        for format_ in Format:
+            edition = await system.press.look(feed.slug, format_, folder_url=folder)
+            if edition is not None:
+                body = await system.press.printed(edition)
+                yield Document(name=f"{slug}.{format_}", media_type=format_.media_type, body=body)
+
+
+def _folder_url(system: System, base_url: str) -> str:
+    if base_url and not base_url.startswith(("https://", "http://")):
+        raise InvalidInput("--base-url begins with https:// or http://.")
+    if not base_url and not system.settings.public_url:
+        raise InvalidInput("A feed names its own address: say where it will be by --base-url or CATCHMENT_PUBLIC_URL.")
+    return base_url.rstrip("/") or f"{system.settings.public_url}/feeds"
+
+
+def _read_filter(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(f"--filter is not JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise InvalidInput('--filter is a JSON object, such as {"since_days": 7}.')
+    return value
+
+
+def _shape(feed: SavedFeed) -> dict[str, Any]:
+    from catchment.domain.feed import filter_shape
+
+    return {
+        "id": feed.id,
+        "slug": feed.slug,
+        "title": feed.title,
+        "description": feed.description,
+        "link": feed.link,
+        "language": feed.language,
+        "public": feed.is_public,
+        "owner_id": feed.owner_id,
+        "filter": filter_shape(feed.filter),
+        "created_at": feed.created_at,
+        "updated_at": feed.updated_at,
+    }
+
+
+def _report(outcomes: dict[str, bool], *, as_json: bool, done: str) -> None:
+    changed = [name for name, is_new in outcomes.items() if is_new]
+    same = [name for name, is_new in outcomes.items() if not is_new]
+    if as_json:
+        print_json({done: changed, "unchanged": same})
+        return
+    for name in changed:
+        typer.echo(name)
+    typer.echo(f"{len(changed)} {done}, {len(same)} unchanged.")

@@ -1,0 +1,159 @@
+"""Feeds out, as people manage them: saved views under short names, public or with a token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from catchment.clock import Clock
+from catchment.crypto import hash_secret, new_token, same_secret
+from catchment.domain.caller import Caller
+from catchment.domain.feed import NewFeed, SavedFeed, check_slug, filter_shape, read_feed_filter
+from catchment.errors import Forbidden, InvalidInput, NotFound
+from catchment.store import feeds
+from catchment.store.door import Store
+
+MOST_TITLE, MOST_DESCRIPTION, MOST_LINK, MOST_LANGUAGE = 500, 5000, 2000, 35
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedDraft:
+    slug: str
+    title: str = ""
+    description: str = ""
+    link: str = ""
+    language: str = ""
+    filter: Mapping[str, Any]
+    is_public: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedChange:
+    """What somebody wants changed; None leaves a thing as it is."""
+
+    title: str | None = None
+    description: str | None = None
+    link: str | None = None
+    language: str | None = None
+    filter: Mapping[str, Any] | None = None
+    is_public: bool | None = None
+    #: Make another token; the old one is void.
+    new_token: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """A feed, and the token that was made for it just now: nobody can ever tell it again."""
+
+    feed: SavedFeed
+    token: str | None = None
+
+
+class Feeds:
+    def __init__(self, *, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def add(self, draft: FeedDraft, caller: Caller) -> Published:
+        """Publish a view. A private one gets a token; a taken short name is a Conflict."""
+        token = None if draft.is_public else new_token()
+        new = NewFeed(
+            slug=check_slug(draft.slug),
+            title=_checked("title", draft.title, MOST_TITLE),
+            description=_checked("description", draft.description, MOST_DESCRIPTION),
+            link=_checked_link(draft.link),
+            language=_checked("language", draft.language, MOST_LANGUAGE),
+            filter=_checked_filter(draft.filter),
+            is_public=draft.is_public,
+            token_hash=hash_secret(token) if token else None,
+            owner_id=caller.user_id,
+        )
+        return Published(feed=await self._store.write(feeds.add, new, now=self._clock.now()), token=token)
+
+    async def list(self, caller: Caller) -> list[SavedFeed]:
+        return await self._store.read(feeds.list_visible, caller.user_id, all_feeds=caller.sees_all)
+
+    async def get(self, slug: str, caller: Caller) -> SavedFeed:
+        return _visible(await self._store.read(feeds.find, _findable(slug)), slug, caller)
+
+    async def change(self, slug: str, change: FeedChange, caller: Caller) -> Published:
+        return await self._store.write(_change, slug, change, caller, now=self._clock.now())
+
+    async def remove(self, slug: str, caller: Caller) -> None:
+        await self._store.write(_remove, slug, caller)
+
+
+def opens(feed: SavedFeed, token: str) -> bool:
+    """Whether this token lets whoever has it read the feed."""
+    return feed.token_hash is not None and same_secret(hash_secret(token), feed.token_hash)
+
+
+def _change(conn: Connection, slug: str, change: FeedChange, caller: Caller, *, now: datetime) -> Published:
+    feed = _changeable(conn, slug, caller)
+    checks: dict[str, Any] = {
+        "title": lambda text: _checked("title", text, MOST_TITLE),
+        "description": lambda text: _checked("description", text, MOST_DESCRIPTION),
+        "link": _checked_link,
+        "language": lambda text: _checked("language", text, MOST_LANGUAGE),
+        "filter": _checked_filter,
+        "is_public": bool,
+    }
+    wanted = {name: getattr(change, name) for name in checks}
+    values = {name: checks[name](value) for name, value in wanted.items() if value is not None}
+    token = new_token() if _needs_token(feed, change) else None
+    if token:
+        values["token_hash"] = hash_secret(token)
+    if values:
+        feeds.change(conn, feed.id, values, now=now)
+    return Published(feed=feeds.find(conn, slug) or feed, token=token)
+
+
+def _needs_token(feed: SavedFeed, change: FeedChange) -> bool:
+    """A private feed has one; one that was public until now may have none yet."""
+    becomes_private = change.is_public is False and feed.token_hash is None
+    return change.new_token or becomes_private
+
+
+def _remove(conn: Connection, slug: str, caller: Caller) -> None:
+    feeds.remove(conn, _changeable(conn, slug, caller).id)
+
+
+def _changeable(conn: Connection, slug: str, caller: Caller) -> SavedFeed:
+    feed = _visible(feeds.find(conn, _findable(slug), for_change=True), slug, caller)
+    if not feed.may_be_changed_by(caller):
+        raise Forbidden(f"The feed {slug} belongs to somebody else.")
+    return feed
+
+
+def _visible(feed: SavedFeed | None, slug: str, caller: Caller) -> SavedFeed:
+    if feed is None or not feed.may_be_seen_by(caller):
+        raise NotFound(f"There is no feed {slug}.")
+    return feed
+
+
+def _findable(slug: str) -> str:
+    """What cannot be a short name names no feed, and might be more than a store can compare."""
+    return slug if slug.isascii() and slug.isprintable() else ""
+
+
+def _checked(field: str, text: str, most: int) -> str:
+    cleaned = " ".join(text.split())
+    if len(cleaned) > most or "\0" in cleaned:
+        raise InvalidInput(f"A {field} has at most {most} characters.", field=field)
+    return cleaned
+
+
+def _checked_link(text: str) -> str:
+    link = _checked("link", text, MOST_LINK)
+    if link and not link.startswith(("https://", "http://")):
+        raise InvalidInput("A link begins with https:// or http://.", field="link")
+    return link
+
+
+def _checked_filter(value: Mapping[str, Any]) -> dict[str, Any]:
+    """As it is kept: read, and written in one form."""
+    return filter_shape(read_feed_filter(value))

@@ -1,0 +1,90 @@
+"""Feeds in a bucket of any store that speaks S3."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import quote
+
+from catchment.clock import Clock
+from catchment.errors import HttpError, SettingsError
+from catchment.fetch.client import HttpClient, Request, Response
+from catchment.fetch.sigv4 import SigningKey, sign
+from catchment.settings import Settings
+
+#: Readers and caches may keep an object for this long before they ask again.
+CACHE_CONTROL = "public, max-age=300"
+#: Under which the hash of what lies there is kept, so that only what changed is sent.
+_HASH_HEADER = "x-amz-meta-sha256"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketAddress:
+    endpoint: str
+    bucket: str
+    prefix: str = ""
+
+    def url(self, name: str) -> str:
+        """By path rather than by host name, which every such store understands."""
+        return f"{self.endpoint}/{quote('/'.join(filter(None, [self.bucket, self.prefix.strip('/'), name])))}"
+
+
+class Bucket:
+    def __init__(self, *, http: HttpClient, clock: Clock, address: BucketAddress, key: SigningKey) -> None:
+        self._http = http
+        self._clock = clock
+        self._address = address
+        self._key = key
+
+    async def put_if_changed(self, name: str, body: bytes, *, media_type: str) -> bool:
+        """True if the object was sent: it was not there, or not the same."""
+        digest = hashlib.sha256(body).hexdigest()
+        if await self._hash_there(name) == digest:
+            return False
+        headers = {"Content-Type": media_type, "Cache-Control": CACHE_CONTROL, _HASH_HEADER: digest}
+        await self._send("PUT", name, headers, body)
+        return True
+
+    async def _hash_there(self, name: str) -> str | None:
+        try:
+            answer = await self._send("HEAD", name, {}, b"")
+        except HttpError as error:
+            # Whoever may not list a bucket is told that what is not there is forbidden.
+            if error.status in {HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN}:
+                return None
+            raise
+        return answer.headers.get(_HASH_HEADER)
+
+    async def _send(self, method: str, name: str, headers: dict[str, str], body: bytes) -> Response:
+        url = self._address.url(name)
+        signed = sign(self._key, method=method, url=url, headers=headers, body=body, now=self._clock.now())
+        request = Request(
+            url=url,
+            method=method,
+            headers=signed,
+            body=body or None,
+            # The operator's own: it may be in the house, and there is nobody to be polite to.
+            allow_private=True,
+            own_pace=True,
+        )
+        return await self._http.send(request)
+
+
+def open_bucket(settings: Settings, http: HttpClient, clock: Clock) -> Bucket:
+    """The bucket that the settings name, or SettingsError that says which one is missing."""
+    needed = {
+        "CATCHMENT_S3_ENDPOINT": settings.s3_endpoint,
+        "CATCHMENT_S3_BUCKET": settings.s3_bucket,
+        "CATCHMENT_S3_ACCESS_KEY": settings.s3_access_key,
+        "CATCHMENT_S3_SECRET_KEY": settings.s3_secret_key,
+    }
+    missing = [name for name, value in needed.items() if not value]
+    if missing:
+        raise SettingsError(f"To upload feeds, set {', '.join(missing)}.")
+    return Bucket(
+        http=http,
+        clock=clock,
+        address=BucketAddress(endpoint=settings.s3_endpoint, bucket=settings.s3_bucket, prefix=settings.s3_prefix),
+        key=SigningKey(access_key=settings.s3_access_key, secret_key=settings.s3_secret_key, region=settings.s3_region),
+    )

@@ -1,0 +1,93 @@
+"""Saved feeds in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, or_, select, true, update
+from sqlalchemy.exc import IntegrityError
+
+from catchment.domain.feed import NewFeed, SavedFeed, read_feed_filter
+from catchment.errors import Conflict
+from catchment.store.tables import feeds, users
+
+
+def add(conn: Connection, new: NewFeed, *, now: datetime) -> SavedFeed:
+    """Store a feed; a taken short name is a Conflict."""
+    values = {
+        "slug": new.slug,
+        "title": new.title,
+        "description": new.description,
+        "link": new.link,
+        "language": new.language,
+        "filter": dict(new.filter),
+        "is_public": new.is_public,
+        "token_hash": new.token_hash,
+        "owner_id": new.owner_id,
+        "version": 0,
+        "created_at": now,
+        "updated_at": now,
+    }
+    try:
+        with conn.begin_nested():
+            conn.execute(insert(feeds), values)
+    except IntegrityError as error:
+        twin = find(conn, new.slug)
+        raise Conflict(f"There is a feed {new.slug} already.", existing_id=twin.id if twin else None) from error
+    found = find(conn, new.slug)
+    assert found is not None
+    return found
+
+
+def find(conn: Connection, slug: str, *, for_change: bool = False) -> SavedFeed | None:
+    statement = _feeds().where(feeds.c.slug == slug)
+    row = conn.execute(statement.with_for_update(of=feeds) if for_change else statement).one_or_none()
+    return saved_feed(row) if row else None
+
+
+def list_visible(conn: Connection, user_id: int | None, *, all_feeds: bool) -> list[SavedFeed]:
+    rows = conn.execute(_feeds().where(_visible_to(user_id, all_feeds=all_feeds)).order_by(feeds.c.slug))
+    return [saved_feed(row) for row in rows]
+
+
+def change(conn: Connection, feed_id: int, values: Mapping[str, Any], *, now: datetime) -> None:
+    conn.execute(
+        update(feeds).where(feeds.c.id == feed_id).values(**values, version=feeds.c.version + 1, updated_at=now)
+    )
+
+
+def remove(conn: Connection, feed_id: int) -> None:
+    conn.execute(delete(feeds).where(feeds.c.id == feed_id))
+
+
+def saved_feed(row: Row[Any]) -> SavedFeed:
+    return SavedFeed(
+        id=row.id,
+        slug=row.slug,
+        title=row.title,
+        description=row.description,
+        link=row.link,
+        language=row.language,
+        filter=read_feed_filter(row.filter),
+        is_public=row.is_public,
+        token_hash=row.token_hash,
+        owner_id=row.owner_id,
+        sees_all=row.owner_id is None or bool(row.owner_is_admin),
+        version=row.version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _feeds() -> Select[Any]:
+    return select(*feeds.c, users.c.is_admin.label("owner_is_admin")).outerjoin(users, users.c.id == feeds.c.owner_id)
+
+
+def _visible_to(user_id: int | None, *, all_feeds: bool) -> ColumnElement[bool]:
+    """`SavedFeed.may_be_seen_by` is the same rule."""
+    if all_feeds:
+        return true()
+    public = feeds.c.is_public.is_(True)
+    return public if user_id is None else or_(public, feeds.c.owner_id == user_id)

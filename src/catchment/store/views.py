@@ -1,0 +1,245 @@
+"""What a saved feed shows: its mark, which tells whether anything changed, and its items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Dialect,
+    Row,
+    Select,
+    bindparam,
+    exists,
+    func,
+    literal,
+    select,
+    true,
+    union_all,
+)
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from catchment.domain.feed import FeedFilter, SavedFeed, ShownItem
+from catchment.domain.item import Item
+from catchment.domain.source import Source
+from catchment.store import feeds, sources
+from catchment.store.changes import CATALOGUE
+from catchment.store.sources import visible_to
+from catchment.store.tables import changes, raw_items, users
+from catchment.store.tables import feeds as feed_table
+from catchment.store.tables import sources as source_table
+from catchment.store.types import UtcDateTime
+
+#: Of a feed that looks inside items, these many of the newest are looked at.
+MOST_LOOKED_AT = 10_000
+BATCH = 250
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Two counts that only rise. While nobody edits the catalogue, a feed's sources stay the same ones, and then the
+    second rises with every change of their items: no two states of a feed have the same mark.
+    """
+
+    edits: int
+    changes: int
+    #: When the last change was.
+    changed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What to ask to know whether a feed changed. It is worked out once: that takes longer than asking."""
+
+    feed: SavedFeed
+    sql: str
+    parameters: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    #: Whose feed is as it is now.
+    question: Question
+    mark: Mark
+
+
+def look(conn: Connection, slug: str, question: Question | None) -> Sighting | None:
+    """The feed as it is now, without its items; `question` is that of the last look, if there was one."""
+    mark = _ask(conn, question) if question else None
+    if question and mark:
+        return Sighting(question=question, mark=mark)
+    feed = feeds.find(conn, slug)
+    if feed is None:
+        return None
+    question = _question(feed, conn.dialect)
+    mark = _ask(conn, question)
+    return Sighting(question=question, mark=mark) if mark else None
+
+
+def _ask(conn: Connection, question: Question) -> Mark | None:
+    """The mark; None if the feed is not what the question takes it for any more."""
+    row = conn.exec_driver_sql(question.sql, question.parameters).one_or_none()
+    if row is None:
+        return None
+    version, is_admin, edits, edited_at, times, changed_at = row
+    feed = question.feed
+    if (version, bool(is_admin)) != (feed.version, feed.sees_all and feed.owner_id is not None):
+        return None
+    read = UtcDateTime().result_processor(conn.dialect, None)
+    moments = [moment for moment in map(read, (edited_at, changed_at)) if moment is not None]
+    return Mark(edits=edits or 0, changes=int(times), changed_at=max(moments, default=None))
+
+
+def _question(feed: SavedFeed, dialect: Dialect) -> Question:
+    counted = _counting(feed, dialect).subquery()
+    edits = changes.alias()
+    statement = (
+        select(
+            feed_table.c.version,
+            users.c.is_admin,
+            edits.c.times,
+            edits.c.changed_at,
+            counted.c.times,
+            counted.c.changed_at,
+        )
+        .select_from(feed_table.join(counted, true()))
+        .outerjoin(users, users.c.id == feed_table.c.owner_id)
+        .outerjoin(edits, edits.c.source_id == CATALOGUE)
+        .where(feed_table.c.id == feed.id)
+    )
+    compiled = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
+    assert isinstance(compiled, SQLCompiler)
+    given = compiled.params
+    order = compiled.positiontup
+    return Question(feed=feed, sql=str(compiled), parameters=tuple(given[name] for name in order) if order else given)
+
+
+def only_source(conn: Connection, feed: SavedFeed) -> Source | None:
+    """The source of a feed that shows exactly one, if its owner may see it."""
+    if len(set(feed.filter.sources)) != 1:
+        return None
+    seen = visible_to(feed.owner_id, all_sources=feed.sees_all)
+    source_id = conn.execute(
+        select(source_table.c.id).where(source_table.c.id == feed.filter.sources[0], seen)
+    ).scalar()
+    return sources.get(conn, source_id) if source_id is not None else None
+
+
+def read_items(
+    conn: Connection, feed: SavedFeed, keeps: Callable[[ShownItem], bool], *, since: datetime | None
+) -> tuple[Source | None, list[ShownItem]]:
+    """The feed's one source, if that is all it shows, and its items: the newest change first."""
+    most = MOST_LOOKED_AT if feed.filter.looks_inside() else feed.filter.limit
+    ids = conn.execute(_newest(feed, conn.dialect, since=since, most=most)).scalars().all()
+    found: list[ShownItem] = []
+    for shown in _load(conn, ids):
+        if keeps(shown):
+            found.append(shown)
+        if len(found) == feed.filter.limit:
+            break
+    return only_source(conn, feed), found
+
+
+def newest_by_date(conn: Connection, source_id: int, limit: int) -> list[ShownItem]:
+    """The items of one source by their own dates, or else by when they came."""
+    date = func.coalesce(raw_items.c.published_at, raw_items.c.fetched_at)
+    newest = select(raw_items.c.id).where(raw_items.c.source_id == source_id).order_by(date.desc(), raw_items.c.id)
+    return list(_load(conn, conn.execute(newest.limit(limit)).scalars().all()))
+
+
+def _counting(feed: SavedFeed, dialect: Dialect) -> Select[Any]:
+    statement = select(
+        func.coalesce(func.sum(changes.c.times), 0).label("times"),
+        func.max(changes.c.changed_at, type_=changes.c.changed_at.type).label("changed_at"),
+    )
+    if _takes_every_source(feed):
+        return statement.where(changes.c.source_id != CATALOGUE)
+    return statement.where(*_of_feed(changes.c.source_id, feed, dialect))
+
+
+def _newest(feed: SavedFeed, dialect: Dialect, *, since: datetime | None, most: int) -> Select[Any]:
+    """Ids, the newest change first. What was updated and what never was are taken apart, as each has its index."""
+    parts = []
+    for at, is_updated in (
+        (raw_items.c.fetched_at, raw_items.c.updated_at.is_(None)),
+        (raw_items.c.updated_at, raw_items.c.updated_at.is_not(None)),
+    ):
+        statement = (
+            select(raw_items.c.id, at.label("at"), raw_items.c.published_at)
+            .where(is_updated, *_of_feed(raw_items.c.source_id, feed, dialect))
+            .order_by(at.desc(), raw_items.c.published_at.desc().nulls_last(), raw_items.c.id.desc())
+            .limit(most)
+        )
+        parts.append(select((statement.where(at >= since) if since else statement).subquery()))
+    both = union_all(*parts).subquery()
+    order = (both.c.at.desc(), both.c.published_at.desc().nulls_last(), both.c.id.desc())
+    return select(both.c.id).order_by(*order).limit(most)
+
+
+def _load(conn: Connection, ids: Any) -> Iterator[ShownItem]:
+    for start in range(0, len(ids), BATCH):
+        some = ids[start : start + BATCH]
+        rows = {row.id: row for row in conn.execute(_BY_IDS, {"ids": some})}
+        # One that was cleaned away in this very moment is not there any more.
+        yield from (_shown(rows[item_id]) for item_id in some if item_id in rows)
+
+
+def _takes_every_source(feed: SavedFeed) -> bool:
+    wanted = feed.filter
+    return feed.sees_all and not (wanted.sources or wanted.types or wanted.tags)
+
+
+def _of_feed(source_id: Column[Any], feed: SavedFeed, dialect: Dialect) -> list[ColumnElement[bool]]:
+    """The source is one that the feed takes, and one that its owner may see."""
+    wanted = feed.filter
+    fits = [source_table.c.id == source_id, visible_to(feed.owner_id, all_sources=feed.sees_all)]
+    if wanted.types:
+        fits.append(source_table.c.type.in_(wanted.types))
+    if wanted.tags:
+        fits.append(_is_tagged(wanted, dialect))
+    if not wanted.sources:
+        return [_exists(*fits)]
+    # Named on both sides, so that either may be the one to begin with.
+    return [source_id.in_(wanted.sources), _exists(*fits, source_table.c.id.in_(wanted.sources))]
+
+
+def _is_tagged(wanted: FeedFilter, dialect: Dialect) -> ColumnElement[bool]:
+    unpack = func.json_each if dialect.name == "sqlite" else func.jsonb_array_elements_text
+    tag = unpack(source_table.c.tags).table_valued("value")
+    return _exists(tag.c.value.in_(wanted.tags))
+
+
+def _exists(*conditions: ColumnElement[bool]) -> ColumnElement[bool]:
+    return exists(select(literal(1)).where(*conditions))
+
+
+def _shown(row: Row[Any]) -> ShownItem:
+    item = Item(
+        row.dedup_key,
+        bytes(row.fingerprint),
+        row.title,
+        row.url,
+        row.author,
+        row.content,
+        row.published_at,
+        row.metadata,
+    )
+    return ShownItem(
+        item=item,
+        source_id=row.source_id,
+        source_name=row.source_name,
+        fetched_at=row.fetched_at,
+        updated_at=row.updated_at,
+    )
+
+
+_BY_IDS: Select[Any] = (
+    select(*raw_items.c, source_table.c.name.label("source_name"))
+    .join(source_table, source_table.c.id == raw_items.c.source_id)
+    .where(raw_items.c.id.in_(bindparam("ids", expanding=True)))
+)
