@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import httpx
 import pytest
 from web_site import ADMIN_KEY, SERVICE_KEY, Site
 
-from catchment.bootstrap import System
+from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
 from catchment.domain.caller import Role
 from catchment.errors import Conflict, InvalidInput, NotFound
 from catchment.settings import Settings
 from catchment.web.app import create_app
-from catchment.web.auth import SESSION_COOKIE
+from catchment.web.forgery import SESSION_COOKIE, TOKEN_HEADER, token_of
 
 
 @pytest.mark.proves("A-13")
@@ -67,7 +68,7 @@ async def test_an_empty_key_in_the_environment_is_nobodys_key(keyless_system: Sy
 
 
 async def test_a_revoked_key_is_refused_at_once_and_so_is_its_session(site: Site):
-    token = await site.system.accounts.sign_in(site.keys["alice"])
+    token = await site.system.entrance.sign_in(site.keys["alice"])
     cookie = {"Cookie": f"{SESSION_COOKIE}={token}"}
     assert (await site.get("/api/subscriptions", headers=cookie)).status_code == 200
     [key] = [key for key in await site.system.accounts.list_keys() if key.user_id == site.alice.id]
@@ -101,26 +102,29 @@ async def test_a_session_opens_with_a_key_and_ends_by_signing_out(site: Site):
     assert "samesite=lax" in cookie
     assert "max-age=2592000" in cookie
     assert (await site.get("/api/subscriptions")).status_code == 200
-    await site.post("/signout")
+    assert (await site.post("/signout")).status_code == 403, "without the token of the session it may be forged"
+    [session] = [cookie.value or "" for cookie in site.client.cookies.jar]
+    await site.post("/signout", data={"csrf_token": token_of(session)})
     assert (await site.get("/api/subscriptions")).status_code == 401
 
 
 async def test_a_session_ends_after_thirty_days(site: Site, clock: ManualClock):
-    token = await site.system.accounts.sign_in(site.keys["alice"])
+    token = await site.system.entrance.sign_in(site.keys["alice"])
     clock.advance(timedelta(days=30) - timedelta(seconds=1))
-    assert await site.system.accounts.caller_of_session(token or "")
+    assert await site.system.entrance.caller_of_session(token or "")
     clock.advance(timedelta(seconds=1))
-    assert await site.system.accounts.caller_of_session(token or "") is None
+    assert await site.system.entrance.caller_of_session(token or "") is None
 
 
 async def test_a_session_of_the_environments_key_ends_when_that_key_changes(lean_site: Site, clock: ManualClock):
-    accounts = lean_site.system.accounts
-    token = await accounts.sign_in(ADMIN_KEY) or ""
-    caller = await accounts.caller_of_session(token)
+    system = lean_site.system
+    token = await system.entrance.sign_in(ADMIN_KEY) or ""
+    caller = await system.entrance.caller_of_session(token)
     assert caller is not None
     assert caller.role is Role.ADMIN
-    changed = type(accounts)(store=lean_site.system.store, clock=clock, service_key="", admin_key="another key")
-    assert await changed.caller_of_session(token) is None
+    settings = replace(system.settings, admin_api_key="another key")
+    async with open_system(settings, clock=clock) as changed:
+        assert await changed.entrance.caller_of_session(token) is None
 
 
 async def test_an_old_cookie_counts_as_none(lean_site: Site):
@@ -131,9 +135,13 @@ async def test_an_old_cookie_counts_as_none(lean_site: Site):
 
 async def test_a_page_of_another_origin_cannot_act_in_a_signed_in_browsers_name(lean_site: Site):
     await lean_site.post("/signin", data={"key": ADMIN_KEY})
+    [session] = [cookie.value or "" for cookie in lean_site.client.cookies.jar]
     for origin, status in (("http://catchment.test:99", 403), ("null", 403), ("http://catchment.test", 200)):
-        answer = await lean_site.put("/api/config", headers={"Origin": origin}, json={"FETCH_INTERVAL_RSS": 5})
+        headers = {"Origin": origin, TOKEN_HEADER: token_of(session)}
+        answer = await lean_site.put("/api/config", headers=headers, json={"FETCH_INTERVAL_RSS": 5})
         assert answer.status_code == status, origin
+    answer = await lean_site.post("/signin", data={"key": ADMIN_KEY}, headers={"Origin": "http://evil.test"})
+    assert answer.status_code == 403, "nor sign a browser in as somebody else"
 
 
 async def test_a_wrong_key_on_the_form_is_told_so_and_not_shown_again(lean_site: Site):
@@ -147,7 +155,7 @@ async def test_the_first_start_makes_an_admins_key_and_a_link_that_works_once(ke
     first = await keyless_system.accounts.ensure_first_key()
     assert first is not None
     assert await keyless_system.accounts.ensure_first_key() is None
-    caller = await keyless_system.accounts.identify(first.secret)
+    caller = await keyless_system.entrance.identify(first.secret)
     assert caller is not None
     assert caller.is_admin
     transport = httpx.ASGITransport(create_app(keyless_system))
@@ -165,9 +173,9 @@ async def test_a_sign_in_link_is_no_session_and_dies_after_a_quarter_of_an_hour(
 ):
     first = await keyless_system.accounts.ensure_first_key()
     assert first is not None
-    assert await keyless_system.accounts.caller_of_session(first.link_token) is None
+    assert await keyless_system.entrance.caller_of_session(first.link_token) is None
     clock.advance(timedelta(minutes=15))
-    assert await keyless_system.accounts.sign_in_by_link(first.link_token) is None
+    assert await keyless_system.entrance.sign_in_by_link(first.link_token) is None
 
 
 async def test_no_first_key_is_made_where_somebody_can_get_in(site: Site, keyless_system: System):
@@ -206,7 +214,7 @@ async def test_accounts_refuse_what_makes_no_sense(site: Site):
 async def test_the_admin_role_is_the_users_present_one(site: Site):
     chief = await site.system.accounts.add_user("chief@example.org", is_admin=True)
     made = await site.system.accounts.create_key("desk", user_id=chief.id)
-    caller = await site.system.accounts.identify(made.secret)
+    caller = await site.system.entrance.identify(made.secret)
     assert caller is not None
     assert (caller.role, caller.user_id) == (Role.ADMIN, chief.id)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -12,14 +13,49 @@ from web_site import Site
 
 from catchment.web import auth
 
-WHO = {auth.anyone: "anyone", auth.known: "known", auth.service: "service", auth.admin: "admin"}
+WHO = {
+    auth.anyone: "anyone",
+    auth.at_the_door: "anyone",
+    auth.known: "known",
+    auth.signed_in: "signed in",
+    auth.service: "service",
+    auth.admin: "admin",
+    auth.administrator: "administrator",
+}
 #: The strictest comes last: `admin` stands on `known`, which stands on `anyone`.
-ORDER = ["anyone", "known", "service", "admin"]
+ORDER = ["anyone", "known", "signed in", "service", "admin", "administrator"]
+#: How each kind of caller is refused, by what a route declares; whoever is not named is let in.
+REFUSALS: dict[str, dict[str | None, int]] = {
+    "anyone": {},
+    "known": {None: 401},
+    "signed in": {None: 303},
+    "service": {None: 401, "bob": 401, "alice": 401},
+    "admin": {None: 401, "bob": 403, "alice": 403},
+    "administrator": {None: 401, "bob": 403, "alice": 403},
+}
 EXPECTED = {
     "GET /": "anyone",
     "GET /signin": "anyone",
     "POST /signin": "anyone",
     "POST /signout": "anyone",
+    "GET /account": "signed in",
+    "POST /account/keys": "signed in",
+    "POST /account/keys/{key_id}/revoke": "signed in",
+    "POST /account/password": "signed in",
+    "POST /api/auth/login": "anyone",
+    "GET /api/users/me": "known",
+    "PUT /api/users/me/password": "known",
+    "GET /api/users/me/api-keys": "known",
+    "POST /api/users/me/api-keys": "known",
+    "DELETE /api/users/me/api-keys/{key_id}": "known",
+    "GET /api/keys": "known",
+    "POST /api/keys": "known",
+    "DELETE /api/keys/{key_id}": "known",
+    "GET /api/admin/users": "administrator",
+    "POST /api/admin/users": "administrator",
+    "POST /api/admin/users/{user_id}/reset-password": "administrator",
+    "POST /api/admin/users/{user_id}/disable": "administrator",
+    "POST /api/admin/users/{user_id}/enable": "administrator",
     "GET /health": "anyone",
     "GET /ready": "anyone",
     "GET /metrics": "anyone",
@@ -29,11 +65,58 @@ EXPECTED = {
     "GET /feed/{slug}": "anyone",
     "GET /feed/{slug}.json": "anyone",
     "GET /feed/{slug}.rss": "anyone",
+    "GET /feeds": "anyone",
+    "GET /feeds/{slug}.rss": "anyone",
+    "GET /feeds/{slug}.atom": "anyone",
+    "GET /feeds/{slug}.json": "anyone",
+    "GET /api/feeds": "anyone",
+    "POST /api/feeds": "known",
+    "GET /api/feeds/{slug}": "anyone",
+    "PUT /api/feeds/{slug}": "known",
+    "DELETE /api/feeds/{slug}": "known",
     "GET /api/sources": "anyone",
     "POST /api/sources": "known",
+    "POST /api/sources/resolve": "known",
+    "POST /api/sources/import": "known",
+    "GET /api/sources/export": "known",
+    "GET /api/packs": "anyone",
+    "POST /api/packs": "known",
+    "GET /api/packs/{slug}": "anyone",
+    "POST /api/packs/{slug}/install": "known",
+    "DELETE /api/packs/{pack_id}": "known",
     "GET /api/sources/{source_id}": "anyone",
     "PUT /api/sources/{source_id}": "known",
     "DELETE /api/sources/{source_id}": "known",
+    "GET /api/tweets": "known",
+    "GET /api/tweets/{tweet_id}": "known",
+    "GET /api/feed": "known",
+    "GET /api/scraping/follows": "known",
+    "GET /api/admin/scraping/follows": "administrator",
+    "POST /api/admin/scraping/follows": "administrator",
+    "PUT /api/admin/scraping/follows/{username}": "administrator",
+    "DELETE /api/admin/scraping/follows/{username}": "administrator",
+    "GET /api/admin/scraping/schedule": "administrator",
+    "PUT /api/admin/scraping/schedule/interval": "administrator",
+    "PUT /api/admin/scraping/schedule/next-run": "administrator",
+    "POST /api/admin/scraping/schedule/enable": "administrator",
+    "POST /api/admin/scraping/schedule/disable": "administrator",
+    "POST /api/admin/scrape": "administrator",
+    "GET /api/admin/scrape": "administrator",
+    "GET /api/admin/scrape/{task_id}": "administrator",
+    "POST /api/admin/scrape/{task_id}/cancel": "administrator",
+    "DELETE /api/admin/scrape/{task_id}": "administrator",
+    "GET /api/admin/jobs": "administrator",
+    "POST /api/admin/jobs/{name}/run": "administrator",
+    "POST /api/admin/jobs/{name}/pause": "administrator",
+    "POST /api/admin/jobs/{name}/resume": "administrator",
+    "GET /api/admin/webhooks": "administrator",
+    "POST /api/admin/webhooks": "administrator",
+    "GET /api/admin/webhooks/deliveries": "administrator",
+    "POST /api/admin/webhooks/deliveries/{letter_id}/redeliver": "administrator",
+    "POST /api/admin/webhooks/{webhook_id}/ping": "administrator",
+    "POST /api/admin/webhooks/{webhook_id}/pause": "administrator",
+    "POST /api/admin/webhooks/{webhook_id}/resume": "administrator",
+    "DELETE /api/admin/webhooks/{webhook_id}": "administrator",
     "GET /api/raw-items": "known",
     "GET /api/raw-items/stats": "known",
     "GET /api/raw-items/for-digest": "known",
@@ -49,14 +132,31 @@ EXPECTED = {
     "POST /api/digests": "service",
 }
 BODIES = {
+    "POST /api/sources/resolve": {"url": "@walk"},
     "POST /api/sources": {"type": "rss", "config": {"url": "https://walk.example/feed"}},
     "PUT /api/sources/{source_id}": {"name": "walked"},
+    "POST /api/admin/scraping/follows": {"username": "walk", "reason": "to walk", "added_by": "walker"},
+    "PUT /api/admin/scraping/follows/{username}": {"reason": "walked"},
     "POST /api/subscriptions": {"sourceId": 1},
     "POST /api/subscriptions/bulk": {"sourceIds": [1]},
     "PUT /api/config": {"FETCH_INTERVAL_RSS": 60},
     "POST /api/digests": {"type": "daily", "content": "walk"},
+    "POST /api/feeds": {"slug": "walk"},
+    "PUT /api/feeds/{slug}": {"title": "walked"},
 }
-CLOSED = sorted(route for route, who in EXPECTED.items() if who != "anyone")
+#: The ways in and out themselves: they may refuse for what the body holds.
+DOORS = {"POST /signin", "POST /signout", "POST /api/auth/login"}
+#: The stream never ends.
+ENDLESS = {"GET /api/events"}
+#: On what belongs to somebody: others are told that it is not there.
+OWNED = {
+    "GET /api/sources/{source_id}",
+    "PUT /api/sources/{source_id}",
+    "DELETE /api/sources/{source_id}",
+    "DELETE /api/keys/{key_id}",
+    "DELETE /api/users/me/api-keys/{key_id}",
+    "POST /account/keys/{key_id}/revoke",
+}
 
 
 def routes_of(app: FastAPI) -> Iterator[tuple[str, APIRoute]]:
@@ -92,12 +192,78 @@ async def test_every_route_is_described_in_openapi(lean_site: Site):
             assert not is_json or content["content"]["application/json"]["schema"], (method, path)
 
 
-@pytest.mark.proves("A-13")
-@pytest.mark.parametrize("name", CLOSED)
-async def test_a_closed_route_refuses_who_is_not_known(lean_site: Site, name: str):
+def test_what_changes_something_is_open_to_nobody_in_particular_only_at_the_doors():
+    changing = {name for name in EXPECTED if not name.startswith("GET ")}
+    assert {name for name in changing if EXPECTED[name] == "anyone"} == DOORS
+
+
+@pytest.mark.proves("C-51")
+def test_everything_under_the_administration_takes_an_admin():
+    within = {name: who for name, who in EXPECTED.items() if " /api/admin/" in name}
+    assert within
+    assert set(within.values()) == {"administrator"}
+
+
+@pytest.fixture
+async def peopled_site(lean_site: Site) -> Site:
+    """With an admin among the users, and a source of Alice's; her key is the first."""
+    chief = await lean_site.system.accounts.add_user("chief@example.org", is_admin=True)
+    lean_site.keys["chief"] = (await lean_site.system.accounts.create_key("desk", user_id=chief.id)).secret
+    await lean_site.add_source(lean_site.alice, "private")
+    return lean_site
+
+
+@pytest.mark.proves("A-13", "C-51", "D-12")
+@pytest.mark.parametrize("name", sorted(set(EXPECTED) - ENDLESS))
+async def test_each_route_lets_in_whom_it_declares_and_nobody_else(peopled_site: Site, name: str):
     method, path = name.split()
-    path = path.replace("{source_id}", "1").replace("{digest_id}", "1")
-    assert (await lean_site.ask(method, path, json=BODIES.get(name))).status_code == 401
+    path = re.sub(r"{\w+}", "1", path)
+    for who in (None, "bob", "alice", "chief"):
+        refused = REFUSALS[EXPECTED[name]].get(who)
+        # Who is let in sends nothing: it is enough that what they send is looked at.
+        answer = await peopled_site.ask(method, path, who, json=BODIES.get(name) if refused else None)
+        if refused:
+            assert answer.status_code == refused, (who, answer.text)
+            assert refused != 303 or answer.headers["location"] == "/signin"
+        elif name not in DOORS and (name not in OWNED or who == "alice"):
+            assert answer.status_code not in {401, 403}, (who, answer.text)
+        assert answer.status_code < 500
+
+
+@pytest.mark.proves("A-20", "D-12")
+@pytest.mark.parametrize("name", sorted(OWNED))
+async def test_what_belongs_to_somebody_is_there_for_them_and_not_for_others(peopled_site: Site, name: str):
+    method, path = name.split()
+    path = re.sub(r"{\w+}", "1", path)
+    assert (await peopled_site.ask(method, path, "bob", json=BODIES.get(name))).status_code == 404
+    assert (await peopled_site.ask(method, path, "alice", json=BODIES.get(name))).status_code < 400
+
+
+@pytest.mark.proves("C-52", "C-53")
+@pytest.mark.parametrize("name", sorted(name for name, who in EXPECTED.items() if who == "administrator"))
+@pytest.mark.parametrize(
+    ("accept", "not_known", "not_admin"),
+    [
+        (None, "未认证", "需要管理员权限"),
+        ("fr", "未认证", "需要管理员权限"),
+        ("en-US,en;q=0.9", "Not authenticated", "Administrator rights are needed"),
+    ],
+)
+async def test_the_administration_says_in_the_callers_language_whom_it_refuses(
+    lean_site: Site, name: str, accept: str | None, not_known: str, not_admin: str
+):
+    method, path = name.split()
+    path = re.sub(r"{\w+}", "1", path)
+    language = {"Accept-Language": accept} if accept else {}
+    for headers, status, words in (
+        ({}, 401, not_known),
+        ({"X-API-Key": "wrong"}, 401, not_known),
+        ({"Authorization": "Bearer not.a.token"}, 401, not_known),
+        ({"X-API-Key": lean_site.keys["alice"]}, 403, not_admin),
+        ({"X-API-Key": lean_site.keys["service"]}, 403, not_admin),
+    ):
+        answer = await lean_site.ask(method, path, headers={**language, **headers})
+        assert (answer.status_code, answer.json()["detail"]) == (status, words)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from catchment.domain.caller import Caller, Role
+from catchment.domain.caller import Caller, Role, Scope
+
+MOST_EMAIL = 320
+_EMAIL = re.compile(r"[^@\s\0]+@[^@\s\0]+")
+
+
+def read_email(text: str) -> str | None:
+    """An e-mail address as it is kept, or None where it is none."""
+    address = text.strip().lower()
+    return address if len(address) <= MOST_EMAIL and _EMAIL.fullmatch(address) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +26,25 @@ class User:
     #: The name in addresses, as in `/feed/{slug}`.
     slug: str
     is_admin: bool
+    #: Who is not is refused everywhere, by whatever key, token or session.
+    is_active: bool
     created_at: datetime
+
+    def caller(self, scope: Scope = Scope.ADMIN) -> Caller:
+        """The role is the present one, so that a change counts at once; a narrower key has no part in it."""
+        role = Role.ADMIN if self.is_admin and scope is Scope.ADMIN else Role.USER
+        return Caller(role=role, user_id=self.id, name=self.name, scope=scope)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """What a password is checked against."""
+
+    user: User
+    #: None for somebody who has no password and comes in by key alone.
+    password_hash: str | None = field(repr=False)
+    #: Rises when the password or the account is changed: what was handed out before is void.
+    version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +53,7 @@ class ApiKey:
     #: The user it acts for; None for a key with a role of its own.
     user_id: int | None
     role: Role
+    scope: Scope
     name: str
     #: Its first characters, by which its owner recognises it.
     prefix: str
@@ -41,8 +70,7 @@ class KeyHolder:
     user: User | None
 
     def caller(self) -> Caller:
-        """The role is the user's present one, so that a change counts at once."""
-        if self.user is None:
-            return Caller(role=self.key.role, name=self.key.name)
-        role = Role.ADMIN if self.user.is_admin else Role.USER
-        return Caller(role=role, user_id=self.user.id, name=self.user.name)
+        if self.user is not None:
+            return self.user.caller(self.key.scope)
+        role = self.key.role if self.key.scope is Scope.ADMIN else Role.SERVICE
+        return Caller(role=role, name=self.key.name, scope=self.key.scope)

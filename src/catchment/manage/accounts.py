@@ -1,27 +1,30 @@
-"""Accounts: users, their keys, and how a browser signs in. Secrets are shown once and kept as hashes."""
+"""Accounts as people manage them: users, their passwords and their keys. Secrets are shown once and kept as hashes."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
+from loguru import logger
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
-from catchment.crypto import SHOWN, hash_secret, new_api_key, new_token, same_secret
-from catchment.domain.account import ApiKey, KeyHolder, User
-from catchment.domain.caller import Caller, Role
-from catchment.errors import InvalidInput, NotFound
+from catchment.crypto import SHOWN, hash_secret, new_api_key, new_token
+from catchment.domain.account import ApiKey, User, read_email
+from catchment.domain.caller import Caller, Role, Scope
+from catchment.errors import Forbidden, InvalidInput, NotFound
+from catchment.manage.logins import Logins
+from catchment.manage.passwords import Passwords, checked_password, new_password
 from catchment.store import keys, sessions, users
 from catchment.store.door import Store
 from catchment.store.sessions import Standing
 
-SESSION_LIFE = timedelta(days=30)
 LINK_LIFE = timedelta(minutes=15)
-MOST_EMAIL, MOST_NAME, MOST_KEY_NAME, MOST_SLUG = 320, 200, 100, 60
-_EMAIL = re.compile(r"[^@\s\0]+@[^@\s\0]+")
+MOST_NAME, MOST_KEY_NAME, MOST_SLUG = 200, 100, 60
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _KEY_ROLES = (Role.SERVICE, Role.ADMIN)
 
 
@@ -30,129 +33,147 @@ class NewKey:
     """A key and its secret, which nobody can ever tell again."""
 
     key: ApiKey
-    secret: str
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enrolment:
+    """Somebody new, with what they need to come in; it is told this once."""
+
+    user: User
+    temp_password: str = field(repr=False)
+    api_key: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstKey:
     """What the first start prints once: an admin's key, and the token of a link that signs a browser in."""
 
-    secret: str
-    link_token: str
+    secret: str = field(repr=False)
+    link_token: str = field(repr=False)
     link_expires_at: datetime
 
 
 class Accounts:
-    def __init__(self, *, store: Store, clock: Clock, service_key: str, admin_key: str) -> None:
+    def __init__(
+        self, *, store: Store, clock: Clock, passwords: Passwords, logins: Logins, has_environment_key: bool
+    ) -> None:
         self._store = store
         self._clock = clock
-        self._environment = {Role.ADMIN: admin_key, Role.SERVICE: service_key}
+        self._passwords = passwords
+        self._logins = logins
+        self._has_environment_key = has_environment_key
 
     async def add_user(self, email: str, *, name: str = "", is_admin: bool = False) -> User:
-        """Add somebody. A known address is a Conflict."""
-        address = _checked_email(email)
-        return await self._store.write(
-            users.add,
-            email=address,
-            name=_checked_text(name or address.partition("@")[0], "name", MOST_NAME),
-            slug=_slug(name or address.partition("@")[0]),
-            is_admin=is_admin,
-            now=self._clock.now(),
-        )
+        """Add somebody who comes in by key alone. A known address is a Conflict."""
+        return await self._store.write(users.add, **_person(email, name, is_admin), now=self._clock.now())
+
+    async def enrol(self, email: str, *, name: str = "", is_admin: bool = False) -> Enrolment:
+        """Add somebody with a password to begin with and a first key. A known address is a Conflict."""
+        person, password = _person(email, name, is_admin), new_password()
+        person["password_hash"] = await self._passwords.hash(password)
+        user, made = await self._store.write(_enrol, person, now=self._clock.now())
+        logger.info("User {} was added{}.", user.id, " as an admin" if is_admin else "")
+        return Enrolment(user=user, temp_password=password, api_key=made.secret)
 
     async def list_users(self) -> list[User]:
         return await self._store.read(users.list_all)
 
-    async def create_key(self, name: str, *, user_id: int | None = None, role: Role | None = None) -> NewKey:
-        """A key that acts for a user, or one with a role of its own (service or admin)."""
+    async def get_user(self, user_id: int) -> User:
+        return _found(await self._store.read(users.get, user_id), user_id)
+
+    async def find_user(self, who: str) -> User:
+        """By number or by e-mail address."""
+        if _NUMBER.fullmatch(who):
+            return await self.get_user(int(who))
+        email = read_email(who)
+        return _found(await self._store.read(users.find_by_email, email) if email else None, who)
+
+    async def set_active(self, user_id: int, *, is_active: bool) -> User:
+        """Disabled, somebody is refused from now on by whatever key, token or session."""
+        user = _found(await self._store.write(users.set_active, user_id, is_active=is_active), user_id)
+        logger.info("User {} was {}.", user.id, "enabled" if is_active else "disabled")
+        return user
+
+    async def reset_password(self, user_id: int) -> str:
+        """A new password to begin with; whoever was signed in by the old one is out."""
+        password = new_password()
+        user = await self._store.write(users.set_password, user_id, await self._passwords.hash(password))
+        logger.info("The password of user {} was reset.", _found(user, user_id).id)
+        return password
+
+    async def change_password(self, user: User, old: str, new: str, *, address: str) -> bool:
+        """False if the old one is wrong. Whoever was signed in by it is out."""
+        wanted = checked_password(new)
+        login = await self._logins.check(user.email, old, address=address)
+        if login is None:
+            return False
+        password_hash = await self._passwords.hash(wanted)
+        changed = await self._store.write(users.set_password, user.id, password_hash, from_version=login.version)
+        return changed is not None
+
+    async def create_key(
+        self, name: str, *, user_id: int | None = None, role: Role | None = None, scope: Scope = Scope.ADMIN
+    ) -> NewKey:
+        """A key that acts for a user, or one with a role of its own (service or admin), within its scope."""
         if (user_id is None) == (role is None):
             raise InvalidInput("A key acts for a user or has a role (service or admin): name one of the two.")
         if role is not None and role not in _KEY_ROLES:
             raise InvalidInput(f"A key without a user is of role service or admin, not {role}.", field="role")
         label = _checked_text(name, "name", MOST_KEY_NAME)
-        return await self._store.write(_create_key, label, user_id, role or Role.USER, now=self._clock.now())
+        return await self._store.write(_create_key, label, user_id, role or Role.USER, scope, now=self._clock.now())
+
+    async def create_own_key(self, caller: Caller, name: str, *, scope: Scope | None = None) -> NewKey:
+        """A further key for whoever asks, of the scope that they have themselves unless they want less."""
+        wanted = scope or caller.scope
+        if not caller.scope.holds(wanted):
+            raise Forbidden(f"A key of scope {caller.scope} cannot make one of scope {wanted}.")
+        return await self.create_key(name, user_id=user_of(caller), scope=wanted)
 
     async def list_keys(self) -> list[ApiKey]:
         return await self._store.read(keys.list_all)
 
-    async def revoke_key(self, key_id: int) -> ApiKey:
-        """From now on the key is refused, and so is every session that stands on it."""
-        key = await self._store.write(keys.revoke, key_id)
-        if key is None:
-            raise NotFound(f"There is no key {key_id}. `catchment keys list` shows those there are.")
-        return key
+    async def list_keys_of(self, user_id: int) -> list[ApiKey]:
+        return await self._store.read(keys.list_of, user_id)
 
-    async def identify(self, secret: str) -> Caller | None:
-        """Whose key this is, or None."""
-        role = self._environment_role(secret)
-        if role is not None:
-            return _environment_caller(role)
-        return await self._use(await self._store.read(keys.find_holder, hash_secret(secret)))
+    async def revoke_key(self, key_id: int, *, owner_id: int | None = None) -> ApiKey:
+        """From now on the key is refused, and so is every session that stands on it. Others' keys are NotFound."""
+        key = await self._store.write(keys.revoke, key_id, owner_id=owner_id)
+        if key is None:
+            raise NotFound(f"There is no key {key_id}.")
+        return key
 
     async def ensure_first_key(self) -> FirstKey | None:
         """Where nobody could get in (no key in the environment, no user, no key), make an admin's key and a link."""
-        if any(self._environment.values()):
+        if self._has_environment_key:
             return None
         return await self._store.write(_make_first_key, now=self._clock.now())
 
-    async def sign_in(self, secret: str) -> str | None:
-        """The token of a new session for whoever holds this key, or None."""
-        token = new_token()
-        standing = await self._standing(secret, token)
-        if standing is None:
-            return None
-        await self._store.write(_open_session, standing, token, now=self._clock.now())
-        return token
 
-    async def sign_in_by_link(self, link_token: str) -> str | None:
-        """The token of a new session for the first who comes with this link, or None."""
-        return await self._store.write(_spend_link, link_token, now=self._clock.now())
-
-    async def caller_of_session(self, token: str) -> Caller | None:
-        """Who is signed in, as long as the key they signed in with is good."""
-        standing = await self._store.read(sessions.find, hash_secret(token), now=self._clock.now())
-        if standing is None:
-            return None
-        if standing.api_key_id is not None:
-            return await self._use(await self._store.read(keys.get_holder, standing.api_key_id))
-        return self._caller_by_proof(standing.environment_proof or "", token)
-
-    async def sign_out(self, token: str) -> None:
-        await self._store.write(sessions.remove, hash_secret(token))
-
-    async def _use(self, holder: KeyHolder | None) -> Caller | None:
-        if holder is None:
-            return None
-        now = self._clock.now()
-        if keys.needs_touch(holder.key, now=now):
-            await self._store.write(keys.touch, holder.key.id, now=now)
-        return holder.caller()
-
-    async def _standing(self, secret: str, token: str) -> Standing | None:
-        if self._environment_role(secret) is not None:
-            return Standing(environment_proof=_proof(token, secret))
-        holder = await self._store.read(keys.find_holder, hash_secret(secret))
-        return Standing(api_key_id=holder.key.id) if holder else None
-
-    def _environment_role(self, secret: str) -> Role | None:
-        # Every key is compared, whichever fits: the time it takes tells nothing.
-        fitting = [role for role, key in self._environment.items() if same_secret(secret, key)]
-        return fitting[0] if fitting else None
-
-    def _caller_by_proof(self, proof: str, token: str) -> Caller | None:
-        """A session that a key of the environment opened ends when that key changes."""
-        for role, key in self._environment.items():
-            if key and same_secret(proof, _proof(token, key)):
-                return _environment_caller(role)
-        return None
+def user_of(caller: Caller) -> int:
+    if caller.user_id is None:
+        raise Forbidden("This belongs to a user, and this key acts for none.")
+    return caller.user_id
 
 
-def _create_key(conn: Connection, name: str, user_id: int | None, role: Role, *, now: datetime) -> NewKey:
-    if user_id is not None and users.get(conn, user_id) is None:
-        raise NotFound(f"There is no user {user_id}. `catchment users list` shows those there are.")
+def _enrol(conn: Connection, person: dict[str, Any], *, now: datetime) -> tuple[User, NewKey]:
+    user = users.add(conn, **person, now=now)
+    return user, _create_key(conn, "first key", user.id, Role.USER, Scope.ADMIN, now=now)
+
+
+def _create_key(conn: Connection, name: str, user_id: int | None, role: Role, scope: Scope, *, now: datetime) -> NewKey:
+    if user_id is not None:
+        _found(users.get(conn, user_id), user_id)
     secret = new_api_key()
     key = keys.add(
-        conn, user_id=user_id, role=role, name=name, prefix=secret[:SHOWN], key_hash=hash_secret(secret), now=now
+        conn,
+        user_id=user_id,
+        role=role,
+        scope=scope,
+        name=name,
+        prefix=secret[:SHOWN],
+        key_hash=hash_secret(secret),
+        now=now,
     )
     return NewKey(key=key, secret=secret)
 
@@ -160,47 +181,30 @@ def _create_key(conn: Connection, name: str, user_id: int | None, role: Role, *,
 def _make_first_key(conn: Connection, *, now: datetime) -> FirstKey | None:
     if not keys.nobody_exists(conn):
         return None
-    made = _create_key(conn, "first admin key", None, Role.ADMIN, now=now)
+    made = _create_key(conn, "first admin key", None, Role.ADMIN, Scope.ADMIN, now=now)
     token, expires_at = new_token(), now + LINK_LIFE
     standing = Standing(api_key_id=made.key.id)
     sessions.add(conn, standing, token_hash=hash_secret(token), is_sign_in_link=True, now=now, expires_at=expires_at)
     return FirstKey(secret=made.secret, link_token=token, link_expires_at=expires_at)
 
 
-def _open_session(conn: Connection, standing: Standing, token: str, *, now: datetime) -> None:
-    sessions.add(
-        conn,
-        standing,
-        token_hash=hash_secret(token),
-        is_sign_in_link=False,
-        now=now,
-        expires_at=now + SESSION_LIFE,
-    )
+def _found(user: User | None, who: int | str) -> User:
+    if user is None:
+        raise NotFound(f"There is no user {who}. `catchment users list` shows those there are.")
+    return user
 
 
-def _spend_link(conn: Connection, link_token: str, *, now: datetime) -> str | None:
-    standing = sessions.spend_link(conn, hash_secret(link_token), now=now)
-    if standing is None:
-        return None
-    token = new_token()
-    _open_session(conn, standing, token, now=now)
-    return token
-
-
-def _proof(token: str, key: str) -> str:
-    """Ties a session to a key of the environment. Without the token, which is not stored, it gives nothing away."""
-    return hash_secret(f"{token}\0{key}")
-
-
-def _environment_caller(role: Role) -> Caller:
-    return Caller(role=role, name="admin" if role is Role.ADMIN else "service")
-
-
-def _checked_email(email: str) -> str:
-    address = email.strip().lower()
-    if len(address) > MOST_EMAIL or not _EMAIL.fullmatch(address):
+def _person(email: str, name: str, is_admin: bool) -> dict[str, Any]:
+    address = read_email(email)
+    if address is None:
         raise InvalidInput(f"{email!r} is not an e-mail address.", field="email")
-    return address
+    called = name or address.partition("@")[0]
+    return {
+        "email": address,
+        "name": _checked_text(called, "name", MOST_NAME),
+        "slug": _slug(called),
+        "is_admin": is_admin,
+    }
 
 
 def _checked_text(text: str, field: str, most: int) -> str:

@@ -7,20 +7,31 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, exists, insert, or_, select, text, update
 
-from catchment.domain.account import ApiKey, KeyHolder, User
-from catchment.domain.caller import Role
-from catchment.store.tables import api_keys, users
+from catchment.domain.account import ApiKey, KeyHolder
+from catchment.domain.caller import Role, Scope
+from catchment.store import users
+from catchment.store.tables import api_keys
+from catchment.store.tables import users as users_table
 
 #: How often the time of last use is written down: a busy key is not a reason to write at every request.
 TOUCH_EVERY = timedelta(minutes=1)
 
 
 def add(
-    conn: Connection, *, user_id: int | None, role: Role, name: str, prefix: str, key_hash: str, now: datetime
+    conn: Connection,
+    *,
+    user_id: int | None,
+    role: Role,
+    scope: Scope,
+    name: str,
+    prefix: str,
+    key_hash: str,
+    now: datetime,
 ) -> ApiKey:
     values = {
         "user_id": user_id,
         "role": role,
+        "scope": scope,
         "name": name,
         "prefix": prefix,
         "key_hash": key_hash,
@@ -34,10 +45,17 @@ def list_all(conn: Connection) -> list[ApiKey]:
     return [_key(row) for row in conn.execute(select(api_keys).order_by(api_keys.c.id))]
 
 
-def revoke(conn: Connection, key_id: int) -> ApiKey | None:
-    """Refuse the key from now on; None if there is no such key."""
-    statement = update(api_keys).where(api_keys.c.id == key_id).values(is_active=False).returning(*api_keys.c)
-    row = conn.execute(statement).one_or_none()
+def list_of(conn: Connection, user_id: int) -> list[ApiKey]:
+    rows = conn.execute(select(api_keys).where(api_keys.c.user_id == user_id).order_by(api_keys.c.id))
+    return [_key(row) for row in rows]
+
+
+def revoke(conn: Connection, key_id: int, *, owner_id: int | None = None) -> ApiKey | None:
+    """Refuse the key from now on; None if there is no such key, or if it is not this owner's."""
+    which = [api_keys.c.id == key_id]
+    if owner_id is not None:
+        which.append(api_keys.c.user_id == owner_id)
+    row = conn.execute(update(api_keys).where(*which).values(is_active=False).returning(*api_keys.c)).one_or_none()
     return _key(row) if row else None
 
 
@@ -65,24 +83,18 @@ def nobody_exists(conn: Connection) -> bool:
     if conn.dialect.name == "postgresql":
         # Two first starts at the same moment must not both find nobody.
         conn.execute(text("LOCK TABLE api_keys IN SHARE ROW EXCLUSIVE MODE"))
-    found = select(or_(exists(select(users.c.id)), exists(select(api_keys.c.id))))
+    found = select(or_(exists(select(users_table.c.id)), exists(select(api_keys.c.id))))
     return not conn.execute(found).scalar_one()
 
 
 def _holder(conn: Connection, which: ColumnElement[bool]) -> KeyHolder | None:
-    columns = [
-        *api_keys.c,
-        users.c.email,
-        users.c.name.label("user_name"),
-        users.c.slug,
-        users.c.is_admin,
-        users.c.created_at.label("user_created_at"),
-    ]
-    statement = (
-        select(*columns).outerjoin(users, users.c.id == api_keys.c.user_id).where(which, api_keys.c.is_active.is_(True))
-    )
-    row = conn.execute(statement).one_or_none()
-    return KeyHolder(key=_key(row), user=_user(row)) if row else None
+    row = conn.execute(select(api_keys).where(which, api_keys.c.is_active.is_(True))).one_or_none()
+    if row is None:
+        return None
+    user = users.get(conn, row.user_id) if row.user_id is not None else None
+    if user is not None and not user.is_active:
+        return None
+    return KeyHolder(key=_key(row), user=user)
 
 
 def _key(row: Row[Any]) -> ApiKey:
@@ -90,22 +102,10 @@ def _key(row: Row[Any]) -> ApiKey:
         id=row.id,
         user_id=row.user_id,
         role=Role(row.role),
+        scope=Scope(row.scope),
         name=row.name,
         prefix=row.prefix,
         is_active=row.is_active,
         created_at=row.created_at,
         last_used_at=row.last_used_at,
-    )
-
-
-def _user(row: Row[Any]) -> User | None:
-    if row.user_id is None:
-        return None
-    return User(
-        id=row.user_id,
-        email=row.email,
-        name=row.user_name,
-        slug=row.slug,
-        is_admin=row.is_admin,
-        created_at=row.user_created_at,
     )

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, Row, delete, insert, select
 
 from catchment.store.tables import sessions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What a session stands on: a stored key, or proof of one from the environment."""
+    """What a session stands on: a stored key, a user as of some version, or proof of a key from the environment."""
 
     api_key_id: int | None = None
+    user_id: int | None = None
+    login_version: int | None = None
     environment_proof: str | None = None
 
 
@@ -32,6 +35,8 @@ def add(
     values = {
         "token_hash": token_hash,
         "api_key_id": standing.api_key_id,
+        "user_id": standing.user_id,
+        "login_version": standing.login_version,
         "environment_proof": standing.environment_proof,
         "is_sign_in_link": is_sign_in_link,
         "created_at": now,
@@ -42,11 +47,11 @@ def add(
 
 def find(conn: Connection, token_hash: str, *, now: datetime) -> Standing | None:
     """What the live session of this token stands on. A sign-in link is not a session."""
-    statement = select(sessions.c.api_key_id, sessions.c.environment_proof).where(
+    statement = select(sessions).where(
         sessions.c.token_hash == token_hash, sessions.c.is_sign_in_link.is_(False), sessions.c.expires_at > now
     )
     row = conn.execute(statement).one_or_none()
-    return Standing(api_key_id=row.api_key_id, environment_proof=row.environment_proof) if row else None
+    return _standing(row)
 
 
 def spend_link(conn: Connection, token_hash: str, *, now: datetime) -> Standing | None:
@@ -54,11 +59,22 @@ def spend_link(conn: Connection, token_hash: str, *, now: datetime) -> Standing 
     statement = (
         delete(sessions)
         .where(sessions.c.token_hash == token_hash, sessions.c.is_sign_in_link.is_(True), sessions.c.expires_at > now)
-        .returning(sessions.c.api_key_id, sessions.c.environment_proof)
+        .returning(*sessions.c)
     )
     row = conn.execute(statement).one_or_none()
-    return Standing(api_key_id=row.api_key_id, environment_proof=row.environment_proof) if row else None
+    return _standing(row)
 
 
 def remove(conn: Connection, token_hash: str) -> None:
     conn.execute(delete(sessions).where(sessions.c.token_hash == token_hash))
+
+
+def _standing(row: Row[Any] | None) -> Standing | None:
+    if row is None:
+        return None
+    return Standing(
+        api_key_id=row.api_key_id,
+        user_id=row.user_id,
+        login_version=row.login_version,
+        environment_proof=row.environment_proof,
+    )

@@ -6,20 +6,36 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from catchment.domain.account import User
+from catchment.domain.account import Login, User
 from catchment.errors import Conflict
 from catchment.store.tables import users
 
 
-def add(conn: Connection, *, email: str, name: str, slug: str, is_admin: bool, now: datetime) -> User:
+def add(
+    conn: Connection,
+    *,
+    email: str,
+    name: str,
+    slug: str,
+    is_admin: bool,
+    password_hash: str | None = None,
+    now: datetime,
+) -> User:
     """Store a user; a taken slug gets a number. A known address is a Conflict."""
     twin = find_by_email(conn, email)
     if twin is not None:
         raise Conflict(f"{email} is a user already (id {twin.id}).", existing_id=twin.id)
-    values = {"email": email, "name": name, "slug": _free_slug(conn, slug), "is_admin": is_admin, "created_at": now}
+    values = {
+        "email": email,
+        "name": name,
+        "slug": _free_slug(conn, slug),
+        "is_admin": is_admin,
+        "password_hash": password_hash,
+        "created_at": now,
+    }
     try:
         with conn.begin_nested():
             return _user(conn.execute(insert(users).returning(*users.c), values).one())
@@ -39,6 +55,32 @@ def find_by_slug(conn: Connection, slug: str) -> User | None:
     return _one(conn.execute(select(users).where(users.c.slug == slug)).one_or_none())
 
 
+def find_login(conn: Connection, email: str) -> Login | None:
+    row = conn.execute(select(users).where(users.c.email == email)).one_or_none()
+    return Login(user=_user(row), password_hash=row.password_hash, version=row.login_version) if row else None
+
+
+def get_at_version(conn: Connection, user_id: int, version: int) -> User | None:
+    """The user, if active and unchanged since a token or session of this version was handed out."""
+    unchanged = users.c.login_version == version
+    return _one(
+        conn.execute(select(users).where(users.c.id == user_id, users.c.is_active.is_(True), unchanged)).one_or_none()
+    )
+
+
+def set_password(conn: Connection, user_id: int, password_hash: str, *, from_version: int | None = None) -> User | None:
+    """Sign-ins of before are void. None if there is no such user, or not at that version any more."""
+    which = [users.c.id == user_id]
+    if from_version is not None:
+        which.append(users.c.login_version == from_version)
+    return _change(conn, *which, password_hash=password_hash)
+
+
+def set_active(conn: Connection, user_id: int, *, is_active: bool) -> User | None:
+    """Sign-ins of before are void, also when the user is let in again. None if there is no such user."""
+    return _change(conn, users.c.id == user_id, is_active=is_active)
+
+
 def list_all(conn: Connection) -> list[User]:
     return [_user(row) for row in conn.execute(select(users).order_by(users.c.id))]
 
@@ -46,6 +88,11 @@ def list_all(conn: Connection) -> list[User]:
 def names(conn: Connection, ids: Collection[int]) -> dict[int, str]:
     rows = conn.execute(select(users.c.id, users.c.name).where(users.c.id.in_(ids)))
     return {row.id: row.name for row in rows}
+
+
+def _change(conn: Connection, *which: ColumnElement[bool], **values: Any) -> User | None:
+    statement = update(users).where(*which).values(login_version=users.c.login_version + 1, **values)
+    return _one(conn.execute(statement.returning(*users.c)).one_or_none())
 
 
 def _free_slug(conn: Connection, wanted: str) -> str:
@@ -64,5 +111,11 @@ def _one(row: Row[Any] | None) -> User | None:
 
 def _user(row: Row[Any]) -> User:
     return User(
-        id=row.id, email=row.email, name=row.name, slug=row.slug, is_admin=row.is_admin, created_at=row.created_at
+        id=row.id,
+        email=row.email,
+        name=row.name,
+        slug=row.slug,
+        is_admin=row.is_admin,
+        is_active=row.is_active,
+        created_at=row.created_at,
     )

@@ -1,28 +1,32 @@
 """Who is asking: one resolver for every route, and how a route says who may call it.
 
-`Anyone` and `Known` are the types of a route's `caller` argument; a route that does not care who it is has `OPEN`,
-`SERVICE_ONLY` or `ADMIN_ONLY` among its dependencies. Each route does one or the other.
+`Anyone`, `Known`, `SignedIn` and `AdminOnly` are the types of a route's `caller` argument; a route that does not care
+who it is has `OPEN`, `SERVICE_ONLY` or `ADMIN_ONLY` among its dependencies, and one by which people come in `DOOR`.
+Each route does one or the other, and everything under `/api/admin` has `AdminOnly`.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
-from urllib.parse import urlsplit
 
-from fastapi import Depends, Request, Security
+from fastapi import Depends, HTTPException, Request, Security
 from fastapi.security import APIKeyCookie, APIKeyHeader, HTTPBearer
 
 from catchment.bootstrap import System
-from catchment.domain.caller import ANONYMOUS, Caller
+from catchment.domain.caller import ANONYMOUS, Caller, Scope
 from catchment.errors import Forbidden, Unauthenticated
-
-SESSION_COOKIE = "catchment_session"
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+from catchment.monitor.reason import Language
+from catchment.web.forgery import SAFE_METHODS, SESSION_COOKIE, check_token
+from catchment.web.words import AdministrationsLanguage
 
 # They are read by hand below, where a wrong key must not pass for none; these tell OpenAPI of them.
 _HEADER = APIKeyHeader(name="X-API-Key", scheme_name="ApiKey", auto_error=False)
 _BEARER = HTTPBearer(scheme_name="Bearer", auto_error=False)
 _COOKIE = APIKeyCookie(name=SESSION_COOKIE, scheme_name="Session", auto_error=False)
+
+_DOTS_OF_A_TOKEN = 2
+_NOT_KNOWN = {Language.CHINESE: "未认证", Language.ENGLISH: "Not authenticated"}
+_NOT_ADMIN = {Language.CHINESE: "需要管理员权限", Language.ENGLISH: "Administrator rights are needed"}
 
 
 def system_of(request: Request) -> System:
@@ -33,21 +37,48 @@ def system_of(request: Request) -> System:
 TheSystem = Annotated[System, Depends(system_of)]
 
 
+def address_of(request: Request) -> str:
+    """Where the request comes from; a proxy on this machine is believed what it says of it."""
+    return request.client.host if request.client else ""
+
+
 async def resolve_caller(request: Request) -> Caller:
     """The caller, anonymous if no credentials came. A wrong key is refused even where none is needed."""
-    accounts = system_of(request).accounts
-    secret = _given_key(request)
-    if secret is not None:
-        caller = await accounts.identify(secret)
-        if caller is None:
-            raise Unauthenticated("invalid api key")
-        return caller
-    token = request.cookies.get(SESSION_COOKIE)
+    if "x-api-key" in request.headers:
+        return await _caller_by_key(request, request.headers["x-api-key"].strip())
+    if "authorization" in request.headers:
+        return await _caller_by_bearer(request)
+    return await _caller_by_cookie(request)
+
+
+async def _caller_by_key(request: Request, secret: str) -> Caller:
+    caller = await system_of(request).entrance.identify(secret)
+    if caller is None:
+        raise Unauthenticated("invalid api key")
+    return caller
+
+
+async def _caller_by_bearer(request: Request) -> Caller:
+    scheme, _, rest = request.headers["authorization"].strip().partition(" ")
+    secret = rest.strip() if scheme.lower() == "bearer" else ""
+    entrance = system_of(request).entrance
+    caller = await entrance.identify(secret) or await entrance.identify_token(secret)
+    if caller is None:
+        raise Unauthenticated(
+            "invalid or expired token" if secret.count(".") == _DOTS_OF_A_TOKEN else "invalid api key"
+        )
+    return caller
+
+
+async def _caller_by_cookie(request: Request) -> Caller:
+    session = request.cookies.get(SESSION_COOKIE)
     # A browser sends an old cookie by itself, so it counts as none.
-    caller = await accounts.caller_of_session(token) if token else None
-    if caller is not None and request.method not in SAFE_METHODS:
-        _check_origin(request)
-    return caller or ANONYMOUS
+    caller = await system_of(request).entrance.caller_of_session(session) if session else None
+    if session is None or caller is None:
+        return ANONYMOUS
+    if request.method not in SAFE_METHODS:
+        await check_token(request, session)
+    return caller
 
 
 async def anyone(
@@ -59,17 +90,28 @@ async def anyone(
     return await resolve_caller(request)
 
 
-async def known(caller: Annotated[Caller, Depends(anyone)]) -> Caller:
+async def at_the_door() -> None:
+    """Whoever comes is about to say who they are: what they bring along from before does not matter."""
+
+
+async def known(request: Request, caller: Annotated[Caller, Depends(anyone)]) -> Caller:
     if not caller.is_known:
         raise Unauthenticated("An API key is needed: Authorization: Bearer <key>, or X-API-Key.")
-    return caller
+    return _within_scope(request, caller)
 
 
-async def service(caller: Annotated[Caller, Depends(anyone)]) -> Caller:
+async def signed_in(request: Request, caller: Annotated[Caller, Depends(anyone)]) -> Caller:
+    """For pages: who is not known is shown the way in."""
+    if not caller.is_known:
+        raise HTTPException(303, "Sign in first.", headers={"Location": "/signin"})
+    return _within_scope(request, caller)
+
+
+async def service(request: Request, caller: Annotated[Caller, Depends(anyone)]) -> Caller:
     """The service or an admin. Whoever else comes is told what a wrong key is told."""
     if not caller.sees_all:
         raise Unauthenticated("invalid api key")
-    return caller
+    return _within_scope(request, caller)
 
 
 async def admin(caller: Annotated[Caller, Depends(known)]) -> Caller:
@@ -78,23 +120,34 @@ async def admin(caller: Annotated[Caller, Depends(known)]) -> Caller:
     return caller
 
 
+async def administrator(
+    request: Request,
+    language: AdministrationsLanguage,
+    _header: Annotated[str | None, Security(_HEADER)],
+    _bearer: Annotated[object, Security(_BEARER)],
+    _cookie: Annotated[str | None, Security(_COOKIE)],
+) -> Caller:
+    """An admin, for the administration, which has words of its own for everybody else."""
+    try:
+        caller = await resolve_caller(request)
+    except Unauthenticated as error:
+        raise Unauthenticated(_NOT_KNOWN[language]) from error
+    if not caller.is_known:
+        raise Unauthenticated(_NOT_KNOWN[language])
+    if not caller.is_admin:
+        raise Forbidden(_NOT_ADMIN[language])
+    return caller
+
+
 Anyone = Annotated[Caller, Depends(anyone)]
 Known = Annotated[Caller, Depends(known)]
+SignedIn = Annotated[Caller, Depends(signed_in)]
+AdminOnly = Annotated[Caller, Depends(administrator)]
 OPEN, SERVICE_ONLY, ADMIN_ONLY = Depends(anyone), Depends(service), Depends(admin)
+DOOR = Depends(at_the_door)
 
 
-def _given_key(request: Request) -> str | None:
-    """The key that came in a header; an empty one for a header that holds none."""
-    if "x-api-key" in request.headers:
-        return request.headers["x-api-key"].strip()
-    if "authorization" in request.headers:
-        scheme, _, secret = request.headers["authorization"].strip().partition(" ")
-        return secret.strip() if scheme.lower() == "bearer" else ""
-    return None
-
-
-def _check_origin(request: Request) -> None:
-    """A page of another port or site must not act in a signed-in browser's name; SameSite alone is blind to ports."""
-    origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
-        raise Forbidden("This request came from a page of another site.")
+def _within_scope(request: Request, caller: Caller) -> Caller:
+    if request.method not in SAFE_METHODS and not caller.scope.holds(Scope.WRITE):
+        raise Forbidden("This key may only read.")
+    return caller

@@ -11,8 +11,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from catchment.web.auth import SAFE_METHODS
 from catchment.web.errors import problem
+from catchment.web.forgery import SAFE_METHODS
 from catchment.web.metrics import Metrics
 
 MOST_BODY = 1024 * 1024

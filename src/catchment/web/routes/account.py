@@ -1,0 +1,92 @@
+"""The page of one's own account: keys and password."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from catchment.bootstrap import System
+from catchment.domain.caller import Caller, Scope
+from catchment.errors import InvalidInput, TooManyAttempts
+from catchment.manage.accounts import user_of
+from catchment.monitor.reason import Language
+from catchment.web.auth import SignedIn, TheSystem, address_of
+from catchment.web.errors import OF_A_BODY, problems_of_page
+from catchment.web.forgery import form_of
+from catchment.web.inputs import PathId
+from catchment.web.pages import PAGE, begin_session, form_fields, render
+from catchment.web.words import TheLanguage
+
+_TO_SIGN_IN: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
+_REFUSED: dict[int | str, dict[str, Any]] = {
+    400: {"description": "Not done; the page says why.", "content": {**PAGE, **problems_of_page(400)[400]["content"]}}
+}
+router = APIRouter(
+    prefix="/account",
+    tags=["dashboard"],
+    default_response_class=HTMLResponse,
+    responses={**problems_of_page(401, 403), **_TO_SIGN_IN},
+)
+
+
+@router.get("")
+async def account(request: Request, system: TheSystem, caller: SignedIn, language: TheLanguage) -> Response:
+    return await _page(request, system, caller, language)
+
+
+@router.post(
+    "/keys",
+    responses={**problems_of_page(*OF_A_BODY), **_REFUSED},
+    openapi_extra=form_fields("name", "scope"),
+)
+async def create_key(request: Request, system: TheSystem, caller: SignedIn, language: TheLanguage) -> Response:
+    """A further key, shown on the page that comes back and never again."""
+    form = await form_of(request)
+    try:
+        made = await system.accounts.create_own_key(caller, form.get("name", ""), scope=_scope(form.get("scope", "")))
+    except InvalidInput:
+        return await _page(request, system, caller, language, status=400, key_problem="bad_key_name")
+    return await _page(request, system, caller, language, made=made)
+
+
+@router.post("/keys/{key_id}/revoke", responses=problems_of_page(404, *OF_A_BODY))
+async def revoke_key(system: TheSystem, caller: SignedIn, language: TheLanguage, key_id: PathId) -> Response:
+    await system.accounts.revoke_key(key_id, owner_id=user_of(caller))
+    return RedirectResponse(f"/account?lang={language}", status_code=303)
+
+
+@router.post(
+    "/password",
+    responses={**problems_of_page(*OF_A_BODY), **_REFUSED},
+    openapi_extra=form_fields("old_password", "new_password"),
+)
+async def change_password(request: Request, system: TheSystem, caller: SignedIn, language: TheLanguage) -> Response:
+    """Every session of the old password ends, this one too; a new one begins at once."""
+    form, address = await form_of(request), address_of(request)
+    old, new = form.get("old_password", ""), form.get("new_password", "")
+    user = await system.accounts.get_user(user_of(caller))
+    try:
+        changed = await system.accounts.change_password(user, old, new, address=address)
+    except (InvalidInput, TooManyAttempts) as error:
+        problem = "bad_password" if isinstance(error, InvalidInput) else "too_often"
+        return await _page(request, system, caller, language, status=400, change_problem=problem)
+    if not changed:
+        return await _page(request, system, caller, language, status=400, change_problem="wrong_old_password")
+    session = await system.entrance.sign_in_by_password(user.email, new, address=address)
+    return begin_session(request, session, then=f"/account?lang={language}")
+
+
+async def _page(
+    request: Request, system: System, caller: Caller, language: Language, *, status: int = 200, **context: Any
+) -> Response:
+    user = await system.accounts.get_user(user_of(caller))
+    keys = [key for key in await system.accounts.list_keys_of(user.id) if key.is_active]
+    scopes = [scope for scope in Scope if caller.scope.holds(scope)]
+    shown = {"user": user, "caller": caller, "keys": keys, "scopes": scopes, **context}
+    return render(request, language, "account.html", shown, status=status)
+
+
+def _scope(text: str) -> Scope | None:
+    return Scope(text) if text in set(Scope) else None

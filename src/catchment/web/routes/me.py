@@ -1,0 +1,98 @@
+"""One's own account: who one is, one's password and one's keys."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, HTTPException, Request
+from pydantic import BaseModel, Field
+
+from catchment.domain.account import ApiKey, User
+from catchment.domain.caller import Scope
+from catchment.manage.accounts import MOST_KEY_NAME, user_of
+from catchment.manage.passwords import LEAST, MOST
+from catchment.web.auth import Known, TheSystem, address_of
+from catchment.web.errors import OF_A_BODY, problems
+from catchment.web.inputs import PathId, Text
+from catchment.web.outputs import Moment, Out
+
+router = APIRouter(prefix="/api", tags=["users"], responses=problems(401, 403))
+
+
+class UserOut(Out):
+    id: int
+    email: str
+    name: str
+    slug: str
+    is_admin: bool
+    is_active: bool
+    created_at: Moment
+
+    @classmethod
+    def of(cls, user: User) -> UserOut:
+        return cls.model_validate(user)
+
+
+class KeyOut(Out):
+    id: int
+    name: str
+    prefix: str
+    scope: Scope
+    is_active: bool
+    created_at: Moment
+    last_used_at: Moment | None
+
+    @classmethod
+    def of(cls, key: ApiKey) -> KeyOut:
+        return cls.model_validate(key)
+
+
+class NewKeyOut(KeyOut):
+    #: Shown this once.
+    key: str
+
+
+class KeyIn(BaseModel):
+    name: Text = Field(min_length=1, max_length=MOST_KEY_NAME)
+    scope: Scope | None = Field(None, description="What the key in hand may, unless less is wanted.")
+
+
+class PasswordIn(BaseModel):
+    old_password: Text = Field(max_length=MOST)
+    new_password: Text = Field(min_length=LEAST, max_length=MOST)
+
+
+@router.get("/users/me")
+async def who_am_i(system: TheSystem, caller: Known) -> UserOut:
+    return UserOut.of(await system.accounts.get_user(user_of(caller)))
+
+
+@router.put("/users/me/password", status_code=204, responses=problems(429, *OF_A_BODY))
+async def change_password(request: Request, system: TheSystem, caller: Known, body: PasswordIn) -> None:
+    """Whoever was signed in by the old password is signed out; keys stay."""
+    user = await system.accounts.get_user(user_of(caller))
+    changed = await system.accounts.change_password(
+        user, body.old_password, body.new_password, address=address_of(request)
+    )
+    if not changed:
+        raise HTTPException(400, "The old password is wrong.")
+
+
+@router.get("/keys")
+@router.get("/users/me/api-keys")
+async def list_keys(system: TheSystem, caller: Known) -> list[KeyOut]:
+    """Your keys, without their secrets."""
+    return [KeyOut.of(key) for key in await system.accounts.list_keys_of(user_of(caller))]
+
+
+@router.post("/keys", status_code=201, responses=problems(*OF_A_BODY))
+@router.post("/users/me/api-keys", status_code=201, responses=problems(*OF_A_BODY))
+async def create_key(system: TheSystem, caller: Known, body: KeyIn) -> NewKeyOut:
+    """A further key. `key` is shown this once; only its hash is kept."""
+    made = await system.accounts.create_own_key(caller, body.name, scope=body.scope)
+    return NewKeyOut(**KeyOut.of(made.key).model_dump(), key=made.secret)
+
+
+@router.delete("/keys/{key_id}", status_code=204, responses=problems(404, 422))
+@router.delete("/users/me/api-keys/{key_id}", status_code=204, responses=problems(404, 422))
+async def revoke_key(system: TheSystem, caller: Known, key_id: PathId) -> None:
+    """From now on the key is refused."""
+    await system.accounts.revoke_key(key_id, owner_id=user_of(caller))

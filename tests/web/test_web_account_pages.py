@@ -1,0 +1,160 @@
+"""Signing in by password, and the page of one's own keys and password."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from browser import CHROMIUM, Page, opened_page
+from web_site import Site
+
+from catchment.manage.accounts import Enrolment
+from catchment.web.forgery import SESSION_COOKIE, TOKEN_FIELD, token_of
+from catchment.web.server import serve_app
+
+CAROL = "carol@example.org"
+
+
+@pytest.fixture
+async def carol(lean_site: Site) -> Enrolment:
+    """Somebody with a password, whose browser is signed in by it."""
+    made = await lean_site.system.accounts.enrol(CAROL, name="Carol")
+    answer = await lean_site.post("/signin", data={"email": CAROL, "password": made.temp_password})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    return made
+
+
+def token(site: Site) -> dict[str, str]:
+    return {TOKEN_FIELD: token_of(site.client.cookies[SESSION_COOKIE])}
+
+
+async def test_the_cookie_is_out_of_reach_of_scripts_and_kept_to_https_where_there_is_https(lean_site: Site):
+    made = await lean_site.system.accounts.enrol(CAROL)
+    for scheme, secure in (("http", False), ("https", True)):
+        form = {"email": CAROL, "password": made.temp_password}
+        answer = await lean_site.post(f"{scheme}://catchment.test/signin", data=form)
+        cookie = answer.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=lax" in cookie
+        assert ("secure" in cookie) is secure
+
+
+async def test_a_wrong_password_brings_the_form_back_without_it_and_in_the_end_a_pause(lean_site: Site):
+    await lean_site.system.accounts.enrol(CAROL)
+    for _ in range(5):
+        answer = await lean_site.post("/signin", data={"email": CAROL, "password": "not-it"})
+        assert answer.status_code == 401
+        assert "Wrong e-mail address or password" in answer.text
+        assert CAROL in answer.text
+        assert "not-it" not in answer.text
+    answer = await lean_site.post("/signin?lang=zh", data={"email": CAROL, "password": "not-it"})
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "900")
+    assert "错误次数过多" in answer.text
+    for nonsense in ({}, {"email": "\0", "password": "\0"}, {"email": "x" * 10_000, "password": "x"}):
+        assert (await lean_site.post("/signin", data=nonsense)).status_code == 401
+
+
+async def test_a_key_is_made_on_the_page_shown_once_and_revoked_there(lean_site: Site, carol: Enrolment):
+    page = await lean_site.get("/account")
+    assert page.headers["cache-control"] == "no-store"
+    assert "first key" in page.text
+    assert carol.api_key not in page.text
+    form = {**token(lean_site), "name": "<b>reader</b>", "scope": "read"}
+    made = await lean_site.post("/account/keys", data=form)
+    [secret] = re.findall(r"<code>(cat_\w{40})</code>", made.text)
+    assert "&lt;b&gt;reader&lt;/b&gt;" in made.text
+    assert secret not in (await lean_site.get("/account")).text
+    [_, key] = await lean_site.system.accounts.list_keys_of(carol.user.id)
+    assert (key.name, key.scope) == ("<b>reader</b>", "read")
+    answer = await lean_site.post(f"/account/keys/{key.id}/revoke", data=token(lean_site))
+    assert answer.status_code == 303
+    assert "reader" not in (await lean_site.get("/account")).text
+    assert (await lean_site.get("/api/users/me", headers={"X-API-Key": secret})).status_code == 401
+    assert (await lean_site.post("/account/keys", data={**form, "name": " "})).status_code == 400
+
+
+async def test_no_form_of_the_page_works_without_the_token_of_the_session(lean_site: Site, carol: Enrolment):
+    for path in ("/account/keys", "/account/keys/3/revoke", "/account/password", "/signout"):
+        for form in ({}, {TOKEN_FIELD: "wrong"}, {TOKEN_FIELD: token_of("another")}):
+            assert (await lean_site.post(path, data={**form, "name": "x"})).status_code == 403, path
+    assert len(await lean_site.system.accounts.list_keys_of(carol.user.id)) == 1
+
+
+async def test_a_password_is_changed_on_the_page_and_the_browser_stays_signed_in(lean_site: Site, carol: Enrolment):
+    old = lean_site.client.cookies[SESSION_COOKIE]
+
+    async def change(old_password: str, new_password: str):
+        form = {**token(lean_site), "old_password": old_password, "new_password": new_password}
+        return await lean_site.post("/account/password", data=form)
+
+    assert "present password is wrong" in (await change("wrong", "long enough")).text
+    assert "8 to 200" in (await change(carol.temp_password, "short")).text
+    assert (await change(carol.temp_password, "long enough")).status_code == 303
+    assert lean_site.client.cookies[SESSION_COOKIE] != old
+    assert (await lean_site.get("/account")).status_code == 200
+    assert await lean_site.system.entrance.caller_of_session(old) is None
+    for _ in range(5):
+        await change("wrong", "long enough")
+    assert "too often" in (await change("long enough", "longer than before")).text
+
+
+async def test_who_is_not_signed_in_is_shown_the_way_and_a_key_of_nobody_has_no_account(lean_site: Site):
+    answer = await lean_site.get("/account")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/signin")
+    assert (await lean_site.get("/account", "admin")).status_code == 403
+    assert "/account" not in (await lean_site.get("/", "admin")).text
+    assert "/account" in (await lean_site.get("/", "alice")).text
+
+
+@pytest.fixture
+async def served_url(lean_site: Site) -> AsyncIterator[str]:
+    stop = asyncio.Event()
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(serve_app(lean_site.app, host="127.0.0.1", port=0, stop=stop, on_ready=ready.set_result))
+    yield await ready
+    stop.set()
+    await task
+
+
+@pytest.fixture
+async def page(tmp_path: Path) -> AsyncIterator[Page]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    async with opened_page(tmp_path / "profile") as page:
+        yield page
+
+
+SIGN_IN = """(() => {{
+  document.querySelector('#email').value = {email!r};
+  document.querySelector('#password').value = {password!r};
+  document.querySelector('form button').click();
+}})()"""
+
+
+@pytest.mark.parametrize(
+    ("lang", "colours", "words"), [("en", "light", "Your API keys"), ("zh", "dark", "你的 API 密钥")]
+)
+async def test_a_browser_signs_in_makes_a_key_and_signs_out(
+    lean_site: Site, served_url: str, page: Page, lang: str, colours: str, words: str, tmp_path: Path
+):
+    made = await lean_site.system.accounts.enrol(CAROL, name="Carol")
+    await page.prefer(colours)
+    await page.open(f"{served_url}/signin?lang={lang}")
+    await page.until("document.querySelector('#password')")
+    await page.screenshot(tmp_path / f"signin-{lang}.png")
+    await page.evaluate(SIGN_IN.format(email=CAROL, password=made.temp_password))
+    await page.until("document.querySelector('.who')")
+    await page.open(f"{served_url}/account?lang={lang}")
+    assert await page.until("document.querySelector('#keys')?.textContent") == words
+    await page.evaluate("document.querySelector('[name=name]').value = 'reader'")
+    await page.evaluate("document.querySelector('.fields button').click()")
+    assert (await page.until("document.querySelector('.made code')?.textContent")).startswith("cat_")
+    await page.screenshot(tmp_path / f"account-{lang}.png")
+    await page.evaluate("document.querySelector('nav form button').click()")
+    await page.until("document.querySelector('nav a.button')")
+    assert not await lean_site.system.store.read(
+        lambda conn: conn.exec_driver_sql("SELECT count(*) FROM sessions").scalar()
+    )
