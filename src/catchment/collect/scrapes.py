@@ -1,0 +1,109 @@
+"""Scrapes and the store: what a scrape is told of earlier ones, what it may spend, and how what it brought is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from loguru import logger
+from sqlalchemy import Connection
+
+from catchment.clock import Clock
+from catchment.domain.outbox import Topic
+from catchment.domain.source import Source
+from catchment.domain.tweet import FetchStats, Scrape, Tweet
+from catchment.errors import StoreError
+from catchment.sources.x.client import CapReached
+from catchment.sources.x.limits import stats_after
+from catchment.store import fetch_stats, outbox, spending, tweets
+from catchment.store.door import Store
+from catchment.store.spending import Caps, Period
+from catchment.store.tweets import SaveResult
+
+#: Of somebody whom another scraped lately, this many tweets are given.
+SHELVED = 300
+_CAP_REACHED = {
+    Period.DAY: "today's pages of X are used up; raise TWITTER_DAILY_PAGES or wait for tomorrow (UTC)",
+    Period.MONTH: "this month's pages of X are used up; raise TWITTER_MONTHLY_PAGES or wait for the next",
+}
+
+
+class XBooks:
+    """The store as scrapes see it: `Books`, `Shelf` and `Purse` in one."""
+
+    def __init__(self, *, store: Store, clock: Clock, caps: Caps, interval_of: Callable[[Source], timedelta]) -> None:
+        self._store = store
+        self._clock = clock
+        self._caps = caps
+        self._interval_of = interval_of
+
+    async def stats(self, subject: str) -> FetchStats | None:
+        try:
+            return await self._store.read(fetch_stats.get, subject)
+        except StoreError as error:
+            logger.warning("the statistics of {} cannot be read, the scrape goes on without: {}", subject, error)
+            return None
+
+    async def known(self, tweet_ids: Sequence[str]) -> set[str]:
+        return await self._store.read(tweets.known_ids, tweet_ids)
+
+    async def fetched_lately(self, source: Source, subject: str) -> Sequence[Tweet] | None:
+        stats = await self.stats(subject)
+        if stats is None or self._clock.now() - stats.last_fetch_at >= self._interval_of(source):
+            return None
+        stored = await self._store.read(tweets.get_tweets_by_author, subject, limit=SHELVED)
+        return [one.tweet for one in stored]
+
+    async def take_page(self) -> CapReached | None:
+        now = self._clock.now()
+        period = await self._store.write(spending.take_page, now.date(), self._caps)
+        if period is None:
+            return None
+        logger.warning("X: {}", _CAP_REACHED[period])
+        return _cap(period, now)
+
+    async def cap_reached(self) -> CapReached | None:
+        """As `take_page` would find it, without taking one."""
+        now = self._clock.now()
+        period = (await self._store.read(spending.spent, now.date())).reached(self._caps)
+        return None if period is None else _cap(period, now)
+
+
+def _cap(period: Period, now: datetime) -> CapReached:
+    return CapReached(message=_CAP_REACHED[period], seconds=(end_of(period, now) - now).total_seconds())
+
+
+def end_of(period: Period, now: datetime) -> datetime:
+    """When the day or month of this moment is over."""
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if period is Period.DAY:
+        return day + timedelta(days=1)
+    return (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+
+
+class ScrapeKeeper:
+    """Stores scrapes, whether a source's visit or a task brought them."""
+
+    def __init__(self, *, alpha: float) -> None:
+        self._alpha = alpha
+
+    def __call__(self, conn: Connection, scrapes: Sequence[Scrape], now: datetime) -> None:
+        for scrape in scrapes:
+            self.keep(conn, scrape, now)
+
+    def keep(self, conn: Connection, scrape: Scrape, now: datetime) -> SaveResult:
+        """The tweets, and what the scrape says about the next. One that broke off says nothing reliable."""
+        saved = tweets.save_tweets(conn, scrape.tweets, now=now)
+        if scrape.broken_off is None:
+            stats = stats_after(
+                fetch_stats.get(conn, scrape.subject),
+                username=scrape.subject,
+                fetched=len(scrape.tweets),
+                new=saved.success,
+                at=now,
+                alpha=self._alpha,
+            )
+            fetch_stats.put(conn, stats, now=now)
+        if saved.new_ids:
+            outbox.emit(conn, Topic.TWEETS_NEW, [{"tweet_ids": list(saved.new_ids)}], now=now)
+        return saved

@@ -1,0 +1,261 @@
+"""Asking the provider of X: pages of a timeline, paced by key, paid for by page, tried again where that may help."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Any, Final, Protocol
+from urllib.parse import urlencode
+
+from catchment.errors import InvalidInput, ParseError, TimedOut, Unreachable, VisitError
+from catchment.fetch.client import Request, Response
+from catchment.fetch.pacing import PacePolicy, Pacer
+from catchment.parse.json_values import read_object
+from catchment.redact import MASK, redact_text
+
+PAGE_TWEETS: Final = 20
+FIRST_WAIT_SECONDS, MOST_WAIT_SECONDS = 1.0, 60.0
+#: Of what the provider said, this much is for people to read.
+MOST_SHOWN: Final = 500
+#: Requests in flight at once: enough to keep the pace at answers of a few seconds.
+CONCURRENCY: Final = 64
+_PACE_KEY: Final = "x"
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class Trouble(StrEnum):
+    """What kind of no the provider gave."""
+
+    KEY_REFUSED = "key_refused"
+    NO_CREDIT = "no_credit"
+    RATE_LIMITED = "rate_limited"
+    PROVIDER_DOWN = "provider_down"
+    USER_NOT_FOUND = "user_not_found"
+    REFUSED = "refused"
+    UNREADABLE = "unreadable"
+    CAP_REACHED = "cap_reached"
+
+
+class XError(VisitError):
+    """`response` is what the provider said, without secrets and cut to a readable length."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        trouble: Trouble,
+        status: int | None = None,
+        response: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.trouble = trouble
+        self.status = status
+        self.response = response
+
+    @property
+    def stops_everything(self) -> bool:
+        """No other timeline would fare better, and each attempt might cost."""
+        return self.trouble in {Trouble.KEY_REFUSED, Trouble.CAP_REACHED}
+
+
+class Sender(Protocol):
+    """The way out: the one HTTP client, or a source's own manner of using it."""
+
+    async def send(self, request: Request) -> Response: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapReached:
+    #: Which, and what to do about it.
+    message: str
+    #: Until it holds no longer.
+    seconds: float
+
+
+class Purse(Protocol):
+    async def take_page(self) -> CapReached | None:
+        """Count one page as spent, or nothing where a cap is reached."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """What to ask for, newest first."""
+
+    path: str
+    query: Mapping[str, str]
+    #: By what its statistics are known: the username, or `list:<id>`.
+    subject: str
+    #: Whose it is, where it is one user's.
+    author: str | None = None
+
+
+def user_timeline(username: str) -> Timeline:
+    query = {"userName": username, "includeReplies": "false"}
+    return Timeline(path="user/last_tweets", query=query, subject=username, author=username)
+
+
+def list_timeline(list_id: str, *, path: str) -> Timeline:
+    return Timeline(path=path, query={"listId": list_id, "includeReplies": "false"}, subject=f"list:{list_id}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    body: Mapping[str, Any]
+    #: How many tweets it holds.
+    count: int
+    next_cursor: str | None
+
+
+class XClient:
+    def __init__(
+        self,
+        *,
+        key: str,
+        base_url: str,
+        purse: Purse,
+        requests_per_second: float = 20.0,
+        max_retries: int = 3,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._key = key
+        self._base_url = base_url
+        self._purse = purse
+        self._pacer = Pacer(key_pace(requests_per_second))
+        self._max_retries = max_retries
+        self._sleep = sleep
+
+    async def pages(self, http: Sender, timeline: Timeline, *, limit: int) -> AsyncIterator[Page]:
+        """Pages until `limit` tweets have come, there are no more, or the caller has seen enough."""
+        if limit < 1:
+            raise InvalidInput("The limit is at least 1.", field="limit")
+        count, cursor, seen = 0, "", set[str]()
+        while count < limit:
+            page = await self._page(http, timeline, cursor)
+            yield page
+            count += page.count
+            # A cursor that comes again, or leads on from an empty page, would be paid for without an end.
+            if not page.count or page.next_cursor is None or page.next_cursor in seen:
+                return
+            cursor = page.next_cursor
+            seen.add(cursor)
+
+    async def _page(self, http: Sender, timeline: Timeline, cursor: str) -> Page:
+        if cap := await self._purse.take_page():
+            raise XError(cap.message, trouble=Trouble.CAP_REACHED, retry_after=cap.seconds)
+        response = await self._ask(http, timeline, cursor)
+        # Whatever is said of the answer later on, the key is not in it.
+        return read_page(replace(response, body=response.body.replace(self._key.encode(), MASK.encode())))
+
+    async def _ask(self, http: Sender, timeline: Timeline, cursor: str) -> Response:
+        """One answer, for which up to `max_retries` more attempts are made."""
+        query = {**timeline.query, "cursor": cursor} if cursor else timeline.query
+        request = Request(
+            url=f"{self._base_url}/{timeline.path}?{urlencode(query)}",
+            headers={"X-API-Key": self._key},
+            keep_failures=True,
+            own_pace=True,
+        )
+        for attempt in range(self._max_retries):
+            try:
+                response = await self._send(http, request)
+            except (TimedOut, Unreachable):
+                pass
+            else:
+                if not _may_pass(response.status):
+                    return response
+            await self._sleep(wait_seconds(attempt))
+        return await self._send(http, request)
+
+    async def _send(self, http: Sender, request: Request) -> Response:
+        async with self._pacer.slot(_PACE_KEY):
+            return await http.send(request)
+
+
+def key_pace(requests_per_second: float) -> PacePolicy:
+    spacing = 1 / requests_per_second
+    return PacePolicy(
+        concurrency=CONCURRENCY, spacing_seconds=spacing, budget_per_minute=max(1, round(60 * requests_per_second))
+    )
+
+
+def wait_seconds(attempt: int) -> float:
+    """1, 2, 4 … seconds, at most a minute."""
+    return min(FIRST_WAIT_SECONDS * (1 << attempt), MOST_WAIT_SECONDS)
+
+
+def read_page(response: Response) -> Page:
+    """The page in an answer, or an XError that says what the provider said instead."""
+    body = _read_json(response)
+    if response.status != HTTPStatus.OK or _tells_of_error(body):
+        raise _refusal(response, body)
+    if body is None:
+        raise XError(
+            "X's provider answered something that is not JSON; tried again later",
+            trouble=Trouble.UNREADABLE,
+            status=response.status,
+            response=_shown(response),
+        )
+    cursor = body.get("next_cursor")
+    more = body.get("has_next_page") is True and isinstance(cursor, str) and bool(cursor)
+    return Page(body=body, count=_count(body), next_cursor=str(cursor) if more else None)
+
+
+def _read_json(response: Response) -> Mapping[str, Any] | None:
+    try:
+        return read_object(response.body)
+    except ParseError:
+        return None
+
+
+def _may_pass(status: int) -> bool:
+    """Whether another attempt could end differently."""
+    return status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def _tells_of_error(body: Mapping[str, Any] | None) -> bool:
+    """An answer of 200 may still be a no."""
+    return body is not None and str(body.get("status", "success")).lower() not in {"success", "ok"}
+
+
+def _count(body: Mapping[str, Any]) -> int:
+    data = body.get("data")
+    listed = data.get("tweets", body.get("tweets")) if isinstance(data, dict) else data or body.get("tweets")
+    return len(listed) if isinstance(listed, list) else 0
+
+
+_MEANINGS: Final[Mapping[int, tuple[Trouble, str]]] = {
+    401: (Trouble.KEY_REFUSED, "X's provider refuses the key; check TWITTER_API_KEY"),
+    402: (Trouble.NO_CREDIT, "the account with X's provider is out of credit; top it up"),
+    429: (Trouble.RATE_LIMITED, "X's provider asks for fewer requests; lower TWITTER_REQUESTS_PER_SECOND"),
+}
+
+
+def _refusal(response: Response, body: Mapping[str, Any] | None) -> XError:
+    status, said = response.status, _said(body)
+    if status in _MEANINGS:
+        trouble, meaning = _MEANINGS[status]
+    elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        trouble, meaning = Trouble.PROVIDER_DOWN, f"X's provider is in trouble (HTTP {status}); tried again later"
+    elif "not found" in said.lower() and status in {HTTPStatus.OK, HTTPStatus.NOT_FOUND}:
+        trouble, meaning = Trouble.USER_NOT_FOUND, "there is no such timeline on X"
+    else:
+        trouble, meaning = Trouble.REFUSED, f"X's provider refused (HTTP {status})"
+    message = f"{meaning}: {said}" if said else meaning
+    return XError(message, trouble=trouble, status=status, response=_shown(response))
+
+
+def _shown(response: Response) -> str:
+    return redact_text(response.body.decode(errors="replace"))[:MOST_SHOWN]
+
+
+def _said(body: Mapping[str, Any] | None) -> str:
+    """What the provider has to say, wherever it says it."""
+    words = (body or {}).get
+    found = (words(name) for name in ("msg", "message", "detail", "error"))
+    return redact_text(next((one for one in found if isinstance(one, str) and one), ""))[:MOST_SHOWN]

@@ -1,0 +1,155 @@
+"""Tweets: by author and time, and as a feed that misses nothing."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+
+from catchment.domain.tweet import StoredTweet, normal_username
+from catchment.errors import InvalidInput, NotFound
+from catchment.store import tweets
+from catchment.store.tweets import FeedQuery, TweetQuery
+from catchment.web.auth import Known, TheSystem
+from catchment.web.cursors import read_cursor, read_timed_cursor, write_cursor
+from catchment.web.errors import problems
+from catchment.web.inputs import Instant, Limit, Text
+from catchment.web.outputs import Moment, Out
+
+MOST_LISTED = 100
+router = APIRouter(prefix="/api", tags=["tweets"], responses=problems(401, 422))
+
+Author = Annotated[Text | None, Query(max_length=50, description="With or without @, in any case.")]
+Cursor = Annotated[Text | None, Query(max_length=200, description="`next_cursor` of the page before.")]
+Until = Annotated[Instant | None, Query(description="Only what is older than this; a time without zone is UTC.")]
+Since = Annotated[Instant | None, Query(description="Only what is as new as this; a time without zone is UTC.")]
+
+
+class TweetOut(Out):
+    """The text is as it came, and plain: whoever shows it as HTML escapes it."""
+
+    tweet_id: str
+    text: str
+    created_at: Moment
+    author_username: str
+    author_display_name: str | None
+    referenced_tweet_id: str | None
+    reference_type: str | None
+    media: list[dict[str, Any]]
+    referenced_tweet_text: str | None
+    referenced_tweet_media: list[dict[str, Any]]
+    referenced_tweet_author_username: str | None
+    urls: list[str]
+    url: str
+    db_created_at: Moment
+    db_updated_at: Moment
+
+    @classmethod
+    def of(cls, stored: StoredTweet) -> TweetOut:
+        return cls(
+            **stored.tweet._asdict(),
+            url=stored.tweet.url,
+            db_created_at=stored.db_created_at,
+            db_updated_at=stored.db_updated_at,
+        )
+
+
+class TweetsOut(Out):
+    items: list[TweetOut]
+    total: int
+    page: int
+    page_size: int
+    total_pages: int
+    #: Null on the last page.
+    next_cursor: str | None
+
+
+class FeedOut(Out):
+    items: list[TweetOut]
+    count: int
+    total: int
+    since: Moment | None
+    until: Moment
+    has_more: bool
+    #: Always there: whoever asks on with it gets every later tweet once.
+    next_cursor: str
+
+
+@router.get("/tweets")
+async def list_tweets(
+    system: TheSystem,
+    _caller: Known,
+    *,
+    author: Author = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_LISTED, alias="page_size")] = 20,
+    page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    cursor: Cursor = None,
+) -> TweetsOut:
+    """Tweets by when they were written, the newest first. With a cursor the page's number does not count."""
+    query = TweetQuery(
+        author=normal_username(author) if author is not None else None,
+        since=since,
+        until=until,
+        after=read_timed_cursor(cursor) if cursor is not None else None,
+        limit=limit,
+        offset=0 if cursor is not None else (page - 1) * limit,
+    )
+    found = await system.store.read(tweets.list_tweets, query)
+    last = found.tweets[-1] if found.has_more else None
+    return TweetsOut(
+        items=[TweetOut.of(one) for one in found.tweets],
+        total=found.total,
+        page=page,
+        page_size=limit,
+        total_pages=-(-found.total // limit),
+        next_cursor=write_cursor(last.id, last.tweet.created_at) if last else None,
+    )
+
+
+@router.get("/tweets/{tweet_id}", responses=problems(404))
+async def get_tweet(
+    system: TheSystem, _caller: Known, tweet_id: Annotated[Text, Path(max_length=255, pattern=r"^\d+$")]
+) -> TweetOut:
+    found = await system.store.read(tweets.get_tweet, tweet_id)
+    if found is None:
+        raise NotFound(f"There is no tweet {tweet_id}.")
+    return TweetOut.of(found)
+
+
+@router.get("/feed")
+async def read_feed(
+    system: TheSystem,
+    _caller: Known,
+    *,
+    since: Since = None,
+    until: Until = None,
+    limit: Limit | None = None,
+    cursor: Cursor = None,
+) -> FeedOut:
+    """Tweets in the order in which they were stored, from `since` on or after a cursor.
+
+    The window is about when a tweet was stored, not written. Asking on with `next_cursor`, now or any time later,
+    gives what came since; moving `since` by hand may miss what was being stored at that moment.
+    """
+    if since is None and cursor is None:
+        raise InvalidInput(
+            "Say from when: since=2026-03-01T12:00:00Z, or the cursor of the page before.", field="since"
+        )
+    until = until or system.clock.now()
+    if since is not None and since >= until:
+        raise InvalidInput("时间区间无效: since is not before until.", field="since")
+    most = system.settings.feed_max_tweets
+    after_id = read_cursor(cursor) if cursor is not None else 0
+    query = FeedQuery(since=since, until=until, after_id=after_id, limit=min(limit or most, most))
+    found = await system.store.read(tweets.feed_page, query)
+    return FeedOut(
+        items=[TweetOut.of(one) for one in found.tweets],
+        count=len(found.tweets),
+        total=found.total,
+        since=since,
+        until=until,
+        has_more=found.has_more,
+        next_cursor=write_cursor(found.tweets[-1].id if found.tweets else after_id),
+    )

@@ -1,0 +1,118 @@
+"""One look at a timeline, from the limit to the tweets."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from x_provider import KEY, START, Bench, working
+
+from catchment.domain.tweet import FetchStats, Scrape
+from catchment.simulator.services import x
+from catchment.simulator.services.x import XProvider, timeline, tweet, tweet_id
+from catchment.sources.x.client import XError, user_timeline
+from catchment.sources.x.limits import LimitRules
+from catchment.sources.x.scrape import Scraper, Window
+
+ADA = user_timeline("ada")
+
+
+def provider(count: int = 100, **options) -> XProvider:
+    return XProvider(key=KEY, users={"ada": timeline("ada", count, at=START)}, **options)
+
+
+async def scrape(bench: Bench, *, early_stop: int = 5, **options) -> Scrape:
+    scraper = Scraper(client=bench.client, books=bench.ledger, rules=LimitRules(), early_stop=early_stop)
+    return await scraper.scrape(bench.http, ADA, **options)
+
+
+def empty_thrice() -> FetchStats:
+    return FetchStats(
+        username="ada",
+        last_fetch_at=START,
+        last_fetched_count=100,
+        last_new_count=0,
+        total_fetches=4,
+        avg_new_rate=0.2,
+        consecutive_empty_fetches=3,
+    )
+
+
+@pytest.mark.proves("D-06")
+async def test_statistics_decide_how_many_pages_are_paid_for():
+    async with working(provider()) as bench:
+        assert len((await scrape(bench)).tweets) == 100
+        assert bench.ledger.pages == 5
+        bench.ledger.stats_of = empty_thrice()
+        # Ten would do, but a page is paid for as a whole, so it is kept as a whole.
+        assert len((await scrape(bench)).tweets) == 20
+        assert bench.ledger.pages == 6
+
+
+async def test_whoever_asks_for_fewer_gets_no_more():
+    async with working(provider()) as bench:
+        found = await scrape(bench, most=50)
+    assert [one.tweet_id for one in found.tweets] == [tweet_id("ada", number) for number in range(99, 49, -1)]
+    assert bench.ledger.pages == 3
+
+
+async def test_where_a_page_runs_into_what_is_known_paging_ends_but_nothing_new_is_lost():
+    async with working(provider()) as bench:
+        bench.ledger.known_ids = {tweet_id("ada", number) for number in range(85, 91)}
+        found = await scrape(bench)
+        assert bench.ledger.pages == 1
+        assert len(found.tweets) == 20
+        assert tweet_id("ada", 80) in {one.tweet_id for one in found.tweets}
+        await scrape(bench, early_stop=0)
+        assert bench.ledger.pages == 1 + 5
+
+
+async def test_a_pinned_tweet_is_no_sign_that_the_rest_is_known():
+    pinned = tweet("ada", 3, START - timedelta(days=400))
+    async with working(provider(40, pinned={"ada": pinned})) as bench:
+        bench.ledger.known_ids = {tweet_id("ada", 3)}
+        found = await scrape(bench, early_stop=1, window=Window(since=START - timedelta(days=300)))
+    assert bench.ledger.pages == 2
+    assert len(found.tweets) == 39
+
+
+async def test_only_tweets_of_the_time_asked_for_are_given_and_older_pages_not_paid_for():
+    window = Window(since=START - timedelta(minutes=30 * 25), until=START - timedelta(minutes=30))
+    async with working(provider()) as bench:
+        found = await scrape(bench, window=window)
+    assert bench.ledger.pages == 2
+    assert [one.tweet_id for one in found.tweets] == [tweet_id("ada", number) for number in range(97, 73, -1)]
+
+
+@pytest.mark.proves("D-02")
+async def test_what_cannot_be_used_is_told_and_counted():
+    source = provider(3)
+    source.users["ada"] += ["junk", {"id": "1", "text": "no date", "author": {"userName": "ada"}}]
+    async with working(source) as bench:
+        found = await scrape(bench)
+    assert (len(found.tweets), found.unusable) == (3, 1)
+    assert found.warnings == ("an entry is not a tweet but str", "tweet 1 lacks created_at")
+
+
+async def test_what_came_before_a_failure_is_kept():
+    source = provider()
+    async with working(source, max_retries=0) as bench:
+        bench.ledger.cap = 2
+        found = await scrape(bench)
+    assert len(found.tweets) == 40
+    assert found.broken_off == "the cap is reached"
+
+
+@pytest.mark.proves("D-01")
+async def test_a_failure_at_the_first_page_is_raised():
+    source = provider()
+    source.fail("ada", x.user_not_found())
+    async with working(source) as bench:
+        with pytest.raises(XError, match="User not found"):
+            await scrape(bench)
+
+
+@pytest.mark.proves("D-01")
+async def test_a_user_whom_nobody_knows_may_be_an_empty_success():
+    async with working(XProvider(key=KEY, users={})) as bench:
+        assert await scrape(bench) == Scrape(subject="ada")
