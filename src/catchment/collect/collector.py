@@ -19,17 +19,17 @@ from catchment.collect.housekeeping import Housekeeper
 from catchment.collect.leases import LeasePolicy, extend_leases, recover
 from catchment.collect.pool import Pool
 from catchment.collect.round import Round
+from catchment.domain.job import COLLECTOR_TICK
 from catchment.domain.run import Run, RunKind
 from catchment.domain.source import Source
 from catchment.domain.visit import VisitResult
 from catchment.errors import Conflict, NotFound, StoreError
 from catchment.sources.base import Registry
-from catchment.store import runs, sources
+from catchment.store import jobs, runs, sources
 from catchment.store.door import Store
 
 #: Ids read at one look. When more is due, the next look follows as soon as the queue is empty.
 LOOK_LIMIT = 10_000
-HOUSEKEEPING_LOOK_SECONDS = 60.0
 
 
 class Collector:
@@ -53,6 +53,7 @@ class Collector:
         self._housekeeper = housekeeper
         self._leases = leases
         self._clock = clock
+        self.is_working = False
 
     @asynccontextmanager
     async def working(self, *, grace_seconds: float, stop: asyncio.Event | None = None) -> AsyncIterator[None]:
@@ -64,11 +65,13 @@ class Collector:
         await self._cadences.apply()
         await self._store.write(sources.wake_types, list(self._registry), now=self._clock.now())
         self._pool.reset()
+        self.is_working = True
         try:
             async with beside(self._pool.run(), self._committer.run(), self._beat(), self._halt_at(stop)):
                 yield
                 clean = await self._pool.stop(grace_seconds)
         finally:
+            self.is_working = False
             await self._store.write(runs.release_owner, self._leases.owner, now=self._clock.now())
         if not clean:
             raise TimeoutError(f"work in flight was cut off after {grace_seconds:g} s")
@@ -77,6 +80,8 @@ class Collector:
         """One look: take over what the dead left, queue what is due, clean up if it is time."""
         await self._cadences.apply()
         await recover(self._store, self._clock)
+        if await self._store.read(jobs.is_paused, COLLECTOR_TICK):
+            return Round([])
         due = await self._store.read(sources.due_ids, now=self._clock.now(), limit=LOOK_LIMIT)
         round_ = self._pool.add(due)
         if round_.ids:
@@ -121,12 +126,11 @@ class Collector:
         """Tick until told to stop. State is in the database: nothing that is not due is fetched."""
         intervals = await self._cadences.load()
         logger.info("collector started: tick {:g} s, intervals in minutes {}", tick_seconds, intervals.by_type())
-        async with beside(self._keep_house()):
-            while not stop.is_set():
-                round_ = await self._tick_or_complain()
-                await self._report_or_complain(tick_seconds)
-                await _rest(stop, round_, tick_seconds)
-            logger.info("collector: stop received, {} visit(s) in flight", self._pool.in_flight)
+        while not stop.is_set():
+            round_ = await self._tick_or_complain()
+            await self._report_or_complain(tick_seconds)
+            await _rest(stop, round_, tick_seconds)
+        logger.info("collector: stop received, {} visit(s) in flight", self._pool.in_flight)
 
     async def _tick_or_complain(self) -> Round:
         try:
@@ -162,14 +166,6 @@ class Collector:
             except StoreError as error:
                 logger.error("leases cannot be extended: {}", error)
 
-    async def _keep_house(self) -> None:
-        while True:
-            try:
-                await self._housekeeper.tidy_if_due()
-            except StoreError as error:
-                logger.error("cleaning up failed: {}", error)
-            await asyncio.sleep(HOUSEKEEPING_LOOK_SECONDS)
-
     async def _sleep_until(self, moment: datetime | None) -> None:
         if moment is not None:
             await asyncio.sleep(max(0.0, (moment - self._clock.now()).total_seconds()))
@@ -187,6 +183,7 @@ def _claim_one(conn: Connection, source_id: int, *, owner: str, now: datetime, u
 
 def _report(conn: Connection, *, leases: LeasePolicy, now: datetime, progress: Mapping[str, Any]) -> None:
     until = leases.until(now)
+    jobs.set_due(conn, COLLECTOR_TICK, datetime.fromisoformat(progress["next_tick_at"]))
     runs.start(conn, RunKind.COLLECTOR, leases.owner, owner=leases.owner, now=now, until=until)
     runs.set_progress(conn, RunKind.COLLECTOR, leases.owner, progress)
 

@@ -1,4 +1,4 @@
-"""Cleaning up: old items, log lines and finished runs, at most once an hour, in batches that hold nobody up."""
+"""Cleaning up: old items, log lines, events and runs, at most once an hour, in batches that hold nobody up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from loguru import logger
 
 from catchment.clock import Clock
-from catchment.store import fetch_log, items, runs
+from catchment.store import fetch_log, items, outbox, runs
 from catchment.store.door import Store
 
 EVERY = timedelta(hours=1)
@@ -33,11 +33,12 @@ class Housekeeper:
     async def tidy(self, now: datetime) -> int:
         """Remove what is too old and return how many items went."""
         before = now - self._keep
-        removed = await self._in_batches(partial(items.delete_old, fetched_before=before, limit=BATCH))
+        removed = await self._in_batches(partial(items.delete_old, now=now, keep=self._keep, limit=BATCH))
         await self._in_batches(partial(fetch_log.delete_old, finished_before=before, limit=BATCH))
+        await self._in_batches(partial(outbox.delete_old, before=before, limit=BATCH))
         await self._in_batches(partial(runs.purge, finished_before=now - KEEP_RUNS, limit=BATCH))
         if removed:
-            logger.info("cleaned {} item(s) fetched before {:%Y-%m-%d %H:%M}", removed, before)
+            logger.info("cleaned {} item(s) that were kept long enough ({} days)", removed, self._keep.days)
         return removed
 
     async def _in_batches(self, delete_some: Callable[..., int]) -> int:

@@ -12,6 +12,11 @@ from typing import Any
 class RunKind(StrEnum):
     SOURCE = "source"
     COLLECTOR = "collector"
+    JOB = "job"
+    DELIVERY = "delivery"
+    SCRAPE = "scrape"
+    #: A user of X who is being scraped.
+    X_USER = "x_user"
 
 
 class RunStatus(StrEnum):

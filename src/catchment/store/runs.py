@@ -24,9 +24,9 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from catchment.domain.run import Run, RunKind, RunStatus
+from catchment.store.conflict import insert_or_ignore
 from catchment.store.tables import runs, sources
 from catchment.store.types import Json, UtcDateTime
 
@@ -52,7 +52,7 @@ def claim_now(conn: Connection, source_id: int, *, owner: str, now: datetime, un
 
 def start(conn: Connection, kind: RunKind, subject: str, *, owner: str, now: datetime, until: datetime) -> Run | None:
     """Claim any other subject; None when somebody runs it."""
-    statement = _insert(conn)(runs).values(
+    statement = insert_or_ignore(conn, runs).values(
         kind=kind,
         subject=subject,
         owner=owner,
@@ -62,7 +62,7 @@ def start(conn: Connection, kind: RunKind, subject: str, *, owner: str, now: dat
         lease_until=until,
         progress={},
     )
-    row = conn.execute(statement.on_conflict_do_nothing().returning(*runs.c)).one_or_none()
+    row = conn.execute(statement.returning(*runs.c)).one_or_none()
     return _run(row) if row else None
 
 
@@ -79,6 +79,11 @@ def finish(conn: Connection, ids: Sequence[int], *, status: RunStatus, now: date
     """End these runs and return those that still held their lease; the others were taken over."""
     ended = conn.execute(_FINISH, {"ids": ids, "new_status": status, "now": now})
     return set(ended.scalars().all())
+
+
+def holds(conn: Connection, run_id: int) -> bool:
+    """Whether a run still holds its lease; if so, it keeps it until the transaction ends."""
+    return conn.execute(_HOLDS, {"run": run_id}).scalar_one_or_none() is not None
 
 
 def has_expired(conn: Connection, *, now: datetime) -> bool:
@@ -121,6 +126,7 @@ def purge(conn: Connection, *, finished_before: datetime, limit: int) -> int:
     return conn.execute(delete(runs).where(runs.c.id.in_(old.scalar_subquery()))).rowcount
 
 
+_HOLDS = select(runs.c.id).where(runs.c.id == bindparam("run"), _IS_RUNNING).with_for_update(read=True)
 _FINISH = (
     update(runs)
     .where(runs.c.id.in_(bindparam("ids", expanding=True)), _IS_RUNNING)
@@ -155,17 +161,12 @@ def _claim(
     )
     columns = ["kind", "subject", "owner", "status", "started_at", "heartbeat_at", "lease_until", "progress"]
     # Whoever came first holds the partial unique index: the loser of a race inserts nothing.
-    statement = _insert(conn)(runs).from_select(columns, chosen).on_conflict_do_nothing()
+    statement = insert_or_ignore(conn, runs).from_select(columns, chosen)
     claimed = conn.execute(statement.returning(runs.c.id, runs.c.subject)).all()
     return [
         Run(id=row.id, kind=RunKind.SOURCE, subject=row.subject, owner=owner, started_at=now, lease_until=until)
         for row in claimed
     ]
-
-
-def _insert(conn: Connection) -> Any:
-    """Both dialects know ON CONFLICT, each under its own name."""
-    return sqlite.insert if conn.dialect.name == "sqlite" else postgresql.insert
 
 
 def _time_out(conn: Connection, which: ColumnElement[bool], *, now: datetime) -> list[Run]:

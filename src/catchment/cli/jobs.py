@@ -1,0 +1,67 @@
+"""`catchment jobs`: what the system does by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from catchment.cli.printing import AsJson, print_json, print_table
+from catchment.cli.session import with_system
+
+if TYPE_CHECKING:
+    from catchment.bootstrap import System
+    from catchment.domain.job import JobState
+
+jobs = typer.Typer(name="jobs", help="List, pause and resume what the system does by itself.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="The job, as `jobs list` shows it.")]
+COLUMNS = ("name", "due_at", "is_paused", "last_finished_at", "last_ok", "last_message")
+
+
+@jobs.command("list")
+def list_(*, as_json: AsJson = False) -> None:
+    """List the jobs, when each runs next and how it went last.
+
+    Example: catchment jobs list
+    """
+
+    async def work(system: System) -> list[JobState]:
+        await system.jobs.prepare()
+        return await system.jobs.list()
+
+    found = with_system(work)
+    if as_json:
+        print_json(found)
+        return
+    print_table([name.replace("_", " ") for name in COLUMNS], ([getattr(one, key) for key in COLUMNS] for one in found))
+
+
+@jobs.command()
+def pause(name: Name, *, as_json: AsJson = False) -> None:
+    """Keep a job from running until it is resumed, in every process on this store.
+
+    Example: catchment jobs pause cleanup
+    """
+    _set_paused(name, is_paused=True, as_json=as_json)
+
+
+@jobs.command()
+def resume(name: Name, *, as_json: AsJson = False) -> None:
+    """Let a job run again.
+
+    Example: catchment jobs resume cleanup
+    """
+    _set_paused(name, is_paused=False, as_json=as_json)
+
+
+def _set_paused(name: str, *, is_paused: bool, as_json: bool) -> None:
+    async def work(system: System) -> JobState:
+        await system.jobs.prepare()
+        return await system.jobs.set_paused(name, is_paused=is_paused)
+
+    state = with_system(work)
+    if as_json:
+        print_json(state)
+    else:
+        typer.echo(f"{name} is {'paused' if is_paused else 'at work'}.")

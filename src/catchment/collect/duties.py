@@ -1,0 +1,87 @@
+"""What the system does by itself: the jobs there are, each with its schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+from loguru import logger
+from sqlalchemy import Connection
+
+from catchment.clock import Clock
+from catchment.collect.collector import Collector
+from catchment.collect.courier import Courier
+from catchment.collect.housekeeping import Housekeeper
+from catchment.collect.jobs import Job, at_once, every, not_by_the_clock
+from catchment.collect.leases import recover
+from catchment.collect.scraping import ScrapingService
+from catchment.domain.job import COLLECTOR_TICK, JobState
+from catchment.domain.scrape_task import ScrapeOrder, TaskStatus
+from catchment.errors import Conflict, InvalidInput, TooManyAttempts, VisitError
+from catchment.store import jobs
+from catchment.store.door import Store
+
+CLEANUP, RECOVERY, OUTBOX = "cleanup", "recovery", "outbox"
+CLEANUP_EVERY, RECOVERY_EVERY, OUTBOX_EVERY = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=10)
+
+Usernames = Callable[[], Awaitable[tuple[str, ...]]]
+
+
+def collector_tick(collector: Collector) -> Job:
+    """Every collector ticks by itself; here its ticks can be seen, paused, and had at once."""
+
+    async def tick() -> str:
+        if not collector.is_working:
+            return "left out: this process does not collect"
+        round_ = await collector.tick()
+        return f"{len(round_.ids)} due"
+
+    return Job(
+        name=COLLECTOR_TICK, work=tick, first=not_by_the_clock, next_after=not_by_the_clock, is_driven_elsewhere=True
+    )
+
+
+def cleanup(housekeeper: Housekeeper, clock: Clock) -> Job:
+    async def tidy() -> str:
+        return f"{await housekeeper.tidy(clock.now())} item(s) cleaned"
+
+    return Job(name=CLEANUP, work=tidy, first=at_once, next_after=every(CLEANUP_EVERY))
+
+
+def recovery(store: Store, clock: Clock) -> Job:
+    async def free() -> str:
+        return f"{len(await recover(store, clock))} run(s) recovered"
+
+    return Job(name=RECOVERY, work=free, first=at_once, next_after=every(RECOVERY_EVERY), on_restore=_at_each_start)
+
+
+def _at_each_start(conn: Connection, state: JobState, now: datetime) -> None:
+    """What was left behind may be the work of whoever starts again."""
+    jobs.set_due(conn, state.name, now)
+
+
+def delivery(courier: Courier) -> Job:
+    return Job(name=OUTBOX, work=courier.deliver_due, first=at_once, next_after=every(OUTBOX_EVERY))
+
+
+async def scheduled_scrape(scraping: ScrapingService, usernames: Usernames) -> str:
+    """Scrape everybody who is followed, unless a scrape is under way; says what came of it."""
+    users = await usernames()
+    if not users and not scraping.has_key:
+        return "left out: X is not set up"
+    if not users:
+        return _left_out("nobody is followed: use `catchment x follow` or SCRAPER_USERNAMES")
+    if await scraping.is_busy():
+        return _left_out("another scrape is still running")
+    try:
+        task = await scraping.scrape(ScrapeOrder(usernames=users, asked_by="schedule"))
+    except (InvalidInput, Conflict, TooManyAttempts) as error:
+        return _left_out(str(error))
+    if task.status is not TaskStatus.COMPLETED:
+        raise VisitError(f"scrape {task.task_id} {task.status}: {task.error}")
+    return f"scrape {task.task_id}: {task.report}"
+
+
+def _left_out(reason: str) -> str:
+    logger.warning("the scheduled scrape is left out: {}", reason)
+    return f"left out: {reason}"

@@ -1,0 +1,106 @@
+"""A scrape that somebody asked for, or the schedule did: its users, how far it is, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from catchment.domain.tweet import normal_username
+
+LEAST_LIMIT, MOST_LIMIT, USUAL_LIMIT = 1, 1000, 100
+MOST_USERS = 1000
+
+
+class TaskStatus(StrEnum):
+    #: What whoever asks for a scrape is told; by the time that anybody looks it runs.
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrapeOrder:
+    """What is wanted: normalised users, and how many tweets of each at most."""
+
+    usernames: tuple[str, ...]
+    #: None leaves it to each user's own statistics.
+    limit: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    asked_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserOutcome:
+    username: str
+    success: bool
+    fetched: int = 0
+    new: int = 0
+    skipped: int = 0
+    errors: int = 0
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskNotes:
+    """What a task has to say of itself, apart from its run."""
+
+    usernames: tuple[str, ...]
+    limit: int | None = None
+    asked_by: str = ""
+    outcomes: tuple[UserOutcome, ...] = ()
+    error: str | None = None
+    cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrapeTask:
+    """As it is told to whoever asks; the store keeps it with its run."""
+
+    task_id: str
+    status: TaskStatus
+    usernames: tuple[str, ...]
+    limit: int | None
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None
+    outcomes: tuple[UserOutcome, ...] = ()
+    error: str | None = None
+    asked_by: str = ""
+
+    @property
+    def progress(self) -> dict[str, float]:
+        done, total = len(self.outcomes), len(self.usernames)
+        return {"current": done, "total": total, "percentage": round(100 * done / total, 2) if total else 0}
+
+    @property
+    def report(self) -> dict[str, float] | None:
+        """The final report; None while there is none."""
+        if self.completed_at is None:
+            return None
+        outcomes = self.outcomes
+        return {
+            "total_users": len(self.usernames),
+            "successful_users": sum(one.success for one in outcomes),
+            "failed_users": sum(not one.success for one in outcomes),
+            "total_tweets": sum(one.fetched for one in outcomes),
+            "new_tweets": sum(one.new for one in outcomes),
+            "skipped_tweets": sum(one.skipped for one in outcomes),
+            "total_errors": sum(one.errors for one in outcomes),
+            "elapsed_seconds": round((self.completed_at - self.created_at).total_seconds(), 2),
+        }
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """The report, and what came of each user."""
+        report = self.report
+        return None if report is None else {**report, "users": [asdict(one) for one in self.outcomes]}
+
+
+def usernames_in(text: str) -> tuple[str, ...]:
+    """The users that a comma-separated text names, each once; InvalidInput where a name can be nobody's."""
+    return tuple(dict.fromkeys(normal_username(name) for name in text.split(",") if name.strip()))

@@ -1,0 +1,175 @@
+"""The scraper's schedule as an administrator changes it: the row, the job and its alarm together, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from loguru import logger
+from sqlalchemy import Connection
+
+from catchment.clock import Clock
+from catchment.domain.job import SCRAPER_JOB, BadMoment, JobState, ScraperSchedule, fault_of_next_run
+from catchment.errors import InvalidInput, SchedulerFailed
+from catchment.schedule.jobs import Alarms, Cron
+from catchment.store import jobs, scraper_schedule
+from catchment.store.door import Store
+
+
+class WrongMoment(InvalidInput):
+    """A next run that cannot be; `fault` says why."""
+
+    def __init__(self, fault: BadMoment) -> None:
+        super().__init__(f"the next run is {fault.replace('_', ' ')}", field="next_run_time")
+        self.fault = fault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScraperDefaults:
+    """What holds while nobody set anything."""
+
+    #: Whether this installation scrapes at all.
+    is_enabled: bool
+    interval_seconds: int
+    #: Instead of an interval.
+    cron: Cron | None
+    #: Wait for an administrator instead of beginning at the first start.
+    is_lazy: bool
+
+    def next_after(self, schedule: ScraperSchedule | None, moment: datetime) -> datetime | None:
+        """When the scraper runs after this moment."""
+        if schedule is not None and not schedule.is_enabled:
+            return None
+        if schedule is None and self.cron is not None:
+            return self.cron.after(moment)
+        return moment + timedelta(seconds=schedule.interval_seconds if schedule else self.interval_seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleView:
+    interval_seconds: int
+    next_run_time: datetime | None
+    scheduler_running: bool
+    is_enabled: bool
+    job_active: bool
+    updated_at: datetime | None
+    updated_by: str | None
+
+
+class ScraperScheduling:
+    def __init__(self, *, store: Store, clock: Clock, alarms: Alarms, defaults: ScraperDefaults) -> None:
+        self._store = store
+        self._clock = clock
+        self._alarms = alarms
+        self._defaults = defaults
+
+    async def show(self) -> ScheduleView:
+        row, due_at = await self._store.read(_read)
+        return self._view(row, due_at)
+
+    async def set_interval(self, seconds: int, *, by: str) -> ScheduleView:
+        """A single run that was asked for stays; without one the new interval counts from now."""
+        return await self._change({"interval_seconds": seconds, "is_enabled": True}, by=by, due=self._after_interval)
+
+    async def set_next_run(self, moment: datetime, *, by: str) -> ScheduleView:
+        fault = fault_of_next_run(moment, self._clock.now())
+        if fault is not None:
+            raise WrongMoment(fault)
+        return await self._change({"next_run_time": moment, "is_enabled": True}, by=by, due=lambda *_: moment)
+
+    async def enable(self, *, by: str) -> ScheduleView:
+        row, due_at = await self._store.read(_read)
+        if row is not None and row.is_enabled and due_at is not None:
+            return self._view(row, due_at)
+        return await self._change({"is_enabled": True}, by=by, due=self._after_interval)
+
+    async def disable(self, *, by: str) -> ScheduleView:
+        return await self._change({"is_enabled": False}, by=by, due=lambda *_: None)
+
+    # The job's own decisions, made in the transaction that runs it.
+
+    def first(self, conn: Connection, now: datetime) -> datetime | None:
+        """At the first start: at once, or as it was stored; a single run whose moment passed is dropped."""
+        row = scraper_schedule.read(conn)
+        if not self._defaults.is_enabled or (row is None and self._defaults.is_lazy):
+            return None
+        if row is None:
+            return self._defaults.cron.after(now) if self._defaults.cron else now
+        return self._after_interval(row, now)
+
+    def next_after(self, conn: Connection, moment: datetime) -> datetime | None:
+        return self._defaults.next_after(scraper_schedule.read(conn), moment)
+
+    def restore(self, conn: Connection, state: JobState, now: datetime) -> None:
+        """A single run whose moment passed while nobody was there is dropped; one of the interval is made up for."""
+        row = scraper_schedule.read(conn)
+        if row is None or row.next_run_time is None or row.next_run_time > now:
+            return
+        scraper_schedule.clear_next_run(conn)
+        if state.due_at == row.next_run_time:
+            jobs.set_due(conn, SCRAPER_JOB, self._defaults.next_after(row, now))
+
+    def _after_interval(self, row: ScraperSchedule, now: datetime) -> datetime | None:
+        if row.is_enabled and row.next_run_time is not None and row.next_run_time > now:
+            return row.next_run_time
+        return self._defaults.next_after(row, now)
+
+    async def _change(
+        self, values: dict[str, Any], *, by: str, due: Callable[[ScraperSchedule, datetime], datetime | None]
+    ) -> ScheduleView:
+        before = self._alarms.at(SCRAPER_JOB)
+
+        def write(conn: Connection) -> tuple[ScraperSchedule, datetime | None]:
+            now = self._clock.now()
+            row = scraper_schedule.write(
+                conn, values, default_interval=self._defaults.interval_seconds, now=now, updated_by=by
+            )
+            due_at = due(row, now)
+            jobs.ensure(conn, SCRAPER_JOB, due_at=due_at)
+            jobs.set_due(conn, SCRAPER_JOB, due_at)
+            self._set_alarm(due_at)
+            return row, due_at
+
+        try:
+            row, due_at = await self._store.write(write)
+        except SchedulerFailed:
+            raise
+        except Exception:
+            # The row did not change, so the alarm must not either.
+            self._set_alarm(before)
+            raise
+        logger.info("scraper schedule changed by {}: {}", by, values)
+        return self._view(row, due_at)
+
+    @property
+    def _is_running(self) -> bool:
+        return self._alarms.are_running and self._defaults.is_enabled
+
+    def _set_alarm(self, at: datetime | None) -> None:
+        if not self._is_running:
+            return
+        try:
+            self._alarms.set(SCRAPER_JOB, at)
+        except Exception as error:
+            logger.error("the scraper's alarm cannot be set to {}: {!r}", at, error)
+            raise SchedulerFailed("The scheduler could not be changed, so nothing was stored.") from error
+
+    def _view(self, row: ScraperSchedule | None, due_at: datetime | None) -> ScheduleView:
+        alarm = self._alarms.at(SCRAPER_JOB)
+        is_running = self._is_running
+        return ScheduleView(
+            interval_seconds=row.interval_seconds if row else self._defaults.interval_seconds,
+            next_run_time=due_at if is_running else (row.next_run_time if row else None),
+            scheduler_running=is_running,
+            is_enabled=row.is_enabled if row else self._defaults.is_enabled and not self._defaults.is_lazy,
+            job_active=alarm is not None,
+            updated_at=row.updated_at if row else None,
+            updated_by=row.updated_by if row else None,
+        )
+
+
+def _read(conn: Connection) -> tuple[ScraperSchedule | None, datetime | None]:
+    states = {state.name: state for state in jobs.list_all(conn)}
+    return scraper_schedule.read(conn), states[SCRAPER_JOB].due_at if SCRAPER_JOB in states else None

@@ -1,0 +1,45 @@
+"""The scraper's schedule in the store: one row, with the number 1."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+
+from catchment.domain.job import USUAL_INTERVAL, ScraperSchedule
+from catchment.store.conflict import insert_or_ignore
+from catchment.store.tables import scraper_schedule_config as config
+
+_ONE = 1
+
+
+def read(conn: Connection) -> ScraperSchedule | None:
+    row = conn.execute(select(config).where(config.c.id == _ONE)).one_or_none()
+    return _schedule(row) if row else None
+
+
+def write(
+    conn: Connection, values: dict[str, Any], *, default_interval: int, now: datetime, updated_by: str
+) -> ScraperSchedule:
+    """Change what is named; what was never set is as the environment says."""
+    first = {"interval_seconds": default_interval or USUAL_INTERVAL, "is_enabled": True}
+    stamp = {"updated_at": now, "updated_by": updated_by[:100]}
+    conn.execute(insert_or_ignore(conn, config).values(id=_ONE, **first, **stamp))
+    row = conn.execute(update(config).where(config.c.id == _ONE).values(**values, **stamp).returning(*config.c)).one()
+    return _schedule(row)
+
+
+def clear_next_run(conn: Connection) -> None:
+    """The single run that was asked for has begun."""
+    conn.execute(update(config).where(config.c.id == _ONE).values(next_run_time=None))
+
+
+def _schedule(row: Row[Any]) -> ScraperSchedule:
+    return ScraperSchedule(
+        interval_seconds=row.interval_seconds,
+        next_run_time=row.next_run_time,
+        is_enabled=row.is_enabled,
+        updated_at=row.updated_at,
+        updated_by=row.updated_by,
+    )

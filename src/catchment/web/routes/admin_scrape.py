@@ -1,0 +1,179 @@
+"""Scraping X by hand: begin, watch, cancel. What is wrong with a request is 400 here, with the field at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, StrictInt
+
+from catchment.domain.scrape_task import (
+    LEAST_LIMIT,
+    MOST_LIMIT,
+    MOST_USERS,
+    USUAL_LIMIT,
+    ScrapeOrder,
+    ScrapeTask,
+    TaskStatus,
+    usernames_in,
+)
+from catchment.errors import InvalidInput
+from catchment.web.auth import AdminOnly, TheSystem
+from catchment.web.errors import InvalidProblem, problem, problems
+from catchment.web.inputs import Instant, Text
+from catchment.web.outputs import Moment, Out
+
+TASK_NAME = "scrape"
+_BAD_REQUEST: dict[int | str, dict[str, Any]] = {400: {"model": InvalidProblem, "description": "Bad Request"}}
+
+
+class FaultyFieldRoute(APIRoute):
+    """Answers 400 where the rest of the API answers 422, as clients of the scraper know it."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except RequestValidationError as error:
+                field, message = _first_fault(error)
+                return problem(400, f"{field}: {message}", field=field)
+            except InvalidInput as error:
+                return problem(400, f"{error.field}: {error}" if error.field else str(error), field=error.field)
+
+        return answer
+
+
+router = APIRouter(
+    prefix="/api/admin/scrape",
+    tags=["x"],
+    responses={**problems(401, 403), **_BAD_REQUEST},
+    route_class=FaultyFieldRoute,
+)
+
+TaskId = Annotated[str, Path(max_length=64)]
+
+
+class ScrapeIn(BaseModel):
+    usernames: Text | None = None
+    limit: StrictInt = USUAL_LIMIT
+    since: Instant | None = None
+    until: Instant | None = None
+
+
+class StartedOut(Out):
+    task_id: str
+    status: TaskStatus
+
+
+class TaskOut(Out):
+    task_id: str
+    task_name: str
+    status: TaskStatus
+    created_at: Moment
+    updated_at: Moment
+    started_at: Moment
+    completed_at: Moment | None
+    progress: dict[str, float]
+    result: dict[str, Any] | None
+    error: str | None
+    metadata: dict[str, Any]
+
+    @classmethod
+    def of(cls, task: ScrapeTask) -> TaskOut:
+        return cls(
+            task_id=task.task_id,
+            task_name=TASK_NAME,
+            status=task.status,
+            created_at=task.created_at,
+            updated_at=task.updated_at,
+            started_at=task.created_at,
+            completed_at=task.completed_at,
+            progress=task.progress,
+            result=task.result,
+            error=task.error,
+            metadata={"usernames": list(task.usernames), "limit": task.limit, "asked_by": task.asked_by},
+        )
+
+
+class MessageOut(Out):
+    message: str
+
+
+@router.post("", status_code=202, responses=problems(409, 413, 429))
+async def start_scrape(body: ScrapeIn, system: TheSystem, caller: AdminOnly) -> StartedOut:
+    """Scrape these users, comma-separated, or everybody who is followed, in the background.
+
+    409 when one of them is being scraped, 429 when the pages that may be spent are used up.
+    """
+    _check(body)
+    order = ScrapeOrder(
+        usernames=_named(body.usernames) if body.usernames is not None else await _followed(system),
+        limit=body.limit,
+        since=body.since,
+        until=body.until,
+        asked_by=caller.name,
+    )
+    task = await system.scraping.start(order)
+    return StartedOut(task_id=task.task_id, status=TaskStatus.PENDING)
+
+
+@router.get("")
+async def list_tasks(
+    system: TheSystem, _caller: AdminOnly, status: Annotated[TaskStatus | None, Query()] = None
+) -> list[TaskOut]:
+    """Tasks of the last day, the newest first."""
+    return [TaskOut.of(task) for task in await system.scraping.list(status=status)]
+
+
+@router.get("/{task_id}", responses=problems(404))
+async def show_task(task_id: TaskId, system: TheSystem, _caller: AdminOnly) -> TaskOut:
+    return TaskOut.of(await system.scraping.get(task_id))
+
+
+@router.post("/{task_id}/cancel", responses=problems(404))
+async def cancel_task(task_id: TaskId, system: TheSystem, _caller: AdminOnly) -> TaskOut:
+    """End it, if it runs; what it has stored stays."""
+    return TaskOut.of(await system.scraping.cancel(task_id))
+
+
+@router.delete("/{task_id}", responses=problems(404, 409))
+async def forget_task(task_id: TaskId, system: TheSystem, _caller: AdminOnly) -> MessageOut:
+    """Forget a task that is over; one that runs is a conflict."""
+    await system.scraping.forget(task_id)
+    return MessageOut(message=f"Task {task_id} is forgotten.")
+
+
+def _first_fault(error: RequestValidationError) -> tuple[str, str]:
+    """Where, and what. A place is `body`, `query` or `path`, and the name of a field unless it is all of the body."""
+    fault = error.errors()[0]
+    names = [step for step in fault["loc"][1:] if isinstance(step, str)]
+    return (names or [str(fault["loc"][0])])[0], fault["msg"]
+
+
+def _check(body: ScrapeIn) -> None:
+    if not LEAST_LIMIT <= body.limit <= MOST_LIMIT:
+        raise InvalidInput(f"{LEAST_LIMIT} to {MOST_LIMIT}; {body.limit} is not.", field="limit")
+    if body.since is not None and body.until is not None and body.since >= body.until:
+        raise InvalidInput("It begins after it ends; make it earlier than until.", field="since")
+
+
+def _named(usernames: str) -> tuple[str, ...]:
+    try:
+        names = usernames_in(usernames)
+    except InvalidInput as error:
+        raise InvalidInput(str(error), field="usernames") from error
+    if not 0 < len(names) <= MOST_USERS:
+        raise InvalidInput(f"Name 1 to {MOST_USERS} users, comma-separated.", field="usernames")
+    return names
+
+
+async def _followed(system: TheSystem) -> tuple[str, ...]:
+    followed = tuple(follow.username for follow in await system.follows.list())
+    if not followed:
+        raise InvalidInput("Nobody is followed, so name somebody.", field="usernames")
+    return followed

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import json
+import re
+import signal
+from asyncio import to_thread, wait_for
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from command import Command, Start, on_a_terminal
+
+from catchment.simulator.services import x
+from x_site import KEY, XSite
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[XSite]:
+    async with XSite(ada=25, bob=5) as site:
+        yield site
+        site.release()
+
+
+async def scraped(start: Start, site: XSite, *words: str, **env: str) -> tuple[int, str]:
+    """How `x scrape` ended, and all that it said."""
+    process = await start("x", "scrape", *words, **site.environment(LOG_LEVEL="CRITICAL", **env))
+    code = await process.ends()
+    return code, "".join(process.said)
+
+
+@pytest.mark.proves("D-05")
+async def test_a_scrape_ends_with_a_table_of_users_and_the_report(start: Start, site: XSite) -> None:
+    site.provider.fail("bob", x.user_not_found())
+    code, said = await scraped(start, site, "@Ada,bob", "--limit", "7")
+    assert code == 0, "one user's failure does not fail the task"
+    assert re.search(r"@ada +yes +7 +7 +0 +0", said)
+    assert re.search(r"@bob +no +0 +0 +0 +1 +.*User not found", said)
+    assert re.search(r"total users +2", said)
+    assert re.search(r"new tweets +7", said)
+    assert KEY not in said
+
+
+async def test_json_tells_the_whole_task(start: Start, site: XSite) -> None:
+    code, said = await scraped(start, site, "bob", "--json")
+    task: dict[str, Any] = json.loads(said)
+    assert (code, task["status"], task["usernames"], task["limit"]) == (0, "completed", ["bob"], 100)
+    assert task["progress"] == {"current": 1, "total": 1, "percentage": 100}
+    assert task["result"]["new_tweets"] == 5
+    assert task["result"]["users"][0]["username"] == "bob"
+
+
+async def test_without_names_everybody_who_is_followed_is_scraped(
+    start: Start, site: XSite, catchment: Command
+) -> None:
+    code, said = await scraped(start, site)
+    assert code == 1
+    assert "Nobody is followed" in said
+    await to_thread(catchment.json, "x", "follow", "@bob")
+    code, said = await scraped(start, site, "--json")
+    assert (code, json.loads(said)["usernames"]) == (0, ["bob"])
+
+
+async def test_a_scrape_that_cannot_be_is_exit_1_with_the_reason(start: Start, site: XSite) -> None:
+    for words, env, reason in (
+        (["b-b"], {}, "is not a user of X"),
+        (["bob"], {"TWITTER_API_KEY": ""}, "set TWITTER_API_KEY"),
+        (["bob"], {"TWITTER_API_KEY": "wrong"}, "check TWITTER_API_KEY"),
+    ):
+        process = await start("x", "scrape", *words, **{**site.environment(LOG_LEVEL="CRITICAL"), **env})
+        assert await process.ends() == 1
+        assert reason in "".join(process.said)
+        assert "Traceback" not in "".join(process.said)
+    site.provider.fail("bob", x.user_not_found())
+    code, said = await scraped(start, site, "bob")
+    assert code == 1
+    assert "no user could be scraped" in said
+
+
+@pytest.mark.parametrize("limit", ["0", "1001", "ten"])
+def test_a_limit_that_cannot_be_is_wrong_usage(catchment: Command, limit: str) -> None:
+    assert catchment("x", "scrape", "bob", "--limit", limit).exit_code == 2
+
+
+@pytest.mark.proves("D-07")
+async def test_a_signal_cancels_the_scrape_and_keeps_what_came(start: Start, site: XSite, catchment: Command) -> None:
+    site.hold("ada")
+    process = await start("x", "scrape", "bob,ada", **site.environment())
+    await wait_for(site.arrived.acquire(), 30)
+    await process.says("username='bob', success=True")
+    process.signal(signal.SIGINT)
+    assert await process.ends() == 1
+    assert "Error: cancelled" in "".join(process.said)
+    site.release()
+    code, said = await scraped(start, site, "bob,ada", "--json")
+    result = json.loads(said)["result"]
+    assert (code, result["new_tweets"], result["skipped_tweets"]) == (0, 25, 5)
+
+
+async def test_on_a_terminal_a_bar_shows_how_far_it_is(home, site: XSite) -> None:
+    screen = await to_thread(on_a_terminal, home, "x", "scrape", "bob", **site.environment())
+    assert "scraping" in screen
+    assert "@bob" in screen
+
+
+# Jobs.
+
+
+def test_jobs_are_listed_paused_and_resumed(catchment: Command) -> None:
+    listed = {job["name"]: job for job in catchment.json("jobs", "list")}
+    assert {"cleanup", "collector_tick", "outbox", "recovery", "scraper_job"} <= set(listed)
+    assert listed["cleanup"]["is_paused"] is False
+    assert "cleanup is paused." in catchment("jobs", "pause", "cleanup").stdout
+    paused = {job["name"] for job in catchment.json("jobs", "list") if job["is_paused"]}
+    assert paused == {"cleanup"}
+    assert catchment.json("jobs", "resume", "cleanup")["is_paused"] is False
+    assert "cleanup" in catchment("jobs", "list").stdout
+
+
+def test_a_job_that_nobody_knows_is_exit_1_and_says_which_there_are(catchment: Command) -> None:
+    result = catchment("jobs", "pause", "tea")
+    assert result.exit_code == 1
+    assert "cleanup" in result.stderr
+
+
+@pytest.mark.proves("D-08")
+def test_without_the_scheduled_scrape_its_job_is_not_there(catchment: Command) -> None:
+    names = [job["name"] for job in catchment.json("jobs", "list", SCRAPER_ENABLED="false")]
+    assert "scraper_job" not in names
+
+
+# Hooks.
+
+
+@pytest.mark.proves("D-10")
+def test_a_webhook_is_added_told_and_removed(catchment: Command) -> None:
+    url = "https://hooks.example/in?token=abcdef"
+    added = catchment.json("hooks", "add", url, "--name", "digest", "--topic", "items.new")
+    assert (added["id"], added["topics"], len(added["secret"]) > 30) == (1, ["items.new"], True)
+    for shown in (catchment("hooks", "list").stdout, catchment("hooks", "list", "--json").stdout):
+        assert "digest" in shown
+        assert added["secret"] not in shown
+        assert "abcdef" not in shown
+    pinged = catchment.json("hooks", "ping", "1")
+    assert pinged["topic"] == "ping"
+    assert f"Event {pinged['event_id']} is on its way again." in catchment("hooks", "redeliver", "1").stdout
+    assert [one["event_id"] for one in catchment.json("hooks", "deliveries")] == [pinged["event_id"]]
+    assert catchment.json("hooks", "deliveries", "--webhook", "2") == []
+    assert catchment("hooks", "remove", "1").exit_code == 0
+    assert catchment.json("hooks", "list") == []
+
+
+def test_a_webhooks_secret_is_told_once(catchment: Command) -> None:
+    said = catchment("hooks", "add", "https://hooks.example/in", "--name", "digest").stdout
+    assert "Secret (shown only now): " in said
+    assert "items.new, tweets.new" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["add", "http://10.0.0.1/", "--name", "n"], "10.0.0.1"),
+        (["add", "https://hooks.example/", "--name", "n", "--topic", "weather"], "items.new"),
+        (["remove", "7"], "There is no webhook 7."),
+        (["ping", "7"], "There is no webhook 7."),
+        (["redeliver", "7"], "There is no delivery 7."),
+    ],
+)
+def test_what_cannot_be_is_exit_1_with_the_reason(catchment: Command, words: list[str], reason: str) -> None:
+    result = catchment("hooks", *words)
+    assert result.exit_code == 1
+    assert reason in result.stderr

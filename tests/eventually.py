@@ -1,0 +1,20 @@
+"""Waiting for what happens by itself: asked for again and again, up to a deadline."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+DEADLINE_SECONDS = 40
+LOOK_SECONDS = 0.02
+
+
+async def eventually(ask: Callable[[], Awaitable[T]]) -> T:
+    """The first answer that is not empty."""
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while True:
+            if answer := await ask():
+                return answer
+            await asyncio.sleep(LOOK_SECONDS)
