@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from catchment.collect.beside import beside
+from catchment.collect.commit import Rules
 from catchment.collect.committer import Committer
 from catchment.collect.pool import _claim
 from catchment.domain.item import make_item
@@ -36,7 +37,9 @@ def visit(job, item):
 
 async def commit(store, clock, visits):
     cadence = Cadence(interval=HOUR, probe_after=None)
-    committer = Committer(store=store, cadence_of=lambda _: cadence, clock=clock)
+    committer = Committer(
+        store=store, rules=Rules(cadence_of=lambda _: cadence, identity_of=lambda *_: ""), clock=clock
+    )
     results = {}
     async with beside(committer.run()):
         for one in visits:

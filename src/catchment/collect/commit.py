@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
+from loguru import logger
 from sqlalchemy import Connection
 
-from catchment.collect.decide import News, decide, each_once, sort_items
+from catchment.collect.decide import NO_NEWS, News, address_to_adopt, decide, each_once, sort_items
+from catchment.collect.records import KeepRecords, keep_no_records
+from catchment.collect.telling import Told, tell
 from catchment.domain.run import RunStatus
-from catchment.domain.source import Source
+from catchment.domain.source import ADDRESS_KEY, Source
 from catchment.domain.visit import Collected, Failed, Postponed, Skipped, SourceState, Visit, VisitResult
+from catchment.errors import Conflict
 from catchment.schedule.due import Cadence
 from catchment.store import fetch_log, items, runs, sources
 from catchment.store.fetch_log import LogLine
 from catchment.store.items import Owned
 
-CadenceOf = Callable[[Source], Cadence]
-_NOTHING = News()
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What deciding depends on beside the visit itself."""
+
+    cadence_of: Callable[[Source], Cadence]
+    #: What makes a source of this type and config the same as another.
+    identity_of: Callable[[str, Mapping[str, Any]], str]
+    #: Who stores what a fetcher brought beside items.
+    keep_records: KeepRecords = keep_no_records
 
 
 @dataclass(slots=True)
@@ -30,9 +43,11 @@ class _Batch:
     changed: list[Owned] = field(default_factory=list)
     states: list[tuple[int, SourceState]] = field(default_factory=list)
     lines: list[LogLine] = field(default_factory=list)
+    records: list[object] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
 
 
-def commit_visits(conn: Connection, visits: Sequence[Visit], cadence_of: CadenceOf, now: datetime) -> list[VisitResult]:
+def commit_visits(conn: Connection, visits: Sequence[Visit], rules: Rules, now: datetime) -> list[VisitResult]:
     """Store what these visits brought. A visit whose run was taken over stores nothing and says so."""
     held = _finish_runs(conn, visits, now)
     current = sources.get_for_commit(conn, [visit.source for visit in visits if visit.run.id in held])
@@ -41,15 +56,32 @@ def commit_visits(conn: Connection, visits: Sequence[Visit], cadence_of: Cadence
     for visit in visits:
         source = current.get(visit.source.id)
         if source is None or source.is_deleted:
-            results.append(_result(visit, _NOTHING, fenced=visit.run.id not in held))
+            results.append(_result(visit, NO_NEWS, fenced=visit.run.id not in held))
         else:
             news = _find_news(conn, visit, source)
-            results.append(_settle(batch, visit, news, decide(source, visit.ending, cadence_of(source), now)))
+            state = decide(source, visit.ending, rules.cadence_of(source), now, news)
+            results.append(_settle(batch, visit, news, state))
+            if address := address_to_adopt(source, state):
+                _adopt(conn, source, address, rules, now)
     items.insert_new(conn, batch.new, now=now)
     items.update_changed(conn, batch.changed, now=now)
+    rules.keep_records(conn, batch.records, now)
+    tell(conn, batch.told, now=now)
     sources.save_states(conn, batch.states)
     fetch_log.write(conn, batch.lines)
     return results
+
+
+def _adopt(conn: Connection, source: Source, address: str, rules: Rules, now: datetime) -> None:
+    """Give a source its new address, unless somebody has a source there already: then both stay as they are."""
+    config = {**source.config, ADDRESS_KEY: address}
+    identity = sources.identity_hash(source.type, rules.identity_of(source.type, config))
+    try:
+        sources.change(conn, source.id, {"config": config, "identity": identity}, now=now)
+    except Conflict as conflict:
+        logger.warning("source {} ({}) moved to {}: {}", source.id, source.name, address, conflict)
+    else:
+        logger.info("source {} ({}) moved for good: its address is {} from now on", source.id, source.name, address)
 
 
 def _finish_runs(conn: Connection, visits: Sequence[Visit], now: datetime) -> set[int]:
@@ -68,7 +100,10 @@ def _settle(batch: _Batch, visit: Visit, news: News, state: SourceState) -> Visi
     batch.new += [(source_id, item) for item in news.new]
     batch.changed += [(source_id, item) for item in news.changed]
     batch.states.append((source_id, state))
+    batch.told.append((visit.source, news.new))
     result = _result(visit, news)
+    if isinstance(visit.ending, Collected):
+        batch.records += visit.ending.fetched.records
     if isinstance(visit.ending, Collected | Failed):
         batch.lines.append(_line(visit, result, batch.now))
     return result
@@ -76,7 +111,7 @@ def _settle(batch: _Batch, visit: Visit, news: News, state: SourceState) -> Visi
 
 def _find_news(conn: Connection, visit: Visit, source: Source) -> News:
     if not isinstance(visit.ending, Collected) or not visit.ending.fetched.items:
-        return _NOTHING
+        return NO_NEWS
     found = each_once(visit.ending.fetched.items)
     # Items and the count of fetches are stored together: where nothing was ever fetched, nothing is remembered.
     known = items.remembered(conn, source.id, [item.key for item in found]) if source.fetch_count else {}
@@ -101,9 +136,9 @@ def _result(visit: Visit, found: News, *, fenced: bool = False) -> VisitResult:
         source_id=visit.source.id,
         name=visit.source.name,
         type=visit.source.type,
-        fetched=len(ending.fetched.items) if isinstance(ending, Collected) else 0,
-        inserted=len(found.new),
-        updated=len(found.changed),
+        fetched=visit.tally.fetched + (len(ending.fetched.items) if isinstance(ending, Collected) else 0),
+        inserted=visit.tally.inserted + len(found.new),
+        updated=visit.tally.updated + len(found.changed),
         error=ending.message if isinstance(ending, Failed) else None,
         skipped=ending.reason if isinstance(ending, Skipped) else None,
         postponed_until=ending.until if isinstance(ending, Postponed) else None,

@@ -11,7 +11,7 @@ from loguru import logger
 from sqlalchemy.exc import DBAPIError
 
 from catchment.clock import Clock
-from catchment.collect.commit import CadenceOf, commit_visits
+from catchment.collect.commit import Rules, commit_visits
 from catchment.domain.visit import Failed, Visit, VisitResult
 from catchment.errors import StoreError
 from catchment.redact import redact_text
@@ -28,9 +28,9 @@ Report = Callable[[VisitResult], None]
 
 
 class Committer:
-    def __init__(self, *, store: Store, cadence_of: CadenceOf, clock: Clock) -> None:
+    def __init__(self, *, store: Store, rules: Rules, clock: Clock) -> None:
         self._store = store
-        self._cadence_of = cadence_of
+        self._rules = rules
         self._clock = clock
         # Bounded, so that fetching slows down when the disk cannot keep up.
         self._queue: asyncio.Queue[tuple[Visit, Report]] = asyncio.Queue(2 * MOST_AT_ONCE)
@@ -91,7 +91,7 @@ class Committer:
         """Keep trying while the store is away: the leases decide whether the result still counts then."""
         while True:
             try:
-                return await self._store.write(commit_visits, visits, self._cadence_of, self._clock.now())
+                return await self._store.write(commit_visits, visits, self._rules, self._clock.now())
             except StoreError as error:
                 logger.error("{} visits wait to be stored: {}", len(visits), error)
                 await asyncio.sleep(RETRY_SECONDS)

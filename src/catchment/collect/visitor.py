@@ -2,50 +2,97 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import replace
 from datetime import timedelta
+from http import HTTPStatus
 
 from loguru import logger
 
 from catchment.clock import Clock
+from catchment.collect.expedition import Traveller
+from catchment.collect.fencing import FencedStore
 from catchment.domain.options import Options
 from catchment.domain.run import Run
 from catchment.domain.source import Source
-from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, Visit
-from catchment.errors import BadConfig, RefusedAddress, TimedOut, Unreachable, VisitError
+from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, Tally, Visit
+from catchment.errors import (
+    BadConfig,
+    HttpError,
+    LeaseLost,
+    RefusedAddress,
+    StoreError,
+    TimedOut,
+    Unreachable,
+    VisitError,
+)
 from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text
-from catchment.sources.base import Context, Fetcher, Registry
+from catchment.sources.base import Context, Explorer, Fetcher, Registry
 from catchment.sources.outfit import Outfitter
+from catchment.sources.survey import survey
+from catchment.store.door import Store
 
 
 class Visitor:
-    def __init__(self, *, registry: Registry, outfitter: Outfitter, clock: Clock) -> None:
+    def __init__(self, *, store: Store, registry: Registry, outfitter: Outfitter, clock: Clock) -> None:
+        self._store = store
         self._registry = registry
         self._outfitter = outfitter
         self._clock = clock
         self._warned_types: set[str] = set()
 
     async def visit(self, run: Run, source: Source) -> Visit:
-        return Visit(run=run, source=source, ending=await self._end(source))
+        known = self._registry.get(source.type)
+        if known is None:
+            return Visit(run=run, source=source, ending=self._skip(source))
+        if isinstance(known, Explorer):
+            return await self._explore(known, run, source)
+        return Visit(run=run, source=source, ending=await self._end(source, self._fetch(known, source)))
 
-    async def _end(self, source: Source) -> Ending:
-        fetcher = self._registry.get(source.type)
-        if fetcher is None:
-            return self._skip(source)
+    async def _end(self, source: Source, work: Awaitable[Fetched]) -> Ending:
         try:
-            return Collected(fetched=await self._fetch(fetcher, source))
+            return Collected(fetched=await work)
         except Deferred as deferred:
             return Postponed(until=self._clock.now() + timedelta(seconds=deferred.seconds))
         except VisitError as error:
             return _failure(error)
+        except LeaseLost as error:
+            return Skipped(reason=str(error))
+        except StoreError as error:
+            return Failed(message=redact_text(str(error)), ours=True)
         except Exception as error:  # noqa: BLE001 - the edge: a plug-in's mistake is its source's failure, nobody else's
             logger.opt(exception=error).error("source {} ({}): its fetcher broke", source.id, source.name)
             return Failed(message=f"The fetcher for {source.type!r} broke: {redact_text(repr(error))}")
 
     async def _fetch(self, fetcher: Fetcher, source: Source) -> Fetched:
+        options, context = self._prepare(source)
+        return self._sifted(source, await fetcher.fetch(context), options)
+
+    async def _explore(self, explorer: Explorer, run: Run, source: Source) -> Visit:
+        """What an expedition brings is stored on its way: only the count of it is left to tell."""
+        trips: list[Traveller] = []
+        ending = await self._end(source, self._travel(explorer, run, source, trips))
+        return Visit(run=run, source=source, ending=ending, tally=sum((trip.tally for trip in trips), Tally()))
+
+    async def _travel(self, explorer: Explorer, run: Run, source: Source, trips: list[Traveller]) -> Fetched:
+        options, context = self._prepare(source)
+        journey = explorer.set_out(context)
+        if not journey.policy.incremental:
+            return self._sifted(source, await survey(journey), options)
+        store = FencedStore(store=self._store, run_id=run.id)
+        trip = Traveller(store=store, clock=self._clock, source=source, journey=journey, filters=options.filters)
+        trips.append(trip)
+        await trip.travel()
+        return Fetched(memory=source.memory)
+
+    def _prepare(self, source: Source) -> tuple[Options, Context]:
         options, http = self._outfitter.outfit(source.config)
-        fetched = await fetcher.fetch(Context(source=source, now=self._clock.now(), http=http))
+        return options, Context(source=source, now=self._clock.now(), http=http)
+
+    def _sifted(self, source: Source, fetched: Fetched, options: Options) -> Fetched:
+        for warning in fetched.warnings:
+            logger.warning("source {} ({}): {}", source.id, source.name, warning)
         return _filtered(fetched, options) if options.filters else fetched
 
     def _skip(self, source: Source) -> Skipped:
@@ -69,4 +116,5 @@ def _failure(error: VisitError) -> Failed:
         answered=not isinstance(error, Unreachable | RefusedAddress | BadConfig | TimedOut),
         unreachable_host=unreachable.host if unreachable else None,
         ours=unreachable.ours if unreachable else False,
+        gone=isinstance(error, HttpError) and error.status == HTTPStatus.GONE,
     )

@@ -1,0 +1,71 @@
+"""Events for others: what happened, told to whoever asked, at least once and in order. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+#: Waits after the first, second, … failed delivery. After the last one the event is dead until somebody revives it.
+RETRIES = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 60, 180, 360, 720, 1440))
+
+
+class Topic(StrEnum):
+    """What can be listened to."""
+
+    ITEMS_NEW = "items.new"
+    TWEETS_NEW = "tweets.new"
+    #: A test message, sent on request.
+    PING = "ping"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    topic: Topic
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    id: int
+    name: str
+    url: str
+    topics: tuple[str, ...]
+    is_active: bool
+    #: The user vouches for it: it may be at a private address.
+    allow_private: bool
+    #: Sealed; what deliveries are signed with.
+    secret: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """One event on its way to one webhook."""
+
+    id: int
+    event_id: str
+    topic: str
+    webhook_id: int
+    payload: Mapping[str, Any]
+    created_at: datetime
+    attempts: int
+    #: None once it was delivered or given up.
+    next_try_at: datetime | None
+    delivered_at: datetime | None
+    dead_at: datetime | None
+    last_error: str | None
+
+
+def next_try(attempts: int, now: datetime) -> datetime | None:
+    """When to try again after so many failures; None when it was tried often enough."""
+    return now + RETRIES[attempts - 1] if attempts <= len(RETRIES) else None
+
+
+def sign(body: bytes, *, secret: str, timestamp: int) -> str:
+    """HMAC-SHA256 over `timestamp.body`, so that neither can be changed nor an old one sent again unnoticed."""
+    return hmac.new(secret.encode(), f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()

@@ -1,0 +1,111 @@
+"""Webhooks as an administrator manages them, and the letters on their way to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from catchment.clock import Clock
+from catchment.collect.courier import WEBHOOK_SECRET
+from catchment.crypto import Vault, new_token
+from catchment.domain.outbox import Event, Letter, Topic, Webhook
+from catchment.errors import InvalidInput, NotFound
+from catchment.fetch.guard import AddressGuard
+from catchment.store import outbox
+from catchment.store.door import Store
+
+LISTENABLE = tuple(topic for topic in Topic if topic is not Topic.PING)
+#: The webhook that the environment asks for, to be told of new tweets.
+SUMMARIZATION = "summarization"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewWebhook:
+    name: str
+    url: str
+    topics: tuple[str, ...]
+    allow_private: bool = False
+    #: Made up when it is empty.
+    secret: str = ""
+
+
+class Webhooks:
+    def __init__(self, *, store: Store, guard: AddressGuard, vault: Vault, clock: Clock) -> None:
+        self._store = store
+        self._guard = guard
+        self._own_guard = guard.with_private()
+        self._vault = vault
+        self._clock = clock
+
+    async def add(self, new: NewWebhook) -> tuple[Webhook, str]:
+        """The webhook and its secret, which is shown only now."""
+        self._check(new)
+        secret = new.secret or new_token()
+        return await self._store.write(self._add, new, secret), secret
+
+    async def list(self) -> list[Webhook]:
+        return await self._store.read(outbox.list_webhooks)
+
+    async def set_active(self, webhook_id: int, *, is_active: bool) -> Webhook:
+        changed = await self._store.write(outbox.change_webhook, webhook_id, {"is_active": is_active})
+        return _found(changed, webhook_id)
+
+    async def remove(self, webhook_id: int) -> None:
+        """With everything that was on its way to it."""
+        if not await self._store.write(outbox.remove_webhook, webhook_id):
+            raise _missing(webhook_id)
+
+    async def ping(self, webhook_id: int) -> Letter:
+        """Send a test message, behind what is on its way already."""
+        _found(await self._store.read(outbox.get_webhook, webhook_id), webhook_id)
+        event = Event(topic=Topic.PING, payload={"message": "Catchment says hello."})
+        return await self._store.write(outbox.send_to, webhook_id, event, now=self._clock.now())
+
+    async def letters(self, *, webhook_id: int | None = None, limit: int = 50) -> Sequence[Letter]:
+        return await self._store.read(outbox.list_letters, webhook_id=webhook_id, limit=limit)
+
+    async def redeliver(self, letter_id: int) -> Letter:
+        letter = await self._store.write(outbox.redeliver, letter_id, now=self._clock.now())
+        if letter is None:
+            raise NotFound(f"There is no delivery {letter_id}.")
+        return letter
+
+    async def follow_environment(self, *, url: str, is_enabled: bool) -> None:
+        """Have the summarisation's webhook as the environment says: there and active, or silent."""
+        known = {hook.name: hook for hook in await self.list()}.get(SUMMARIZATION)
+        if known is None and url and is_enabled:
+            await self.add(NewWebhook(name=SUMMARIZATION, url=url, topics=(Topic.TWEETS_NEW,), allow_private=True))
+        elif known is not None and (known.is_active != is_enabled or (url and known.url != url)):
+            values: dict[str, Any] = {"is_active": is_enabled, "url": url or known.url}
+            await self._store.write(outbox.change_webhook, known.id, values)
+
+    def _check(self, new: NewWebhook) -> None:
+        if not 0 < len(new.name.strip()) <= 200:  # noqa: PLR2004 - as the column is wide
+            raise InvalidInput("A webhook needs a name of 1 to 200 characters.", field="name")
+        unknown = [topic for topic in new.topics if topic not in LISTENABLE]
+        if unknown or not new.topics:
+            raise InvalidInput(f"A webhook listens to some of {', '.join(LISTENABLE)}.", field="topics")
+        (self._own_guard if new.allow_private else self._guard).check_url(new.url)
+
+    def _add(self, conn: Connection, new: NewWebhook, secret: str) -> Webhook:
+        values = {
+            "name": new.name.strip(),
+            "url": new.url,
+            "topics": new.topics,
+            "allow_private": new.allow_private,
+            "secret": self._vault.seal(secret, purpose=WEBHOOK_SECRET),
+        }
+        return outbox.add_webhook(conn, values, now=self._clock.now())
+
+
+def _found(hook: Webhook | None, webhook_id: int) -> Webhook:
+    if hook is None:
+        raise _missing(webhook_id)
+    return hook
+
+
+def _missing(webhook_id: int) -> NotFound:
+    return NotFound(f"There is no webhook {webhook_id}.")

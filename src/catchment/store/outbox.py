@@ -1,0 +1,141 @@
+"""The outbox in the store: events written in the transaction of what they tell of, and what became of each delivery."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from catchment.domain.outbox import Event, Letter, Topic, Webhook
+from catchment.errors import Conflict
+from catchment.store.tables import outbox, webhooks
+
+_WAITING = and_(outbox.c.delivered_at.is_(None), outbox.c.dead_at.is_(None))
+
+
+def emit(conn: Connection, topic: Topic, payloads: Iterable[Mapping[str, Any]], *, now: datetime) -> int:
+    """Put down each event once for everybody who listens; where nobody does, the payloads are not even made."""
+    listening = [hook.id for hook in list_webhooks(conn) if hook.is_active and topic in hook.topics]
+    if not listening:
+        return 0
+    letters = [
+        _letter_row(Event(topic=topic, payload=payload), hook_id, event_id, now)
+        for payload in payloads
+        for event_id in [str(uuid.uuid4())]
+        for hook_id in listening
+    ]
+    if letters:
+        conn.execute(insert(outbox), letters)
+    return len(letters)
+
+
+def send_to(conn: Connection, webhook_id: int, event: Event, *, now: datetime) -> Letter:
+    """A letter to one webhook alone, whatever it listens to."""
+    row = _letter_row(event, webhook_id, str(uuid.uuid4()), now)
+    return _letter(conn.execute(insert(outbox).returning(*outbox.c), row).one())
+
+
+def heads(conn: Connection, *, now: datetime) -> list[Letter]:
+    """The oldest letter that waits for each active webhook, where its time has come: later ones wait for it."""
+    first = (
+        select(func.min(outbox.c.id))
+        .join(webhooks, webhooks.c.id == outbox.c.webhook_id)
+        .where(_WAITING, webhooks.c.is_active.is_(True))
+        .group_by(outbox.c.webhook_id)
+    )
+    statement = select(outbox).where(outbox.c.id.in_(first), outbox.c.next_try_at <= now).order_by(outbox.c.id)
+    return [_letter(row) for row in conn.execute(statement)]
+
+
+def head_of(conn: Connection, webhook_id: int, *, now: datetime) -> Letter | None:
+    """The next letter to a webhook, if its time has come."""
+    statement = select(outbox).where(_WAITING, outbox.c.webhook_id == webhook_id).order_by(outbox.c.id).limit(1)
+    row = conn.execute(statement).one_or_none()
+    return _letter(row) if row is not None and row.next_try_at <= now else None
+
+
+def note_delivered(conn: Connection, letter_id: int, *, now: datetime) -> None:
+    _change(conn, letter_id, attempts=outbox.c.attempts + 1, delivered_at=now, next_try_at=None, last_error=None)
+
+
+def note_failed(conn: Connection, letter_id: int, *, error: str, next_try_at: datetime | None, now: datetime) -> None:
+    dead_at = now if next_try_at is None else None
+    _change(conn, letter_id, attempts=outbox.c.attempts + 1, last_error=error, next_try_at=next_try_at, dead_at=dead_at)
+
+
+def redeliver(conn: Connection, letter_id: int, *, now: datetime) -> Letter | None:
+    """Send a letter again, dead or delivered, under the same event id."""
+    values = {"next_try_at": now, "delivered_at": None, "dead_at": None, "attempts": 0, "last_error": None}
+    row = conn.execute(
+        update(outbox).where(outbox.c.id == letter_id).values(**values).returning(*outbox.c)
+    ).one_or_none()
+    return _letter(row) if row else None
+
+
+def list_letters(conn: Connection, *, webhook_id: int | None, limit: int) -> list[Letter]:
+    statement = select(outbox).order_by(outbox.c.id.desc()).limit(limit)
+    if webhook_id is not None:
+        statement = statement.where(outbox.c.webhook_id == webhook_id)
+    return [_letter(row) for row in conn.execute(statement)]
+
+
+def delete_old(conn: Connection, *, before: datetime, limit: int) -> int:
+    """Forget what was delivered or given up long ago."""
+    old = select(outbox.c.id).where(outbox.c.next_try_at.is_(None), outbox.c.created_at < before).limit(limit)
+    return conn.execute(delete(outbox).where(outbox.c.id.in_(old.scalar_subquery()))).rowcount
+
+
+def add_webhook(conn: Connection, values: Mapping[str, Any], *, now: datetime) -> Webhook:
+    row = {**values, "topics": list(values["topics"]), "is_active": True, "created_at": now}
+    try:
+        with conn.begin_nested():
+            return _webhook(conn.execute(insert(webhooks).returning(*webhooks.c), row).one())
+    except IntegrityError as error:
+        raise Conflict(f"There is a webhook named {values['name']!r} already.") from error
+
+
+def change_webhook(conn: Connection, webhook_id: int, values: Mapping[str, Any]) -> Webhook | None:
+    changed = update(webhooks).where(webhooks.c.id == webhook_id).values(**values).returning(*webhooks.c)
+    row = conn.execute(changed).one_or_none()
+    return _webhook(row) if row else None
+
+
+def remove_webhook(conn: Connection, webhook_id: int) -> bool:
+    return conn.execute(delete(webhooks).where(webhooks.c.id == webhook_id)).rowcount > 0
+
+
+def get_webhook(conn: Connection, webhook_id: int) -> Webhook | None:
+    row = conn.execute(select(webhooks).where(webhooks.c.id == webhook_id)).one_or_none()
+    return _webhook(row) if row else None
+
+
+def list_webhooks(conn: Connection) -> list[Webhook]:
+    return [_webhook(row) for row in conn.execute(select(webhooks).order_by(webhooks.c.id))]
+
+
+def _letter_row(event: Event, webhook_id: int, event_id: str, now: datetime) -> dict[str, Any]:
+    return {
+        "event_id": event_id,
+        "topic": event.topic,
+        "webhook_id": webhook_id,
+        "payload": dict(event.payload),
+        "created_at": now,
+        "attempts": 0,
+        "next_try_at": now,
+    }
+
+
+def _change(conn: Connection, letter_id: int, **values: Any) -> None:
+    conn.execute(update(outbox).where(outbox.c.id == letter_id).values(**values))
+
+
+def _letter(row: Row[Any]) -> Letter:
+    return Letter(**row._mapping)  # noqa: SLF001 (the public name of a row's dict)
+
+
+def _webhook(row: Row[Any]) -> Webhook:
+    return Webhook(**{**row._mapping, "topics": tuple(row.topics)})  # noqa: SLF001

@@ -1,0 +1,119 @@
+"""The administration of webhooks, and of the events on their way to them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+
+from catchment.domain.outbox import Letter, Webhook
+from catchment.manage.webhooks import LISTENABLE, NewWebhook
+from catchment.redact import redact_url
+from catchment.web.auth import AdminOnly, TheSystem
+from catchment.web.errors import OF_A_BODY, problems
+from catchment.web.inputs import MOST_ID, PathId, Text
+from catchment.web.outputs import Moment, Ok, Out
+
+router = APIRouter(prefix="/api/admin/webhooks", tags=["webhooks"], responses=problems(401, 403))
+
+MOST_LETTERS = 500
+
+
+class WebhookIn(BaseModel):
+    name: Text = Field(max_length=200)
+    url: Text
+    topics: list[Text] = Field(default=[*LISTENABLE], description=f"Some of {', '.join(LISTENABLE)}.")
+    allow_private: bool = False
+
+
+class WebhookOut(Out):
+    id: int
+    name: str
+    url: str
+    topics: list[str]
+    is_active: bool
+    allow_private: bool
+    created_at: Moment
+
+    @classmethod
+    def of(cls, hook: Webhook) -> WebhookOut:
+        """Its URL may hold what opens doors."""
+        return cls.model_validate(replace(hook, url=redact_url(hook.url)))
+
+
+class NewWebhookOut(WebhookOut):
+    secret: str = Field(description="What deliveries are signed with; shown only now.")
+
+
+class LetterOut(Out):
+    id: int
+    event_id: str
+    topic: str
+    webhook_id: int
+    payload: dict[str, Any]
+    created_at: Moment
+    attempts: int
+    next_try_at: Moment | None
+    delivered_at: Moment | None
+    dead_at: Moment | None
+    last_error: str | None
+
+    @classmethod
+    def of(cls, letter: Letter) -> LetterOut:
+        return cls.model_validate(letter)
+
+
+@router.get("")
+async def list_webhooks(system: TheSystem, _caller: AdminOnly) -> list[WebhookOut]:
+    return [WebhookOut.of(hook) for hook in await system.webhooks.list()]
+
+
+@router.post("", status_code=201, responses=problems(409, *OF_A_BODY))
+async def add_webhook(body: WebhookIn, system: TheSystem, _caller: AdminOnly) -> NewWebhookOut:
+    """Have events posted to a URL, signed, at least once and in order."""
+    new = NewWebhook(name=body.name, url=body.url, topics=tuple(body.topics), allow_private=body.allow_private)
+    hook, secret = await system.webhooks.add(new)
+    return NewWebhookOut(**WebhookOut.of(hook).model_dump(), secret=secret)
+
+
+@router.get("/deliveries", responses=problems(422))
+async def list_deliveries(
+    system: TheSystem,
+    _caller: AdminOnly,
+    webhook_id: Annotated[int | None, Query(ge=1, le=MOST_ID)] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_LETTERS)] = 50,
+) -> list[LetterOut]:
+    """Events and what became of them, the newest first."""
+    return [LetterOut.of(one) for one in await system.webhooks.letters(webhook_id=webhook_id, limit=limit)]
+
+
+@router.post("/deliveries/{letter_id}/redeliver", status_code=202, responses=problems(404, 422))
+async def redeliver(letter_id: PathId, system: TheSystem, _caller: AdminOnly) -> LetterOut:
+    """Send an event again, under the same id."""
+    return LetterOut.of(await system.webhooks.redeliver(letter_id))
+
+
+@router.post("/{webhook_id}/ping", status_code=202, responses=problems(404, 422))
+async def ping(webhook_id: PathId, system: TheSystem, _caller: AdminOnly) -> LetterOut:
+    """Send a test message."""
+    return LetterOut.of(await system.webhooks.ping(webhook_id))
+
+
+@router.post("/{webhook_id}/pause", responses=problems(404, 422))
+async def pause(webhook_id: PathId, system: TheSystem, _caller: AdminOnly) -> WebhookOut:
+    """Tell it nothing new; what was on its way waits."""
+    return WebhookOut.of(await system.webhooks.set_active(webhook_id, is_active=False))
+
+
+@router.post("/{webhook_id}/resume", responses=problems(404, 422))
+async def resume(webhook_id: PathId, system: TheSystem, _caller: AdminOnly) -> WebhookOut:
+    return WebhookOut.of(await system.webhooks.set_active(webhook_id, is_active=True))
+
+
+@router.delete("/{webhook_id}", responses=problems(404, 422))
+async def remove(webhook_id: PathId, system: TheSystem, _caller: AdminOnly) -> Ok:
+    """With everything on its way to it."""
+    await system.webhooks.remove(webhook_id)
+    return Ok()
