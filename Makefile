@@ -2,11 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PREFECT := .venv-prefect
 # Data of `make up` stays beside the code; everything else of the environment is respected.
 export CATCHMENT_HOME ?= $(CURDIR)/data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo test test-slow check format bench soak coverage-map clean
+.PHONY: help setup up demo test test-prefect test-slow check format bench soak coverage-map clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
@@ -25,7 +26,16 @@ demo: setup ## The whole product against a simulated web, offline
 	@env -u CATCHMENT_HOME $(BIN)/catchment demo
 
 test: setup ## Run the tests, on SQLite and PostgreSQL; nothing needs to be installed or started
-	$(BIN)/pytest -m 'not slow'
+	$(BIN)/pytest -n auto -m 'not slow'
+
+test-prefect: $(PREFECT)/.ready ## Run the flows under a real Prefect, in an environment of its own
+	$(PREFECT)/bin/pytest tests/flows
+
+# Prefect's server breaks with the FastAPI of the product and wants an older python-dateutil: it has its own versions.
+$(PREFECT)/.ready: pyproject.toml constraints-prefect.txt
+	$(PYTHON) -m venv $(PREFECT)
+	$(PREFECT)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-prefect.txt -e '.[prefect,test]'
+	@touch $@
 
 test-slow: setup ## Soak and kill -9 storms; SLOW=short makes them brief
 	SLOW=$(SLOW) $(BIN)/pytest -m slow
@@ -51,4 +61,4 @@ coverage-map: setup ## Which requirement is proven by which tests, and which by 
 	@$(BIN)/python scripts/coverage_map.py
 
 clean: ## Remove what was made, but not the data
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PREFECT) .pytest_cache .mypy_cache .ruff_cache .hypothesis

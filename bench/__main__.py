@@ -6,12 +6,13 @@ import sys
 
 from rich.console import Console
 
-from bench import collect, due
+from bench import collect, due, feeds
 from bench.bars import all_met, bars_table
 
 
 def main() -> int:
     found = [*collect.run(sys.argv[1:]), *due.run([])]
+    feeds.run([])
     console = Console()
     console.rule("Summary")
     console.print(bars_table(found), "The soak: python bench/soak.py --minutes 3")

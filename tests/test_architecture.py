@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "catchment"
 # From the top down. A room may import the rooms below its own line, and nothing beside or above it.
 LAYERS = [
     {"cli"},
-    {"web"},
+    {"web", "flows"},
     {"bootstrap"},
     {"manage"},
     {"collect"},
@@ -21,7 +21,7 @@ LAYERS = [
     {"sources", "store"},
     {"fetch", "parse"},
     {"domain"},
-    {"logs", "settings", "crypto", "eventloop"},
+    {"logs", "settings", "crypto", "eventloop", "inflate"},
     {"clock", "errors", "redact"},
 ]
 
@@ -29,17 +29,23 @@ LAYERS = [
 HOMES = {
     "aiohttp": {"fetch"},
     "alembic": {"store"},
+    "apscheduler": {"schedule"},
+    "argon2": {"manage"},
     "brotli": {"fetch"},
     "cryptography": {"crypto"},
+    "cssselect": {"parse"},
     "dotenv": {"settings"},
     "fastapi": {"web"},
     "fastfeedparser": {"parse"},
     "feedparser": {"parse"},
     "jinja2": {"web"},
-    "loguru": {"cli", "web", "bootstrap", "manage", "collect", "logs"},
+    "jsonpath": {"parse"},
+    "jwt": {"manage"},
+    "loguru": {"cli", "flows", "web", "bootstrap", "manage", "collect", "logs"},
     "lxml": {"parse", "publish"},
     "nh3": {"parse"},
     "platformdirs": {"settings"},
+    "prefect": {"flows"},
     "prometheus_client": {"monitor", "web"},
     "psycopg": {"store"},
     "pydantic": {"web"},
@@ -47,9 +53,11 @@ HOMES = {
     "rich": {"cli"},
     "sqlalchemy": {"store", "collect", "manage", "monitor", "web"},
     "starlette": {"web"},
+    "trafilatura": {"parse"},
     "typer": {"cli"},
     "uvicorn": {"web"},
     "uvloop": {"eventloop"},
+    "yaml": {"parse", "publish"},
     "yarl": {"fetch", "manage", "sources"},
 }
 #: Rooms of the rule about `sqlalchemy` that may name a connection, but write no SQL.

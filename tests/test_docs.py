@@ -28,7 +28,16 @@ from catchment.web.app import _ROUTERS
 ROOT = Path(__file__).parent.parent
 READMES = [ROOT / "README.md", ROOT / "README.zh.md"]
 #: Requirements are left out where commands are checked: they name what is still to be built.
-GUIDES = [*READMES, ROOT / "docs" / "operations.md", ROOT / "docs" / "plugins.md", ROOT / "docs" / "architecture.md"]
+GUIDES = [
+    *READMES,
+    ROOT / "docs" / "operations.md",
+    ROOT / "docs" / "plugins.md",
+    ROOT / "docs" / "exchange.md",
+    ROOT / "docs" / "sitemaps.md",
+    ROOT / "docs" / "feeds.md",
+    ROOT / "docs" / "x.md",
+    ROOT / "docs" / "architecture.md",
+]
 PAGES = [*READMES, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -13,28 +13,58 @@ from loguru import logger
 from catchment.clock import Clock, SystemClock
 from catchment.collect.cadence import CadenceBook
 from catchment.collect.collector import Collector
+from catchment.collect.commit import Rules
 from catchment.collect.committer import Committer
+from catchment.collect.courier import Courier
+from catchment.collect.duties import cleanup, collector_tick, delivery, recovery, scheduled_scrape
 from catchment.collect.housekeeping import Housekeeper
+from catchment.collect.jobs import Job, JobKeeper
 from catchment.collect.leases import LeasePolicy, owner_name
 from catchment.collect.pool import Pool
+from catchment.collect.records import Keepers
+from catchment.collect.scrapes import ScrapeKeeper, XBooks
+from catchment.collect.scraping import ScrapingService
 from catchment.collect.visitor import Visitor
 from catchment.crypto import Vault, derive_key, key_from_file
+from catchment.domain.job import SCRAPER_JOB
+from catchment.domain.scrape_task import usernames_in
+from catchment.domain.tweet import Scrape
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.dial import SystemLookup
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import PacePolicy, Pacer
 from catchment.manage.accounts import Accounts
+from catchment.manage.applying import Applier
 from catchment.manage.catalog import Catalog
+from catchment.manage.entrance import Entrance
+from catchment.manage.feeds import Feeds
+from catchment.manage.follows import Follows
+from catchment.manage.logins import Logins
 from catchment.manage.options import Options
+from catchment.manage.packs import Packs
+from catchment.manage.passwords import Passwords
 from catchment.manage.preview import Previewer
+from catchment.manage.resolve import Resolver
+from catchment.manage.scraper_schedule import ScraperDefaults, ScraperScheduling
+from catchment.manage.sitefeeds import SiteFeeds
+from catchment.manage.sites import SITEMAP
 from catchment.manage.subscriptions import Subscriptions
+from catchment.manage.surveying import Surveyor
+from catchment.manage.tokens import Tokens
+from catchment.manage.webhooks import Webhooks
+from catchment.publish.press import Press
+from catchment.schedule.jobs import Alarms, Cron
 from catchment.settings import Settings
-from catchment.sources.base import Registry
+from catchment.sources.base import Explorer, Registry
 from catchment.sources.builtin import builtin_fetchers
 from catchment.sources.outfit import Outfitter
 from catchment.sources.plugins import installed_fetchers
+from catchment.sources.shortcuts import Services
+from catchment.sources.x.wiring import make_scraper, x_fetchers
 from catchment.store.door import Store, open_store
 from catchment.store.migrate import migrate
+from catchment.store.scraper_schedule import clear_next_run
+from catchment.store.spending import Caps
 
 #: A worker waits this long for a turn at a host; past it the source is put off and the worker is free for others.
 PATIENCE_SECONDS = 2.0
@@ -51,11 +81,30 @@ class System:
     registry: Registry
     cadences: CadenceBook
     catalog: Catalog
-    previewer: Previewer
+    resolver: Resolver
     subscriptions: Subscriptions
+    packs: Packs
+    applier: Applier
     options: Options
+    follows: Follows
     accounts: Accounts
+    entrance: Entrance
+    feeds: Feeds
+    press: Press
     collector: Collector
+    site_feeds: SiteFeeds
+    scraping: ScrapingService
+    scraper_schedule: ScraperScheduling
+    jobs: JobKeeper
+    webhooks: Webhooks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """The way out, and who looks at sites by it."""
+
+    http: HttpClient
+    surveyor: Surveyor
 
 
 @asynccontextmanager
@@ -70,9 +119,21 @@ async def open_system(settings: Settings, *, clock: Clock | None = None) -> Asyn
             system = _wire(settings, clock, store, guard, http)
             # What is there by now stays: the collector of garbage need not look at it again and again.
             gc.freeze()
-            yield system
+            try:
+                yield system
+            finally:
+                await system.scraping.close()
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def open_outside(settings: Settings, *, clock: Clock | None = None) -> AsyncIterator[Outside]:
+    """What needs no store, so that it works even when the store is out of order."""
+    clock = clock or SystemClock()
+    async with _http_client(settings, AddressGuard.parse(settings.allow_networks), clock) as http:
+        outfitter = _outfitter(settings, http, _vault(settings))
+        yield Outside(http=http, surveyor=_surveyor(Registry(builtin_fetchers(settings)), outfitter, clock))
 
 
 def _http_client(settings: Settings, guard: AddressGuard, clock: Clock) -> HttpClient:
@@ -93,6 +154,16 @@ def _http_client(settings: Settings, guard: AddressGuard, clock: Clock) -> HttpC
     )
 
 
+def _outfitter(settings: Settings, http: HttpClient, vault: Vault) -> Outfitter:
+    return Outfitter(http=http, vault=vault, variables=settings.api_env_values)
+
+
+def _surveyor(registry: Registry, outfitter: Outfitter, clock: Clock) -> Surveyor:
+    explorer = registry.get(SITEMAP)
+    assert isinstance(explorer, Explorer)  # it is built in
+    return Surveyor(explorer=explorer, outfitter=outfitter, clock=clock)
+
+
 def _vault(settings: Settings) -> Vault:
     """Keys are derived or made when they are first needed."""
     if settings.secret_key:
@@ -100,32 +171,106 @@ def _vault(settings: Settings) -> Vault:
     return Vault(key_id="file", keys={"file": lambda: key_from_file(settings.home / "secret.key")})
 
 
+def _reception(settings: Settings, clock: Clock, store: Store, vault: Vault) -> tuple[Accounts, Entrance]:
+    passwords = Passwords()
+    logins = Logins(store=store, clock=clock, passwords=passwords)
+    accounts = Accounts(
+        store=store,
+        clock=clock,
+        passwords=passwords,
+        logins=logins,
+        has_environment_key=bool(settings.api_key or settings.admin_api_key),
+    )
+    tokens = Tokens(
+        signing_key=lambda: settings.jwt_secret_key.encode() or vault.derive("login tokens"),
+        life=timedelta(hours=settings.jwt_expire_hours),
+    )
+    entrance = Entrance(
+        store=store,
+        clock=clock,
+        logins=logins,
+        tokens=tokens,
+        service_key=settings.api_key,
+        admin_key=settings.admin_api_key,
+    )
+    return accounts, entrance
+
+
+def _services(settings: Settings) -> Services:
+    return Services(
+        github=settings.github_base_url,
+        reddit=settings.reddit_base_url,
+        youtube=settings.youtube_base_url,
+        telegram=settings.telegram_base_url,
+        apple_podcasts=settings.apple_podcasts_base_url,
+    )
+
+
 def _wire(settings: Settings, clock: Clock, store: Store, guard: AddressGuard, http: HttpClient) -> System:
-    registry = Registry([*builtin_fetchers(settings), *installed_fetchers(logger.error)])
-    vault = _vault(settings)
-    outfitter = Outfitter(http=http, vault=vault)
     cadences = CadenceBook(store=store, settings=settings)
-    leases = LeasePolicy(owner=owner_name(), duration=timedelta(seconds=settings.lease_seconds))
-    committer = Committer(store=store, cadence_of=cadences.of, clock=clock)
+    x_books = XBooks(
+        store=store,
+        clock=clock,
+        caps=Caps(day=settings.twitter_daily_pages, month=settings.twitter_monthly_pages),
+        interval_of=lambda source: cadences.of(source).interval,
+    )
+    scraper = make_scraper(settings, x_books)
+    registry = Registry(
+        [*builtin_fetchers(settings), *x_fetchers(settings, scraper, x_books), *installed_fetchers(logger.error)]
+    )
+    vault = _vault(settings)
+    outfitter = _outfitter(settings, http, vault)
+    leases = _leases(settings)
+    scrape_keeper = ScrapeKeeper(alpha=settings.scraper_ema_alpha)
+    rules = Rules(
+        cadence_of=cadences.of,
+        identity_of=registry.identity,
+        keep_records=Keepers({Scrape: scrape_keeper}),
+    )
+    committer = Committer(store=store, rules=rules, clock=clock)
     pool = Pool(
         store=store,
-        visitor=Visitor(registry=registry, outfitter=outfitter, clock=clock),
+        visitor=Visitor(store=store, registry=registry, outfitter=outfitter, clock=clock),
         committer=committer,
         leases=leases,
         clock=clock,
         concurrency=max(1, settings.concurrency // settings.processes),
     )
+    housekeeper = Housekeeper(store=store, clock=clock, keep=timedelta(days=settings.keep_days))
     collector = Collector(
         store=store,
         registry=registry,
         pool=pool,
         committer=committer,
         cadences=cadences,
-        housekeeper=Housekeeper(store=store, clock=clock, keep=timedelta(days=settings.keep_days)),
+        housekeeper=housekeeper,
         leases=leases,
         clock=clock,
     )
+    follows = Follows(store=store, clock=clock)
+    scraping = ScrapingService(
+        store=store,
+        http=http,
+        scraper=scraper,
+        keeper=scrape_keeper,
+        quota=x_books.cap_reached,
+        leases=_leases(settings),
+        clock=clock,
+        at_once=settings.scraper_concurrency,
+    )
+    courier = Courier(store=store, http=http, vault=vault, clock=clock, leases=_leases(settings))
+    alarms = Alarms(clock)
+    schedule = ScraperScheduling(store=store, clock=clock, alarms=alarms, defaults=_scraper_defaults(settings))
+    duties = [
+        collector_tick(collector),
+        cleanup(housekeeper, clock),
+        recovery(store, clock),
+        delivery(courier),
+        *_scraper_jobs(settings, scraping, follows, schedule),
+    ]
     catalog = Catalog(store=store, registry=registry, guard=guard, cadences=cadences, vault=vault, clock=clock)
+    subscriptions = Subscriptions(store=store, clock=clock)
+    accounts, entrance = _reception(settings, clock, store, vault)
     return System(
         settings=settings,
         clock=clock,
@@ -134,9 +279,70 @@ def _wire(settings: Settings, clock: Clock, store: Store, guard: AddressGuard, h
         registry=registry,
         cadences=cadences,
         catalog=catalog,
-        previewer=Previewer(catalog=catalog, registry=registry, outfitter=outfitter, clock=clock),
-        subscriptions=Subscriptions(store=store, clock=clock),
+        resolver=Resolver(
+            catalog=catalog,
+            registry=registry,
+            previewer=Previewer(catalog=catalog, registry=registry, outfitter=outfitter, clock=clock),
+            outfitter=outfitter,
+            services=_services(settings),
+        ),
+        subscriptions=subscriptions,
+        packs=Packs(store=store, catalog=catalog, subscriptions=subscriptions, clock=clock),
+        applier=Applier(catalog=catalog, vault=vault),
         options=Options(store=store, registry=registry, clock=clock),
-        accounts=Accounts(store=store, clock=clock, service_key=settings.api_key, admin_key=settings.admin_api_key),
+        follows=follows,
+        accounts=accounts,
+        entrance=entrance,
+        feeds=Feeds(store=store, clock=clock),
+        press=Press(store=store, clock=clock, hub_url=settings.websub_hub),
         collector=collector,
+        site_feeds=SiteFeeds(
+            store=store,
+            catalog=catalog,
+            collector=collector,
+            surveyor=_surveyor(registry, outfitter, clock),
+            clock=clock,
+        ),
+        scraping=scraping,
+        scraper_schedule=schedule,
+        jobs=JobKeeper(store=store, clock=clock, leases=_leases(settings), alarms=alarms, jobs=duties),
+        webhooks=Webhooks(store=store, guard=guard, vault=vault, clock=clock),
     )
+
+
+def _leases(settings: Settings) -> LeasePolicy:
+    """Of one holder: each part of the system gives back only what is its own."""
+    return LeasePolicy(owner=owner_name(), duration=timedelta(seconds=settings.lease_seconds))
+
+
+def _scraper_defaults(settings: Settings) -> ScraperDefaults:
+    return ScraperDefaults(
+        is_enabled=settings.scraper_enabled,
+        interval_seconds=settings.scraper_interval,
+        cron=Cron(settings.scraper_cron) if settings.scraper_cron else None,
+        is_lazy=settings.scraper_lazy_start,
+    )
+
+
+def _scraper_jobs(
+    settings: Settings, scraping: ScrapingService, follows: Follows, schedule: ScraperScheduling
+) -> list[Job]:
+    """None where scraping on a schedule is turned off."""
+    if not settings.scraper_enabled:
+        return []
+    from_settings = usernames_in(settings.scraper_usernames)
+
+    async def usernames() -> tuple[str, ...]:
+        followed = await follows.list()
+        return tuple(follow.username for follow in followed) or from_settings
+
+    return [
+        Job(
+            name=SCRAPER_JOB,
+            work=lambda: scheduled_scrape(scraping, usernames),
+            first=schedule.first,
+            next_after=schedule.next_after,
+            on_start=clear_next_run,
+            on_restore=schedule.restore,
+        )
+    ]

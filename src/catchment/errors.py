@@ -7,8 +7,11 @@ CatchmentError
 ├── Forbidden                known, but not allowed (403)
 ├── NotFound                 no such thing, or not yours to see (404)
 ├── Conflict                 it exists already or is being changed (409)
+├── TooManyAttempts          wait as long as it says (429)
 ├── LeaseLost                another worker took the work over: drop the result
 ├── StoreError               the database could not be used: stop and say why
+│   └── DamagedStore         its file is broken: restore a backup, or start a new one
+├── SchedulerFailed          an alarm could not be set, so nothing was changed (500)
 └── VisitError               one visit to a source failed: record it, back off, go on
     ├── RefusedAddress       the outbound guard said no: not worth a retry until changed
     ├── Unreachable          no connection could be made: maybe our own network
@@ -17,6 +20,7 @@ CatchmentError
     ├── HttpError            an HTTP status that is not success: back off, mind Retry-After
     ├── BadBody              too large, cut short, or badly compressed: back off
     ├── Blocked              a challenge or block page instead of the content: back off
+    ├── SiteUnavailable      the whole site, not the page that was asked for: end the visit, blame no page
     ├── ParseError           the content cannot be read as what it should be: back off
     └── BadConfig            the source's own config is wrong: fix the source
 """
@@ -60,11 +64,27 @@ class Conflict(CatchmentError):
         self.existing_id = existing_id
 
 
+class TooManyAttempts(CatchmentError):
+    """`retry_after` is the wait in whole seconds."""
+
+    def __init__(self, message: str, *, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class LeaseLost(CatchmentError):
     pass
 
 
 class StoreError(CatchmentError):
+    pass
+
+
+class DamagedStore(StoreError):
+    pass
+
+
+class SchedulerFailed(CatchmentError):
     pass
 
 
@@ -108,6 +128,10 @@ class BadBody(VisitError):
 
 
 class Blocked(VisitError):
+    pass
+
+
+class SiteUnavailable(VisitError):
     pass
 
 

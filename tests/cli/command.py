@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import pty
 import signal
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psutil
 from typer.testing import CliRunner, Result
 
 from catchment.cli.main import app
+from eventually import DEADLINE_SECONDS
 from feed_site import Gate
 
-T = TypeVar("T")
-DEADLINE_SECONDS = 40
 #: Nothing of the machine that runs the tests may reach the commands under test.
-OURS = ("CATCHMENT_", "COLLECTOR_", "FETCH_INTERVAL_", "API_KEY", "ADMIN_API_KEY", "DATABASE_URL", "LOG_LEVEL")
+OURS = (
+    "CATCHMENT_",
+    "COLLECTOR_",
+    "FETCH_INTERVAL_",
+    "TWITTER_",
+    "SCRAPER_",
+    "AUTO_SUMMARIZATION_",
+    "API_KEY",
+    "ADMIN_API_KEY",
+    "DATABASE_URL",
+    "LOG_LEVEL",
+)
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
@@ -103,13 +116,23 @@ class Process:
         return self._process.returncode is None
 
 
+def on_a_terminal(home: Path, *words: str, typed: str = "", **env: str) -> str:
+    """All that a person sees who runs a command at a terminal, and types this when it is their turn."""
+    ours, theirs = pty.openpty()
+    words = (sys.executable, "-m", "catchment.cli", *words)
+    process = subprocess.Popen(
+        words, cwd=home, env=environment(home, **env), stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    os.write(ours, typed.encode())
+    screen = b""
+    # The other end of a terminal that is gone is an error on Linux.
+    with contextlib.suppress(OSError):
+        while seen := os.read(ours, 65_536):
+            screen += seen
+    os.close(ours)
+    process.wait(DEADLINE_SECONDS)
+    return screen.decode()
+
+
 Start = Callable[..., Awaitable[Process]]
-
-
-async def eventually(ask: Callable[[], Awaitable[T]]) -> T:
-    """The first answer that is not empty, asked for again and again until the deadline."""
-    deadline = asyncio.get_running_loop().time() + DEADLINE_SECONDS
-    while not (answer := await ask()):
-        assert asyncio.get_running_loop().time() < deadline
-        await asyncio.sleep(0.05)
-    return answer

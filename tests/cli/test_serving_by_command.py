@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 import aiohttp
 import psutil
 import pytest
-from command import DEADLINE_SECONDS, Command, Process, Start, eventually
+from command import Command, Process, Start
 
+from eventually import DEADLINE_SECONDS, eventually
 from feed_site import FeedSite, Gate, rss
 
 ADMIN = {"X-API-Key": "sesame"}
@@ -152,6 +153,10 @@ async def test_a_crew_stops_with_its_leader(start: Start) -> None:
     assert not [member for member in members if member.is_running()]
 
 
+#: What the demo follows beside feeds.
+SERVICES = {"hackernews", "reddit", "github_trending"}
+
+
 @pytest.mark.proves("F-02")
 async def test_the_demo_shows_items_of_the_simulated_web(start: Start) -> None:
     process = await start("demo", "--port", "0", "--sites", "14", "--faulty", "0.15", ADMIN_API_KEY="sesame")
@@ -161,8 +166,9 @@ async def test_the_demo_shows_items_of_the_simulated_web(start: Start) -> None:
         async def healthy() -> bool:
             async with visitor.get("/api/collector/status") as answer:
                 sources = (await answer.json())["sources"]
-                assert len(sources) == 14
-                return sum(source["status"] == "ok" for source in sources) >= 12
+                assert len(sources) == 14 + len(SERVICES)
+                fine = {source["type"] for source in sources if source["status"] == "ok"}
+                return fine >= SERVICES and sum(source["status"] == "ok" for source in sources) >= 15
 
         async def has_items() -> bool:
             async with visitor.get("/api/raw-items") as answer:
@@ -183,4 +189,4 @@ async def test_a_demo_on_a_store_of_its_own_replaces_the_sites_of_the_last_one(
         await process.says("round over")
         process.signal(signal.SIGTERM)
         assert await process.ends() == 0
-    assert len(await to_thread(catchment.json, "sources", "list")) == 2
+    assert len(await to_thread(catchment.json, "sources", "list")) == 2 + len(SERVICES)

@@ -49,9 +49,9 @@ def test_what_can_never_work_is_refused_in_one_sentence(catchment: Command, word
     assert catchment.json("sources", "list") == []
 
 
-async def test_a_page_that_is_no_feed_is_refused_and_not_stored(catchment: Command, site: FeedSite) -> None:
+async def test_a_page_that_is_said_to_be_a_feed_is_refused_and_not_stored(catchment: Command, site: FeedSite) -> None:
     url = site.serve("<!doctype html><html><title>Hello</title></html>")
-    result = await to_thread(catchment, "add", url)
+    result = await to_thread(catchment, "add", url, "--type", "rss")
     assert result.exit_code == 1
     assert "HTML page, not a feed" in result.stderr
     assert await to_thread(catchment.json, "sources", "list") == []

@@ -21,13 +21,18 @@ COMMANDS = every_command(get_command(app))
 
 
 def test_the_commands_are_those_that_were_promised() -> None:
-    promised = ["up", "demo", "collect", "add", "import", "export", "status", "doctor"]
+    promised = ["up", "demo", "collect", "add", "import", "export", "apply", "sitemap", "status", "doctor"]
     groups = {
         "sources": "list show pause resume remove set",
         "items": "list",
+        "packs": "create list show install export remove",
+        "feeds": "create list show remove write upload",
+        "x": "scrape follow unfollow follows",
+        "jobs": "list pause resume",
+        "hooks": "add list remove ping deliveries redeliver",
         "config": "list set unset",
         "keys": "create list revoke",
-        "users": "add list",
+        "users": "add list disable enable reset-password",
     }
     expected = {(name,) for name in promised} | {(group, one) for group, all_ in groups.items() for one in all_.split()}
     assert set(COMMANDS) == expected
@@ -45,6 +50,8 @@ def test_every_command_explains_itself_with_an_example(catchment: Command, words
     [
         ("fly",),
         ("add",),
+        ("apply",),
+        ("export", "--format", "csv"),
         ("sources", "show", "five"),
         ("items", "list", "--limit", "-1"),
         ("up", "--port", "70000"),
@@ -109,6 +116,7 @@ def test_users_are_added_with_a_key_of_their_own(catchment: Command) -> None:
     assert made["user"]["email"] == "ada@example.org"
     assert made["user"]["is_admin"] is True
     assert made["api_key"].startswith("cat_")
+    assert set(made) == {"user", "temp_password", "api_key"}
     assert [user["name"] for user in catchment.json("users", "list")] == ["Ada"]
     assert catchment("users", "add", "ada@example.org").exit_code == 1
     assert catchment("users", "add", "nobody").exit_code == 1

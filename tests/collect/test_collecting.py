@@ -119,13 +119,15 @@ class TestWhenItIsCollected:
         assert site.hits["/feed"] == 2
 
     @pytest.mark.proves("A-04", "A-05")
-    async def test_hacker_news_is_due_after_an_hour(self, system, clock):
-        await add(system, "", type="hackernews", config={"filter": "top"})
-        await collect(system)
-        clock.advance(50 * MINUTE)
-        assert await collect(system) == []
-        clock.advance(20 * MINUTE)
-        assert len(await collect(system)) == 1
+    async def test_hacker_news_is_due_after_an_hour(self, open_test_system, site, clock):
+        site.serve("[]", path="/v0/topstories.json")
+        async with open_test_system(hackernews_base_url=site.url("")) as system:
+            await add(system, "", type="hackernews", config={"filter": "top"})
+            await collect(system)
+            clock.advance(50 * MINUTE)
+            assert await collect(system) == []
+            clock.advance(20 * MINUTE)
+            assert len(await collect(system)) == 1
 
     @pytest.mark.proves("A-06")
     async def test_the_environment_sets_the_interval_of_a_type(self, open_test_system, site, clock):

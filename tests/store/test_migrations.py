@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -11,9 +12,12 @@ from sqlalchemy import inspect, text
 from sqlalchemy.engine import make_url
 
 from catchment.errors import SettingsError, StoreError
+from catchment.store import migrate as migrate_module
 from catchment.store.door import migration_engine, open_store
 from catchment.store.migrate import migrate, migrate_url
 from catchment.store.tables import metadata
+
+VERSIONS = Path(migrate_module.__file__).parent / "migrations" / "versions"
 
 
 @pytest.fixture
@@ -71,3 +75,42 @@ async def test_a_store_that_cannot_be_reached_says_so_without_its_password():
 def test_a_database_url_that_cannot_be_used_is_refused_with_the_way_out(url):
     with pytest.raises(SettingsError, match="sqlite:///"):
         open_store(url)
+
+
+OLD_ROWS = {
+    "users": "(id, email, name, slug, is_admin, created_at) VALUES (1, 'a@b.c', 'A', 'a', {yes}, {now})",
+    "sources": (
+        "(id, name, type, config, identity, identity_scope, tags, is_active, is_public, is_deleted, created_by, "
+        "created_at, updated_at, fetch_count, fetch_error_count, memory, version) VALUES "
+        "(1, 'S', 'rss', '{{}}', 'x', 1, '[]', {yes}, {yes}, {no}, 1, {now}, {now}, 3, 0, '{{}}', 0)"
+    ),
+    "raw_items": (
+        "(id, source_id, dedup_key, fingerprint, title, url, author, content, fetched_at, revision, metadata) VALUES "
+        "(1, 1, 'k', {blob}, 'T', 'u', '', 'c', {now}, 0, '{{}}')"
+    ),
+    "seen_items": "(source_id, key, fingerprint) VALUES (1, {blob}, {blob})",
+    "fetch_log": "(id, source_id, started_at, finished_at, ok, items, inserted) VALUES (1, 1, {now}, {now}, {yes}, 1, 1)",
+    "digests": "(id, type, content, metadata, user_id, created_at) VALUES (1, 'daily', 'd', '{{}}', 1, {now})",
+    "user_subscriptions": "(id, user_id, source_id, created_at) VALUES (1, 1, 1, {now})",
+}
+
+
+@pytest.mark.proves("E-17")
+def test_what_an_older_release_stored_survives_every_migration_both_ways(engine):
+    migrate_url(engine.url, "0001")
+    is_sqlite = engine.dialect.name == "sqlite"
+    words = {
+        "yes": "1" if is_sqlite else "true",
+        "no": "0" if is_sqlite else "false",
+        "now": "'2026-03-01T12:00:00.000000+00:00'",
+        "blob": "x'00112233445566778899aabbccddeeff'" if is_sqlite else r"'\x00112233445566778899aabbccddeeff'",
+    }
+    with engine.begin() as conn:
+        for table, row in OLD_ROWS.items():
+            conn.execute(text(f"INSERT INTO {table} {row.format(**words)}"))
+    revisions = sorted(path.name[:4] for path in VERSIONS.glob("0*.py"))
+    for revision in [*revisions, *reversed(revisions), revisions[-1]]:
+        migrate_url(engine.url, revision)
+        with engine.connect() as conn:
+            counts = {table: conn.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() for table in OLD_ROWS}
+        assert counts == dict.fromkeys(OLD_ROWS, 1), f"at {revision}"

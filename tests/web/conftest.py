@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import httpx
 import pytest
-from web_site import ADMIN_KEY, SERVICE_KEY, Site
+from web_site import ADMIN_KEY, JWT_KEY, SERVICE_KEY, Site
 
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
@@ -30,13 +30,13 @@ async def lean_site(sqlite_url: str, clock: ManualClock) -> AsyncIterator[Site]:
 @pytest.fixture
 async def keyless_system(sqlite_url: str, clock: ManualClock) -> AsyncIterator[System]:
     """A first start: no key in the environment, no user, no key."""
-    settings = Settings(database_url=sqlite_url)
+    settings = Settings(database_url=sqlite_url, jwt_secret_key=JWT_KEY)
     async with open_system(settings, clock=clock) as system:
         yield system
 
 
 def _opened(url: str, clock: ManualClock) -> AbstractAsyncContextManager[System]:
-    settings = Settings(database_url=url, port=0, api_key=SERVICE_KEY, admin_api_key=ADMIN_KEY)
+    settings = Settings(database_url=url, port=0, api_key=SERVICE_KEY, admin_api_key=ADMIN_KEY, jwt_secret_key=JWT_KEY)
     return open_system(settings, clock=clock)
 
 

@@ -19,7 +19,7 @@ from schemathesis.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from web_site import ADMIN_KEY
+from web_site import ADMIN_KEY, JWT_KEY
 
 from catchment.bootstrap import open_system
 from catchment.settings import Settings
@@ -39,7 +39,7 @@ def served_url(store_url: str) -> Iterator[str]:
     urls: list[str] = []
 
     async def run() -> None:
-        settings = Settings(database_url=store_url, admin_api_key=ADMIN_KEY)
+        settings = Settings(database_url=store_url, admin_api_key=ADMIN_KEY, jwt_secret_key=JWT_KEY)
         async with open_system(settings) as system:
             told = asyncio.Event()
 

@@ -29,7 +29,7 @@ async def test_a_stranger_sees_public_sources_and_how_to_sign_in(site: Site):
     assert "open" in page.text
     assert "hidden.example" not in page.text
     assert ">hidden<" not in page.text
-    assert "Sign in with your key" in page.text
+    assert "Sign in to see the rest" in page.text
 
 
 async def test_the_page_has_tiles_sources_with_their_reason_and_latest_items(site: Site):
@@ -151,7 +151,9 @@ async def test_a_browser_signs_in_with_a_key_and_out_again(lean_site: Site, serv
     await page.open(f"{served_url}/signin")
     await page.until("document.querySelector('#key')")
     key = lean_site.keys["alice"]
-    await page.evaluate(f"document.querySelector('#key').value = '{key}', document.forms[0].requestSubmit()")
+    await page.evaluate(
+        f"document.querySelector('#key').value = '{key}', document.querySelector('#key').form.requestSubmit()"
+    )
     assert await page.until("document.querySelector('tbody .name')?.textContent") == "hers"
     await page.evaluate("document.querySelector('nav button').click()")
     assert await page.until("document.querySelector('.hint')?.textContent")

@@ -91,7 +91,7 @@ async def test_the_same_source_twice_is_a_conflict_that_names_the_first(site: Si
         ({"type": "rss", "config": {"url": "http://localhost./feed"}}, "not"),
         ({"type": "rss", "config": {"url": "ftp://a.example/feed"}}, "http"),
         ({"type": "rss", "config": {"url": "not an address"}}, "http"),
-        ({"type": "rss", "config": {}}, "address"),
+        ({"type": "rss", "config": {}}, "url"),
         ({"type": "rss", "config": []}, "config"),
         ({"type": "rss", "config": "not json"}, "config"),
         ({"type": "rss", "config": '"text"'}, "config"),

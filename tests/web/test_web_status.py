@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from web_site import Site
 
 from catchment.clock import ManualClock
+from catchment.domain.rhythm import Rhythm
 from catchment.domain.run import RunKind
 from catchment.domain.source import LastError, NextCheck, PausedBy, Source, Why
 from catchment.domain.visit import SourceState
@@ -38,6 +39,8 @@ async def set_state(site: Site, source: Source, **values: Any) -> None:
         "paused_by": None,
         "next_check": source.next_check,
         "memory": {},
+        "rhythm": Rhythm(),
+        "moved": None,
     }
     await site.system.store.write(sources.save_states, [(source.id, SourceState(**{**state, **values}))])
 

@@ -18,6 +18,7 @@ from catchment.manage.catalog import Draft
 from catchment.store import items
 
 SERVICE_KEY, ADMIN_KEY = "service-key-of-the-environment", "admin-key-of-the-environment"
+JWT_KEY = "the key that signs the login tokens of the tests"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,12 @@ def collect(
 
 
 async def _loop(system: System) -> bool:
-    async with stop_on_signals() as stop, crew(system.settings.processes - 1):
+    async with (
+        stop_on_signals() as stop,
+        crew(system.settings.processes - 1),
+        asyncio.TaskGroup() as tasks,
+    ):
+        tasks.create_task(system.jobs.keep(stop))
         return await collect_until_stopped(system, stop)
 
 

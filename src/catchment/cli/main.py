@@ -6,16 +6,24 @@ import typer
 
 from catchment.cli.accounts import keys, users
 from catchment.cli.adding import add
+from catchment.cli.applying import apply
 from catchment.cli.collecting import collect
 from catchment.cli.demonstrating import demo
 from catchment.cli.diagnosing import doctor
-from catchment.cli.exchanging import export_feeds, import_feeds
+from catchment.cli.exchanging import export, import_
 from catchment.cli.failing import Commands
+from catchment.cli.feeds import feeds
+from catchment.cli.hooks import hooks
 from catchment.cli.items import items
+from catchment.cli.jobs import jobs
 from catchment.cli.options import config
+from catchment.cli.packs import packs
+from catchment.cli.scraping import scrape
 from catchment.cli.serving import up
+from catchment.cli.sitemaps import sitemap
 from catchment.cli.sources import sources
 from catchment.cli.status import status
+from catchment.cli.x import x
 
 app = typer.Typer(
     name="catchment",
@@ -30,10 +38,18 @@ for command in (up, demo, collect, add):
     app.command()(command)
 app.add_typer(sources)
 app.add_typer(items)
-app.command("import")(import_feeds)
-app.command("export")(export_feeds)
+app.add_typer(feeds)
+app.command()(sitemap)
+app.command("import")(import_)
+app.command()(export)
+app.command()(apply)
+app.add_typer(packs)
 app.command()(status)
 app.add_typer(config)
+x.command()(scrape)
+app.add_typer(x)
+app.add_typer(jobs)
+app.add_typer(hooks)
 app.add_typer(keys)
 app.add_typer(users)
 app.command()(doctor)

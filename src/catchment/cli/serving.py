@@ -56,10 +56,18 @@ async def serve_and_collect(system: System, stop: asyncio.Event, *, collect: boo
     from catchment.web.server import serve
 
     first_key = await system.accounts.ensure_first_key()
+    await follow_environment(system)
     async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(system.jobs.keep(stop))
         tasks.create_task(serve(system, stop=stop, on_ready=lambda address: _welcome(address, first_key)))
         collecting = tasks.create_task(_collect(system, stop)) if collect else None
     return collecting is None or collecting.result()
+
+
+async def follow_environment(system: System) -> None:
+    """Have in the store what the environment asks for."""
+    settings = system.settings
+    await system.webhooks.follow_environment(url=settings.summarization_url, is_enabled=settings.summarization_enabled)
 
 
 async def _collect(system: System, stop: asyncio.Event) -> bool:

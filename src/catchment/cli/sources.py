@@ -39,7 +39,7 @@ def list_(*, as_json: AsJson = False) -> None:
     if as_json:
         print_json(shapes)
         return
-    columns = ("id", "name", "type", "status", "tags", "last_fetched_at", "next_check_at", "next_check_reason")
+    columns = ("id", "name", "type", "status", "marks", "tags", "last_fetched_at", "next_check_at", "next_check_reason")
     print_table([column.replace("_", " ") for column in columns], ([one[key] for key in columns] for one in shapes))
 
 
@@ -134,7 +134,7 @@ async def source_shapes(system: System, found: Sequence[Source]) -> list[dict[st
     intervals, view = await system.cadences.load(), View(caller=OPERATOR)
     shapes = []
     for source in found:
-        health = describe(source, registry=system.registry, intervals=intervals, view=view)
+        health = describe(source, registry=system.registry, intervals=intervals, view=view, now=system.clock.now())
         shapes.append(
             {
                 "id": source.id,
@@ -157,6 +157,9 @@ async def source_shapes(system: System, found: Sequence[Source]) -> list[dict[st
                 "fetch_count": source.fetch_count,
                 "fetch_error_count": source.fetch_error_count,
                 "last_error": health.last_error,
+                "marks": list(health.marks),
+                "gap_at": health.gap_at,
+                "quiet_since": health.quiet_since,
             }
         )
     return shapes

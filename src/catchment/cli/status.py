@@ -42,7 +42,7 @@ def _print(found: Snapshot) -> None:
             one.id,
             one.name,
             one.type,
-            one.status,
+            ", ".join([one.status, *one.marks]),
             one.last_fetched_at,
             one.next_check_at,
             one.next_check_reason,

@@ -19,9 +19,9 @@ from catchment.domain.options import (
     ALLOW_PRIVATE_KEY,
     AUTH_KEY,
     INTERVAL_KEY,
+    KEEP_DAYS_KEY,
     has_options,
     read_options,
-    without_options,
 )
 from catchment.domain.source import NewSource, NextCheck, PausedBy, Source, Why
 from catchment.errors import CatchmentError, Conflict, Forbidden, InvalidInput, NotFound, VisitError
@@ -147,7 +147,7 @@ class Catalog:
     def _checked(self, draft: Draft, caller: Caller) -> NewSource | Refused:
         try:
             return self.check(draft, caller)
-        except (InvalidInput, VisitError) as error:
+        except (Forbidden, InvalidInput, VisitError) as error:
             return Refused(error=error)
 
     def _change(self, conn: Connection, source_id: int, change: Change, caller: Caller) -> Source:
@@ -174,9 +174,14 @@ class Catalog:
         config = _with_checked_interval(_with_interval(config, change.fetch_interval_minutes))
         config = self._with_checked_options(_with_kept_password(config, source.config), caller)
         identity = sources.identity_hash(source_type, self._identity(source_type, config))
-        values: dict[str, Any] = {"type": source_type, "config": config, "identity": identity}
+        values: dict[str, Any] = {
+            "type": source_type,
+            "config": config,
+            "identity": identity,
+            "keep_days": config.get(KEEP_DAYS_KEY),
+        }
         if identity != source.identity:
-            return {**values, "memory": {}, **self._due_now(source, now)}
+            return {**values, "memory": {}, "moved": None, **self._due_now(source, now)}
         changed = replace(source, type=source_type, config=config)
         check = after_interval_change(changed, self._cadences.of(changed))
         return {**values, **sources.schedule_columns(check)}
@@ -210,10 +215,7 @@ class Catalog:
         if isinstance(config.get("url"), str):
             guard = self._own_guard if config.get(ALLOW_PRIVATE_KEY) else self._guard
             guard.check_url(config["url"].strip())
-        fetcher = self._registry.get(source_type)
-        if fetcher is not None:
-            return fetcher.identity(config)
-        return json.dumps(without_options(config), sort_keys=True)
+        return self._registry.identity(source_type, config)
 
 
 def _add(conn: Connection, new: NewSource, caller: Caller, *, now: datetime) -> Source:

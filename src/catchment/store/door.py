@@ -22,7 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool, QueuePool
 
-from catchment.errors import SettingsError, StoreError
+from catchment.errors import DamagedStore, SettingsError, StoreError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -110,7 +110,7 @@ def translated_errors(url: URL) -> Iterator[None]:
         raise StoreError(f"The store {url.render_as_string(hide_password=True)} failed: {error.orig}") from error
     except DBAPIError as error:
         if isinstance(error.orig, sqlite3.DatabaseError) and any(sign in str(error.orig) for sign in DAMAGE):
-            raise StoreError(f"The store {url.database} is damaged: {error.orig}") from error
+            raise DamagedStore(f"The store {url.database} is damaged: {error.orig}") from error
         raise
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Integer, Row, Select, bindparam, delete, func, select, update
 
 from catchment.domain.item import Item, StoredItem, short_hash
+from catchment.store import changes
 from catchment.store.bulk import BulkInsert
+from catchment.store.changes import Cause
 from catchment.store.sources import visible_to
 from catchment.store.tables import raw_items, seen_items, sources, subscriptions
 from catchment.store.types import UtcDateTime
@@ -46,6 +48,7 @@ def remembered(conn: Connection, source_id: int, keys: Sequence[str]) -> dict[st
 
 def insert_new(conn: Connection, items: Sequence[Owned], *, now: datetime) -> None:
     _insert(conn, [(source_id, *item) for source_id, item in items], fetched_at=now, revision=0)
+    changes.note(conn, (source_id for source_id, _ in items), Cause.COLLECTED, now=now)
 
 
 def update_changed(conn: Connection, items: Sequence[Owned], *, now: datetime) -> None:
@@ -56,6 +59,7 @@ def update_changed(conn: Connection, items: Sequence[Owned], *, now: datetime) -
             _UPDATE_CLEANED,
             [{"b_source": owner, "b_key": short_hash(item.key), "b_print": item.fingerprint} for owner, item in items],
         )
+        changes.note(conn, (source_id for source_id, _ in items), Cause.COLLECTED, now=now)
 
 
 def list_items(conn: Connection, query: ItemQuery) -> list[StoredItem]:
@@ -96,13 +100,23 @@ def count_since(conn: Connection, since: datetime, user_id: int | None, *, all_s
     return conn.execute(statement).scalar_one()
 
 
-def delete_old(conn: Connection, *, fetched_before: datetime, limit: int) -> int:
-    """Delete at most `limit` old items; what was seen stays remembered."""
-    found = conn.execute(_OLD, {"before": fetched_before, "most": limit}).all()
+def delete_old(conn: Connection, *, now: datetime, keep: timedelta, limit: int) -> int:
+    """Delete at most `limit` items that were kept long enough; what was seen stays remembered."""
+    found = conn.execute(_OLD, {"before": now - keep, "most": limit}).all() or _outlived(conn, now=now, limit=limit)
     _remember(conn, [(row.source_id, short_hash(row.dedup_key), bytes(row.fingerprint)) for row in found])
     if found:
         conn.execute(_DELETE, {"ids": [row.id for row in found]})
+        changes.note(conn, (row.source_id for row in found), Cause.CLEANED, now=now)
     return len(found)
+
+
+def _outlived(conn: Connection, *, now: datetime, limit: int) -> Sequence[Any]:
+    """Items past the time that their own source keeps them for."""
+    for days in conn.execute(_OWN_KEEP_DAYS).scalars().all():
+        found = conn.execute(_OLD_OF_OWN, {"before": now - timedelta(days=days), "days": days, "most": limit}).all()
+        if found:
+            return found
+    return []
 
 
 _STORED = select(raw_items.c.dedup_key, raw_items.c.fingerprint).where(
@@ -111,13 +125,19 @@ _STORED = select(raw_items.c.dedup_key, raw_items.c.fingerprint).where(
 _CLEANED = select(seen_items.c.key, seen_items.c.fingerprint).where(
     seen_items.c.source_id == bindparam("source_id"), seen_items.c.key.in_(bindparam("keys", expanding=True))
 )
-_OLD = (
+_OLD_ITEMS = (
     select(raw_items.c.id, raw_items.c.source_id, raw_items.c.dedup_key, raw_items.c.fingerprint)
     .where(raw_items.c.fetched_at < bindparam("before", type_=UtcDateTime))
     .order_by(raw_items.c.fetched_at)
     .limit(bindparam("most", type_=Integer))
     # Two cleaners at once take different items.
     .with_for_update(skip_locked=True)
+)
+_WITH_OWN_KEEP = select(sources.c.id).where(sources.c.keep_days.is_not(None))
+_OLD = _OLD_ITEMS.where(raw_items.c.source_id.not_in(_WITH_OWN_KEEP))
+_OWN_KEEP_DAYS = select(sources.c.keep_days).where(sources.c.keep_days.is_not(None)).distinct()
+_OLD_OF_OWN = _OLD_ITEMS.where(
+    raw_items.c.source_id.in_(select(sources.c.id).where(sources.c.keep_days == bindparam("days", type_=Integer)))
 )
 _DELETE = delete(raw_items).where(raw_items.c.id.in_(bindparam("ids", expanding=True)))
 _insert = BulkInsert(

@@ -10,10 +10,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Integer, Row, and_, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from catchment.domain.source import LastError, NewSource, NextCheck, PausedBy, Source, Why
+from catchment.domain.rhythm import from_json, to_json
+from catchment.domain.source import LastError, Moved, NewSource, NextCheck, PausedBy, Source, Why
 from catchment.domain.visit import SourceState
 from catchment.errors import Conflict
 from catchment.store.bulk import BulkUpdate
+from catchment.store.changes import note_edit
 from catchment.store.runs import running_on
 from catchment.store.tables import sources, subscriptions
 from catchment.store.types import UtcDateTime
@@ -40,6 +42,7 @@ def add_all(conn: Connection, new: Sequence[NewSource], *, now: datetime) -> lis
             stored = conn.execute(_ADD, rows).all()
     except IntegrityError as error:
         raise Conflict("One of these sources exists already.") from error
+    note_edit(conn, now=now)
     return [_source(row) for row in stored]
 
 
@@ -117,6 +120,7 @@ def change(conn: Connection, source_id: int, values: Mapping[str, Any], *, now: 
             ).one()
     except IntegrityError as error:
         raise Conflict("Another source is the same one already.") from error
+    note_edit(conn, now=now)
     return _source(row)
 
 
@@ -138,6 +142,7 @@ def delete(conn: Connection, source_id: int, *, now: datetime) -> None:
             **schedule_columns(NextCheck(at=None, why=None)),
         )
     )
+    note_edit(conn, now=now)
 
 
 def due_ids(conn: Connection, *, now: datetime, limit: int) -> list[int]:
@@ -215,6 +220,10 @@ _save = BulkUpdate(
     "next_check_at",
     "next_check_why",
     "memory",
+    "rhythm",
+    "quiet_at",
+    "gap_at",
+    "moved",
 )
 
 _RESCHEDULE = (
@@ -243,6 +252,8 @@ def _new_row(new: NewSource, now: datetime) -> dict[str, Any]:
         "next_check_at": now,
         "next_check_why": Why.NEW,
         "memory": {},
+        "rhythm": {},
+        "keep_days": new.keep_days,
         "version": 0,
     }
 
@@ -262,6 +273,10 @@ def _state_row(source_id: int, state: SourceState) -> tuple[Any, ...]:
         state.next_check.at,
         state.next_check.why,
         state.memory,
+        to_json(state.rhythm),
+        state.rhythm.quiet_at(),
+        state.rhythm.gap_at,
+        {"to": state.moved.to, "times": state.moved.times} if state.moved else None,
     )
 
 
@@ -288,5 +303,7 @@ def _source(row: Row[Any]) -> Source:
         last_error=error,
         next_check=NextCheck(at=row.next_check_at, why=Why(row.next_check_why) if row.next_check_why else None),
         memory=row.memory,
+        rhythm=from_json(row.rhythm),
+        moved=Moved(**row.moved) if row.moved else None,
         version=row.version,
     )

@@ -7,16 +7,20 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Date,
+    Float,
     ForeignKey,
     Index,
     Integer,
     LargeBinary,
     MetaData,
+    SmallInteger,
     String,
     Table,
     Text,
     UniqueConstraint,
     text,
+    true,
 )
 
 from catchment.store.types import Json, UtcDateTime
@@ -43,7 +47,14 @@ users = Table(
     Column("slug", String(100), nullable=False, unique=True),
     Column("is_admin", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    # Null for somebody who comes in by key alone.
+    Column("password_hash", String(255)),
+    Column("is_active", Boolean, nullable=False, server_default=true()),
+    # Tokens and sessions carry it; they are void once it has risen.
+    Column("login_version", Integer, nullable=False, server_default="0"),
+    Column("google_id", String(255)),
 )
+Index("uq_users_google_id", users.c.google_id, unique=True)
 
 # A key acts for a user, or for nobody in particular with a role of its own (service, admin).
 api_keys = Table(
@@ -58,10 +69,12 @@ api_keys = Table(
     Column("is_active", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("last_used_at", UtcDateTime),
+    Column("scope", String(20), nullable=False, server_default="admin"),
 )
 
-# Browser sessions and one-time sign-in links: the link is spent by deleting its row. A session stands on a stored key,
-# or on one from the environment; then `environment_proof` ties it to that key's present value without giving it away.
+# Browser sessions and one-time sign-in links: the link is spent by deleting its row. A session stands on a stored key;
+# on a user, at the version that the password had; or on a key from the environment: then `environment_proof` ties it
+# to that key's present value without giving it away.
 sessions = Table(
     "sessions",
     metadata,
@@ -71,6 +84,8 @@ sessions = Table(
     Column("is_sign_in_link", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("expires_at", UtcDateTime, nullable=False),
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE")),
+    Column("login_version", Integer),
 )
 
 # `next_check_at` is the truth of the schedule: null means "not by itself" (paused by a person, deleted).
@@ -102,6 +117,14 @@ sources = Table(
     Column("next_check_at", UtcDateTime),
     Column("next_check_why", String(20)),
     Column("memory", Json, nullable=False),
+    Column("rhythm", Json, nullable=False, server_default=text("'{}'")),
+    # When it counts as quiet unless it brings something new, and since when items are being missed.
+    Column("quiet_at", UtcDateTime),
+    Column("gap_at", UtcDateTime),
+    # The new address that it gave, and how often in a row.
+    Column("moved", Json),
+    # For how long its items are kept, where that is not the usual time.
+    Column("keep_days", Integer),
     # Counts what people changed, so that a visit can tell whether the source is still as it knew it.
     Column("version", Integer, nullable=False),
     UniqueConstraint("identity", "identity_scope"),
@@ -111,6 +134,12 @@ Index(
     sources.c.next_check_at,
     sqlite_where=sources.c.next_check_at.is_not(None),
     postgresql_where=sources.c.next_check_at.is_not(None),
+)
+Index(
+    "ix_sources_keep_days",
+    sources.c.keep_days,
+    sqlite_where=sources.c.keep_days.is_not(None),
+    postgresql_where=sources.c.keep_days.is_not(None),
 )
 Index("ix_sources_type", sources.c.type)
 Index("ix_sources_created_by", sources.c.created_by)
@@ -146,6 +175,13 @@ raw_items = Table(
 )
 Index("ix_raw_items_source_id_fetched_at", raw_items.c.source_id, raw_items.c.fetched_at)
 Index("ix_raw_items_fetched_at", raw_items.c.fetched_at)
+# Few items are ever updated: feeds find those that were here, and the others by when they were fetched.
+Index(
+    "ix_raw_items_updated_at",
+    raw_items.c.updated_at,
+    sqlite_where=raw_items.c.updated_at.is_not(None),
+    postgresql_where=raw_items.c.updated_at.is_not(None),
+)
 
 # What cleaning removed, in 32 bytes an item, so that it does not come back as new.
 seen_items = Table(
@@ -226,3 +262,250 @@ digests = Table(
     CheckConstraint("type IN ('4h', 'daily', 'weekly', 'monthly')", name="type"),
 )
 Index("ix_digests_created_at", digests.c.created_at)
+
+# How far the exploration of a source is: a round lists all its candidates and then collects those that are pending.
+# The view `site_states` shows it in the words of those who follow sitemaps.
+expeditions = Table(
+    "expeditions",
+    metadata,
+    Column("source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True),
+    Column("identity", String(64), nullable=False),
+    Column("site_name", String(500), nullable=False),
+    Column("address", Text, nullable=False),
+    Column("round_began_at", UtcDateTime, nullable=False),
+    Column("listed_at", UtcDateTime),
+    Column("baseline_at", UtcDateTime),
+    Column("doubted_since", UtcDateTime),
+    Column("last_run_at", UtcDateTime),
+    Column("last_cleanup_at", UtcDateTime),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+)
+Index("ix_expeditions_site_name", expeditions.c.site_name)
+
+# The documents that list candidates, with what is needed to ask for them only if they changed. One that is the same as
+# when it was read vouches for all that it listed then, so that their rows need not be touched.
+listings = Table(
+    "listings",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    Column("key", LargeBinary(16), nullable=False),
+    Column("url", Text, nullable=False),
+    Column("lastmod", UtcDateTime),
+    Column("etag", Text),
+    Column("last_modified", Text),
+    Column("read_at", UtcDateTime),
+    Column("seen_at", UtcDateTime, nullable=False),
+    UniqueConstraint("source_id", "key"),
+)
+
+# Something discovered whose detail is still to be fetched. State: 0 pending, 1 processed, 2 failed. Pending and claimed
+# by a run that still holds its lease is being worked on. The view `url_states` shows them with their effective
+# `last_seen`; `listing_id` has no foreign key, as a listing may go before what it listed.
+candidates = Table(
+    "candidates",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    Column("key", LargeBinary(16), nullable=False),
+    Column("native_id", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("state", SmallInteger, nullable=False),
+    Column("is_doubted", Boolean, nullable=False),
+    Column("lastmod", UtcDateTime),
+    Column("facts", Json),
+    Column("listing_id", Id),
+    Column("first_seen", UtcDateTime, nullable=False),
+    Column("last_seen", UtcDateTime, nullable=False),
+    Column("deleted_at", UtcDateTime),
+    Column("collected_at", UtcDateTime),
+    Column("fingerprint", LargeBinary(16)),
+    Column("attempts", SmallInteger, nullable=False),
+    Column("last_error", Text),
+    Column("claimed_by", Id),
+    UniqueConstraint("source_id", "key"),
+    CheckConstraint("state IN (0, 1, 2)", name="state"),
+)
+Index("ix_candidates_source_id_state_id", candidates.c.source_id, candidates.c.state, candidates.c.id)
+Index("ix_candidates_source_id_last_seen", candidates.c.source_id, candidates.c.last_seen)
+
+# Saved views that are published. An owner who goes takes their feeds along: one without an owner shows everything.
+feeds = Table(
+    "feeds",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("slug", String(100), nullable=False, unique=True),
+    Column("title", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("link", Text, nullable=False),
+    Column("language", String(35), nullable=False),
+    Column("filter", Json, nullable=False),
+    Column("is_public", Boolean, nullable=False),
+    Column("token_hash", String(64)),
+    Column("owner_id", Id, ForeignKey("users.id", ondelete="CASCADE")),
+    Column("version", Integer, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    # Ids are never reused, or what was said of a feed that is gone would be said of its successor.
+    sqlite_autoincrement=True,
+)
+Index("ix_feeds_owner_id", feeds.c.owner_id)
+
+# How often the items of a source changed, by cause; source 0 is the catalogue itself. `store/changes.py` counts.
+changes = Table(
+    "changes",
+    metadata,
+    Column("source_id", Id, primary_key=True, autoincrement=False),
+    Column("cause", String(20), primary_key=True),
+    Column("times", BigInteger, nullable=False),
+    Column("changed_at", UtcDateTime, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# X. `id` rises in the order in which tweets come to be seen, which the feed's cursor relies on; see `store/tweets.py`.
+tweets = Table(
+    "tweets",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("tweet_id", String(255), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("author_username", String(255), nullable=False),
+    # The same in lower case: by this a user is found.
+    Column("author", String(255), nullable=False),
+    Column("author_display_name", String(255)),
+    # Most referenced tweets are not here, so this refers to nothing in particular.
+    Column("referenced_tweet_id", String(255)),
+    Column("reference_type", String(20)),
+    Column("media", Json, nullable=False),
+    Column("referenced_tweet_text", Text),
+    Column("referenced_tweet_media", Json, nullable=False),
+    Column("referenced_tweet_author_username", String(255)),
+    Column("urls", Json, nullable=False),
+    Column("db_created_at", UtcDateTime, nullable=False),
+    Column("db_updated_at", UtcDateTime, nullable=False),
+    # A number that was used is never used again, or a cursor could pass over a tweet.
+    sqlite_autoincrement=True,
+)
+Index("ix_tweets_tweet_id", tweets.c.tweet_id, unique=True)
+Index("ix_tweets_author_created_at", tweets.c.author, tweets.c.created_at.desc())
+Index("ix_tweets_created_at", tweets.c.created_at.desc(), tweets.c.id.desc())
+Index("ix_tweets_db_created_at", tweets.c.db_created_at)
+
+scraper_fetch_stats = Table(
+    "scraper_fetch_stats",
+    metadata,
+    Column("username", String(255), primary_key=True),
+    Column("last_fetch_at", UtcDateTime, nullable=False),
+    Column("last_fetched_count", Integer, nullable=False),
+    Column("last_new_count", Integer, nullable=False),
+    Column("total_fetches", Integer, nullable=False),
+    Column("avg_new_rate", Float, nullable=False),
+    Column("consecutive_empty_fetches", Integer, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    CheckConstraint("avg_new_rate BETWEEN 0 AND 1", name="avg_new_rate"),
+)
+
+# Pages of the provider that were asked for, by day in UTC.
+x_spending = Table(
+    "x_spending",
+    metadata,
+    Column("day", Date, primary_key=True),
+    Column("pages", Integer, nullable=False),
+)
+
+scraper_follows = Table(
+    "scraper_follows",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("username", String(15), nullable=False, unique=True),
+    Column("added_at", UtcDateTime, nullable=False),
+    Column("reason", String(500), nullable=False),
+    Column("added_by", String(100), nullable=False),
+    Column("is_active", Boolean, nullable=False),
+)
+
+# What the system does by itself: when each job is due, for all processes together.
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("name", String(50), primary_key=True),
+    Column("due_at", UtcDateTime),
+    Column("is_paused", Boolean, nullable=False),
+    Column("last_started_at", UtcDateTime),
+    Column("last_finished_at", UtcDateTime),
+    Column("last_ok", Boolean),
+    Column("last_message", Text, nullable=False),
+    Column("runs", Integer, nullable=False),
+)
+
+# What an administrator says about the scraper's schedule: one row, with the number 1.
+scraper_schedule_config = Table(
+    "scraper_schedule_config",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("interval_seconds", Integer, nullable=False, server_default=text("43200")),
+    Column("next_run_time", UtcDateTime),
+    Column("is_enabled", Boolean, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Column("updated_by", String(100), nullable=False),
+    CheckConstraint("id = 1", name="one_row"),
+)
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("url", Text, nullable=False),
+    Column("topics", Json, nullable=False),
+    Column("is_active", Boolean, nullable=False),
+    Column("allow_private", Boolean, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("name"),
+)
+
+# Events on their way to webhooks, written in the transaction of what they tell of.
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("event_id", String(36), nullable=False),
+    Column("topic", String(50), nullable=False),
+    Column("webhook_id", Id, ForeignKey("webhooks.id", ondelete="CASCADE"), nullable=False),
+    Column("payload", Json, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_try_at", UtcDateTime),
+    Column("delivered_at", UtcDateTime),
+    Column("dead_at", UtcDateTime),
+    Column("last_error", Text),
+    UniqueConstraint("webhook_id", "event_id"),
+    # Ids tell the order in which events happened, so none is used twice.
+    sqlite_autoincrement=True,
+)
+Index(
+    "ix_outbox_waiting",
+    outbox.c.webhook_id,
+    outbox.c.id,
+    sqlite_where=outbox.c.next_try_at.is_not(None),
+    postgresql_where=outbox.c.next_try_at.is_not(None),
+)
+
+# Named lists of sources that people pass on: entries such as a file has them, without secrets.
+source_packs = Table(
+    "source_packs",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("slug", String(100), nullable=False, unique=True),
+    Column("name", String(200), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("sources_json", Json, nullable=False),
+    Column("is_public", Boolean, nullable=False),
+    Column("created_by", Id, ForeignKey("users.id", ondelete="SET NULL")),
+    Column("install_count", Integer, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)

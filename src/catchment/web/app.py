@@ -16,19 +16,63 @@ from catchment.web.live import LOOK_SECONDS, Live
 from catchment.web.metrics import Metrics
 from catchment.web.middleware import BodyCap, Surroundings
 from catchment.web.routes import (
+    account,
+    admin_jobs,
+    admin_schedule,
+    admin_scrape,
+    admin_users,
+    admin_webhooks,
     collector,
     config,
     dashboard,
     digests,
     events,
+    exchange,
     feed,
+    feeds,
+    follows,
     health,
+    login,
+    me,
+    packs,
+    published,
     raw_items,
+    resolve,
+    signing,
     sources,
     subscriptions,
+    tweets,
 )
 
-_ROUTERS = (sources, raw_items, subscriptions, collector, config, digests, feed, events, health, dashboard)
+_ROUTERS = (
+    # Before `sources`, which would take `/api/sources/export` for the export of a source by that number.
+    exchange,
+    sources,
+    resolve,
+    raw_items,
+    subscriptions,
+    packs,
+    collector,
+    config,
+    digests,
+    feed,
+    feeds,
+    published,
+    events,
+    health,
+    dashboard,
+    signing,
+    account,
+    login,
+    me,
+    admin_users,
+    admin_schedule,
+    admin_jobs,
+    admin_scrape,
+    admin_webhooks,
+    tweets,
+    follows,
+)
 
 
 def create_app(system: System, *, look_seconds: float = LOOK_SECONDS) -> FastAPI:
@@ -50,7 +94,8 @@ def create_app(system: System, *, look_seconds: float = LOOK_SECONDS) -> FastAPI
     app.state.live = Live(system, read, look_seconds=look_seconds)
     install_error_handlers(app)
     for module in _ROUTERS:
-        app.include_router(module.router)
+        # They are whole as they are: including a router would work every one of them out anew.
+        app.router.routes.extend(module.router.routes)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     app.add_middleware(BodyCap)
     app.add_middleware(Surroundings, metrics=app.state.metrics)

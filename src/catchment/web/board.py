@@ -11,13 +11,14 @@ from sqlalchemy import Connection
 from catchment.bootstrap import System
 from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy
-from catchment.monitor.status import Snapshot, SourceHealth, Stats, View, snapshot
+from catchment.monitor.status import Mark, Snapshot, SourceHealth, Stats, View, snapshot
 from catchment.store import items, overview
 from catchment.store.items import ItemQuery
 from catchment.web.outputs import Moment, Out
 from catchment.web.words import Words, words_in
 
 MOST_SOURCES, MOST_ITEMS = 200, 30
+_DANGERS = frozenset({Mark.UNVERIFIED_TLS})
 
 
 class Tile(Out):
@@ -37,6 +38,9 @@ class SourceRow(Out):
     #: A word for the style sheet, and one for people.
     mood: str
     status: str
+    #: What to know about it although it works, and what is dangerous about it.
+    warning: str
+    danger: str
     last_fetched_at: Moment | None
     next_check_at: Moment | None
     reason: str
@@ -132,13 +136,15 @@ def _collector_tile(taken: Snapshot, words: Words) -> Tile:
 
 
 def _row(source: SourceHealth, count: int, words: Words) -> SourceRow:
-    is_broken = source.paused_by is PausedBy.ERROR
+    is_broken = source.paused_by in {PausedBy.ERROR, PausedBy.GONE}
     return SourceRow(
         id=source.id,
         name=source.name,
         type=source.type,
         mood="broken" if is_broken else source.status,
         status=words.broken if is_broken else words.statuses[source.status],
+        warning=" · ".join(words.marks[mark] for mark in source.marks if mark not in _DANGERS),
+        danger=" · ".join(words.marks[mark] for mark in source.marks if mark in _DANGERS),
         last_fetched_at=source.last_fetched_at,
         next_check_at=source.next_check_at,
         reason=source.next_check_reason,

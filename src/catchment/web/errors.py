@@ -21,7 +21,9 @@ from catchment.errors import (
     InvalidInput,
     NotFound,
     RefusedAddress,
+    SchedulerFailed,
     StoreError,
+    TooManyAttempts,
     Unauthenticated,
 )
 
@@ -31,10 +33,12 @@ STATUS_OF: tuple[tuple[type[CatchmentError], HTTPStatus], ...] = (
     (Forbidden, HTTPStatus.FORBIDDEN),
     (NotFound, HTTPStatus.NOT_FOUND),
     (Conflict, HTTPStatus.CONFLICT),
+    (TooManyAttempts, HTTPStatus.TOO_MANY_REQUESTS),
     (InvalidInput, HTTPStatus.UNPROCESSABLE_ENTITY),
     (RefusedAddress, HTTPStatus.UNPROCESSABLE_ENTITY),
     (BadConfig, HTTPStatus.UNPROCESSABLE_ENTITY),
     (StoreError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (SchedulerFailed, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
 
 
@@ -70,16 +74,22 @@ _MODELS: dict[int, type[BaseModel]] = {409: ConflictProblem, 422: InvalidProblem
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The errors that a route declares in OpenAPI."""
+    return {status: {"model": _model(status), "description": HTTPStatus(status).phrase} for status in sorted(statuses)}
+
+
+def problems_of_page(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The same for a page: FastAPI would take its errors for pages as well. The models are there by other routes."""
     return {
-        status: {"model": _MODELS.get(status, Problem), "description": HTTPStatus(status).phrase}
+        status: {
+            "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{_model(status).__name__}"}}},
+            "description": HTTPStatus(status).phrase,
+        }
         for status in sorted(statuses)
     }
 
 
-def problems_of_page(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The same for a page: FastAPI would take its errors for pages as well."""
-    content = {"application/json": {"schema": Problem.model_json_schema()}}
-    return {status: {"content": dict(content), "description": HTTPStatus(status).phrase} for status in sorted(statuses)}
+def _model(status: int) -> type[BaseModel]:
+    return _MODELS.get(status, Problem)
 
 
 class ProblemResponse(JSONResponse):
@@ -113,7 +123,10 @@ async def _our_error(_request: Request, error: Exception) -> ProblemResponse:
         more["existing_id"] = error.existing_id
     if isinstance(error, InvalidInput) and error.field:
         more["field"] = error.field
-    return problem(fitting[0], str(error), **more)
+    answer = problem(fitting[0], str(error), **more)
+    if isinstance(error, TooManyAttempts):
+        answer.headers["Retry-After"] = str(error.retry_after)
+    return answer
 
 
 async def _invalid_request(_request: Request, error: Exception) -> ProblemResponse:

@@ -8,8 +8,10 @@ from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
+from catchment.domain.caller import Scope
 from catchment.domain.source import SourceStatus
 from catchment.monitor.reason import Language
+from catchment.monitor.status import Mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +52,45 @@ class Words:
     key: str
     key_help: str
     wrong_key: str
+    email: str
+    password: str
+    or_by_key: str
+    wrong_password: str
+    too_often: str
+    account: str
+    your_keys: str
+    keys_help: str
+    no_keys: str
+    key_name: str
+    key_scope: str
+    created: str
+    last_used: str
+    create_key: str
+    revoke: str
+    new_key: str
+    bad_key_name: str
+    change_password: str
+    old_password: str
+    new_password: str
+    password_help: str
+    wrong_old_password: str
+    bad_password: str
     spent_link: str
     other_language: str
     other_code: str
     broken: str
+    feeds: str
+    feeds_hint: str
+    no_feeds: str
+    feed: str
+    formats: str
+    who_reads: str
+    everybody: str
+    with_token: str
+    changed: str
     statuses: Mapping[SourceStatus, str]
+    marks: Mapping[Mark, str]
+    scopes: Mapping[Scope, str]
 
 
 _ENGLISH = Words(
@@ -90,14 +126,46 @@ _ENGLISH = Words(
     sign_in="Sign in",
     sign_out="Sign out",
     signed_in_as="Signed in as",
-    sign_in_hint="You see public sources only. Sign in with your key to see the rest.",
+    sign_in_hint="You see public sources only. Sign in to see the rest.",
     key="API key",
     key_help="The key that `catchment up` printed at its first start, or one made by `catchment keys create`.",
     wrong_key="That key is not known here.",
+    email="E-mail",
+    password="Password",
+    or_by_key="Sign in with an API key",
+    wrong_password="Wrong e-mail address or password.",
+    too_often="Wrong too often. Wait a quarter of an hour, or sign in with a key.",
+    account="Account",
+    your_keys="Your API keys",
+    keys_help="For scripts and other programs, which act in your name with them. A revoked key is refused at once.",
+    no_keys="You have no keys.",
+    key_name="What it is for",
+    key_scope="May",
+    created="Created",
+    last_used="Last used",
+    create_key="Create key",
+    revoke="Revoke",
+    new_key="Your new key. It is shown only now:",
+    bad_key_name="Say in 1 to 100 characters what the key is for.",
+    change_password="Change password",
+    old_password="Present password",
+    new_password="New password",
+    password_help="At least 8 characters. Other browsers are signed out; keys stay.",
+    wrong_old_password="The present password is wrong.",
+    bad_password="A password has 8 to 200 characters.",
     spent_link="That link was used already or is older than 15 minutes. Sign in with a key instead.",
     other_language="中文",
     other_code="zh",
     broken="paused by errors",
+    feeds="Feeds",
+    feeds_hint="Saved views of what was collected, for any feed reader.",
+    no_feeds='No feeds yet. Publish the first: catchment feeds create news --title "News" --public',
+    feed="Feed",
+    formats="Formats",
+    who_reads="Who reads it",
+    everybody="everybody",
+    with_token="whoever has its token",
+    changed="Changed",
     statuses={
         SourceStatus.OK: "healthy",
         SourceStatus.PENDING: "waiting",
@@ -105,6 +173,12 @@ _ENGLISH = Words(
         SourceStatus.PAUSED: "paused",
         SourceStatus.NO_FETCHER: "no fetcher",
     },
+    marks={
+        Mark.GAP: "items were missed",
+        Mark.QUIET: "gone quiet",
+        Mark.UNVERIFIED_TLS: "TLS not verified",
+    },
+    scopes={Scope.READ: "read", Scope.WRITE: "read and change", Scope.ADMIN: "everything you may"},
 )
 
 _CHINESE = Words(
@@ -140,14 +214,46 @@ _CHINESE = Words(
     sign_in="登录",
     sign_out="退出",
     signed_in_as="已登录：",
-    sign_in_hint="当前仅显示公开的信息源。使用密钥登录可查看全部。",
+    sign_in_hint="当前仅显示公开的信息源。登录后可查看全部。",
     key="API 密钥",
     key_help="首次运行 catchment up 时打印的密钥，或由 catchment keys create 生成的密钥。",
     wrong_key="无法识别该密钥。",
+    email="邮箱",
+    password="密码",
+    or_by_key="使用 API 密钥登录",
+    wrong_password="邮箱或密码错误。",
+    too_often="错误次数过多。请等待一刻钟，或使用密钥登录。",
+    account="账户",
+    your_keys="你的 API 密钥",
+    keys_help="供脚本和其他程序以你的身份使用。撤销后立即失效。",
+    no_keys="还没有密钥。",
+    key_name="用途",
+    key_scope="权限",
+    created="创建时间",
+    last_used="上次使用",
+    create_key="创建密钥",
+    revoke="撤销",
+    new_key="新密钥，仅显示这一次：",
+    bad_key_name="请用 1 到 100 个字符说明用途。",
+    change_password="修改密码",
+    old_password="当前密码",
+    new_password="新密码",
+    password_help="至少 8 个字符。其他浏览器将退出登录，密钥不受影响。",
+    wrong_old_password="当前密码错误。",
+    bad_password="密码长度为 8 到 200 个字符。",
     spent_link="该链接已被使用或已超过 15 分钟，请改用密钥登录。",
     other_language="English",
     other_code="en",
     broken="因错误暂停",
+    feeds="订阅输出",
+    feeds_hint="已保存的视图，可用任何阅读器订阅。",
+    no_feeds='还没有订阅输出。发布第一个：catchment feeds create news --title "News" --public',
+    feed="订阅",
+    formats="格式",
+    who_reads="可读者",
+    everybody="所有人",
+    with_token="持有令牌者",
+    changed="修改时间",
     statuses={
         SourceStatus.OK: "正常",
         SourceStatus.PENDING: "等待首次抓取",
@@ -155,6 +261,12 @@ _CHINESE = Words(
         SourceStatus.PAUSED: "已暂停",
         SourceStatus.NO_FETCHER: "无插件",
     },
+    marks={
+        Mark.GAP: "有内容漏采",
+        Mark.QUIET: "久无更新",
+        Mark.UNVERIFIED_TLS: "未验证 TLS 证书",
+    },
+    scopes={Scope.READ: "只读", Scope.WRITE: "读取和修改", Scope.ADMIN: "你的全部权限"},
 )
 
 _WORDS = {Language.ENGLISH: _ENGLISH, Language.CHINESE: _CHINESE}
@@ -173,11 +285,19 @@ async def language_of(
 TheLanguage = Annotated[Language, Depends(language_of)]
 
 
-def choose_language(asked_for: str, accept: str) -> Language:
+async def administrations_language_of(request: Request) -> Language:
+    """The administration speaks Chinese unless English is asked for."""
+    return choose_language("", request.headers.get("accept-language", ""), otherwise=Language.CHINESE)
+
+
+AdministrationsLanguage = Annotated[Language, Depends(administrations_language_of)]
+
+
+def choose_language(asked_for: str, accept: str, *, otherwise: Language = Language.ENGLISH) -> Language:
     """What was asked for wins; then the first language of the Accept-Language header that we speak."""
     asked = [asked_for, *_accepted(accept)]
     spoken = [language for tag in asked for language in Language if tag.lower().startswith(language)]
-    return spoken[0] if spoken else Language.ENGLISH
+    return spoken[0] if spoken else otherwise
 
 
 def _accepted(header: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from catchment.domain.source import PausedBy, SourceStatus
-from catchment.monitor.status import Snapshot, Stats, View, snapshot
+from catchment.monitor.status import Mark, Snapshot, Stats, View, snapshot
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import problems
 from catchment.web.outputs import ErrorOut, Moment, Out
@@ -29,6 +29,9 @@ class SourceHealthOut(Out):
     fetch_count: int
     fetch_error_count: int
     last_error: ErrorOut | None
+    marks: list[Mark]
+    gap_at: Moment | None
+    quiet_since: Moment | None
 
 
 class StatsOut(Out):

@@ -14,7 +14,7 @@ from catchment.domain.caller import Caller
 from catchment.domain.options import shown
 from catchment.domain.source import Source, SourceStatus
 from catchment.manage.catalog import Change, Draft
-from catchment.monitor.status import SourceHealth, View, describe
+from catchment.monitor.status import Mark, SourceHealth, View, describe
 from catchment.redact import redact_url
 from catchment.schedule.intervals import Intervals
 from catchment.store import subscriptions, users
@@ -74,6 +74,9 @@ class SourceOut(Out):
     next_fetch_at: Moment | None = None
     next_check_at: Moment | None = None
     next_check_reason: str = ""
+    marks: list[Mark] = Field(default=[])
+    gap_at: Moment | None = None
+    quiet_since: Moment | None = None
 
 
 @router.get("", response_model_exclude_unset=True, responses=problems(401))
@@ -136,8 +139,8 @@ class _Surroundings:
     subscribed: set[int]
 
     def show(self, source: Source) -> SourceOut:
-        view = View(caller=self.caller)
-        health = describe(source, registry=self.system.registry, intervals=self.intervals, view=view)
+        view, now = View(caller=self.caller), self.system.clock.now()
+        health = describe(source, registry=self.system.registry, intervals=self.intervals, view=view, now=now)
         shown = self._common(source, health)
         return SourceOut(**shown, **self._for_known(source, health)) if self.caller.is_known else SourceOut(**shown)
 
@@ -168,6 +171,9 @@ class _Surroundings:
             "next_fetch_at": health.next_fetch_at,
             "next_check_at": health.next_check_at,
             "next_check_reason": health.next_check_reason,
+            "marks": list(health.marks),
+            "gap_at": health.gap_at,
+            "quiet_since": health.quiet_since,
         }
 
 
