@@ -14,9 +14,10 @@ from catchment.cli.serving import follow_environment
 from catchment.collect.duties import CLEANUP, OUTBOX
 from catchment.collect.leases import recover
 from catchment.domain.job import SCRAPER_JOB
+from catchment.domain.outbox import Topic
 from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask, TaskStatus
 from catchment.errors import Conflict, InvalidInput, NotFound, StoreError, TooManyAttempts
-from catchment.manage.webhooks import SUMMARIZATION
+from catchment.manage.webhooks import SUMMARIZATION, NewWebhook
 from catchment.simulator.services import x
 from catchment.simulator.services.x import tweet, tweet_id
 from catchment.store import fetch_stats, jobs, tweets
@@ -591,3 +592,20 @@ async def test_the_summariser_is_as_the_environment_says_at_each_start(open_test
 async def deliver(system: System, clock) -> None:
     clock.advance(timedelta(seconds=11))
     await system.jobs.look_after(OUTBOX)
+
+
+@pytest.mark.proves("D-01")
+@pytest.mark.parametrize(
+    ("answer", "alert"),
+    [(x.wrong_key, "x_key_refused"), (x.too_fast, "x_rate_limited"), (x.out_of_credit, "x_no_credit")],
+)
+async def test_what_a_person_must_mend_is_told_once_to_whoever_listens(system, site, answer, alert):
+    async with FeedSite() as receiver:
+        url = receiver.serve("", path="/alerts")
+        await system.webhooks.add(NewWebhook(name="alerts", url=url, topics=(Topic.ALERT,)))
+        for name in ("ada", "bob", "cy"):
+            site.provider.fail(name, answer())
+        await system.scraping.scrape(order("ada", "bob", "cy"))
+        [letter] = await system.webhooks.letters()
+    assert (letter.topic, letter.payload["alert"]) == ("alert", alert)
+    assert KEY not in str(letter.payload)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import ceil
 
@@ -16,6 +16,7 @@ from catchment.clock import Clock
 from catchment.collect.beside import beside
 from catchment.collect.leases import LeasePolicy, extend_leases, recover
 from catchment.collect.scrapes import ScrapeKeeper
+from catchment.domain.outbox import Topic
 from catchment.domain.run import Run
 from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask, TaskStatus, UserOutcome
 from catchment.domain.tweet import Scrape
@@ -23,15 +24,33 @@ from catchment.errors import Conflict, InvalidInput, LeaseLost, NotFound, StoreE
 from catchment.fetch.client import HttpClient
 from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text
-from catchment.sources.x.client import CapReached, XError, user_timeline
+from catchment.sources.x.client import CapReached, Trouble, XError, user_timeline
 from catchment.sources.x.scrape import Scraper, Window
-from catchment.store import scrape_tasks
+from catchment.store import outbox, scrape_tasks
 from catchment.store.door import Store
 
 NO_KEY = "X cannot be asked without a key: set TWITTER_API_KEY."
 
+#: What stays as it is until a person does something.
+ALARMING = frozenset({Trouble.KEY_REFUSED, Trouble.CAP_REACHED, Trouble.NO_CREDIT, Trouble.RATE_LIMITED})
+
 #: The cap on spending that is reached by now, if any.
 Quota = Callable[[], Awaitable[CapReached | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Errand:
+    """What is done for each user of one task."""
+
+    scraper: Scraper
+    run: Run
+    most: int | None
+    window: Window
+    #: What was told of already.
+    told: set[Trouble] = field(default_factory=set)
+
+    async def scrape(self, http: HttpClient, username: str) -> Scrape:
+        return await self.scraper.scrape(http, user_timeline(username), most=self.most, window=self.window)
 
 
 class ScrapingService:
@@ -128,9 +147,11 @@ class ScrapingService:
         return task_id, work
 
     async def _run(self, scraper: Scraper, run: Run, order: ScrapeOrder, leases: LeasePolicy) -> None:
+        window = Window(since=order.since, until=order.until)
+        errand = _Errand(scraper=scraper, run=run, most=order.limit, window=window)
         try:
             async with beside(self._beat(leases)):
-                await self._scrape_all(scraper, run, order)
+                await self._scrape_all(errand, order.usernames)
         except LeaseLost:
             logger.warning("scrape {}: somebody else ended it", run.subject)
         except asyncio.CancelledError:
@@ -139,45 +160,56 @@ class ScrapingService:
         except Exception as error:  # noqa: BLE001 - the edge: nobody waits for a task, it says itself what ended it
             logger.opt(exception=error).error("scrape {} stopped: {}", run.subject, error)
             await self._end(run, error=redact_text(str(error)))
+            if isinstance(error, XError):
+                await self._alert(errand, error)
         else:
             await self._end(run, error=None)
 
-    async def _scrape_all(self, scraper: Scraper, run: Run, order: ScrapeOrder) -> None:
+    async def _scrape_all(self, errand: _Errand, usernames: Iterable[str]) -> None:
         gate = asyncio.Semaphore(self._at_once)
-        window = Window(since=order.since, until=order.until)
 
         async def one(username: str) -> None:
             async with gate:
-                await self._scrape_user(scraper, run, username, most=order.limit, window=window)
+                await self._scrape_user(errand, username)
 
         try:
             async with asyncio.TaskGroup() as group:
-                for username in order.usernames:
+                for username in usernames:
                     group.create_task(one(username))
         except ExceptionGroup as stopped:
             raise stopped.exceptions[0] from stopped.exceptions[0].__cause__
 
-    async def _scrape_user(
-        self, scraper: Scraper, run: Run, username: str, *, most: int | None, window: Window
-    ) -> None:
+    async def _scrape_user(self, errand: _Errand, username: str) -> None:
         """Only what no other user would be spared either is raised."""
         try:
-            scrape = await scraper.scrape(self._http, user_timeline(username), most=most, window=window)
-        except (VisitError, Deferred) as error:
-            await self._note(run, _failed(username, error))
-            if isinstance(error, XError) and error.stops_everything:
+            scrape = await errand.scrape(self._http, username)
+        except XError as error:
+            await self._note(errand.run, _failed(username, error))
+            if error.stops_everything:
                 raise
+            await self._alert(errand, error)
+        except (VisitError, Deferred) as error:
+            await self._note(errand.run, _failed(username, error))
         except Exception as error:  # noqa: BLE001 - the edge: whatever befalls one user must not befall the others
-            logger.opt(exception=error).error("scrape {}: @{}", run.subject, username)
-            await self._note(run, _failed(username, error))
+            logger.opt(exception=error).error("scrape {}: @{}", errand.run.subject, username)
+            await self._note(errand.run, _failed(username, error))
         else:
-            await self._note(run, scrape)
+            await self._note(errand.run, scrape)
 
     async def _note(self, run: Run, came: Scrape | UserOutcome) -> None:
         outcome = await self._store.write(self._keep, run, came, now=self._clock.now())
         for warning in came.warnings if isinstance(came, Scrape) else ():
             logger.warning("scrape {}: @{}: {}", run.subject, outcome.username, warning)
         logger.info("scrape {}: {}", run.subject, outcome)
+
+    async def _alert(self, errand: _Errand, error: XError) -> None:
+        """Tell whoever listens of what a person must mend; once for each task, whomever of its users it befell."""
+        if error.trouble not in ALARMING or error.trouble in errand.told:
+            return
+        errand.told.add(error.trouble)
+        told = {"alert": f"x_{error.trouble}", "task_id": errand.run.subject, "message": redact_text(str(error))}
+        await self._store.write(outbox.emit, Topic.ALERT, [told], now=self._clock.now())
+        logger.error("alert {alert}: {message}", **told)
 
     def _keep(self, conn: Connection, run: Run, came: Scrape | UserOutcome, *, now: datetime) -> UserOutcome:
         """Tweets, progress and the user's release together; nothing of it when the task was ended by somebody else."""

@@ -19,6 +19,8 @@ class Topic(StrEnum):
 
     ITEMS_NEW = "items.new"
     TWEETS_NEW = "tweets.new"
+    #: Something that somebody should look after.
+    ALERT = "alert"
     #: A test message, sent on request.
     PING = "ping"
 

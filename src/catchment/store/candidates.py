@@ -35,6 +35,8 @@ from catchment.store.tables import candidates, listings, runs
 
 #: Errors are for people to read.
 MAX_MESSAGE = 500
+#: Rows that one statement changes at most.
+PART = 10_000
 
 # Spelled out rather than bound, as in `store/runs.py`.
 _IS_RUNNING: ColumnElement[bool] = runs.c.status == text("'running'")
@@ -148,7 +150,9 @@ def retry_failed(conn: Connection, source_id: int, *, most_attempts: int) -> Non
 
 def set_baseline(conn: Connection, source_id: int, newest: int) -> None:
     """Of everything listed so far only the newest are to be collected; the rest counts as processed."""
-    conn.execute(_of(source_id, _IS_PENDING).values(state=CandidateState.PROCESSED, is_doubted=False))
+    last_id: int | None = 0
+    while last_id is not None:
+        last_id = _process_some(conn, source_id, after_id=last_id)
     chosen = (
         select(candidates.c.id)
         .where(
@@ -160,6 +164,19 @@ def set_baseline(conn: Connection, source_id: int, newest: int) -> None:
     conn.execute(
         update(candidates).where(candidates.c.id.in_(chosen.scalar_subquery())).values(state=CandidateState.PENDING)
     )
+
+
+def _process_some(conn: Connection, source_id: int, *, after_id: int) -> int | None:
+    """Count a part of what is pending as processed, and return where it ended: one statement for all of it would hold
+    in memory what it needs to undo itself.
+    """
+    of_source = (candidates.c.source_id == source_id, candidates.c.id > after_id)
+    part = select(candidates.c.id).where(*of_source).order_by(candidates.c.id).limit(PART).subquery()
+    last_id: int | None = conn.execute(select(func.max(part.c.id))).scalar_one()
+    if last_id is not None:
+        some = _of(source_id, _IS_PENDING, candidates.c.id > after_id, candidates.c.id <= last_id)
+        conn.execute(some.values(state=CandidateState.PROCESSED, is_doubted=False))
+    return last_id
 
 
 _insert = BulkInsert(
