@@ -564,6 +564,11 @@ class Settings:
         return self.database_url or f"sqlite:///{self.home / 'catchment.sqlite3'}"
 
 
+def store_url_of(place: str) -> str:
+    """A database's address, of which a file's path is the short form."""
+    return place if "://" in place else f"sqlite:///{place}"
+
+
 def specs() -> list[tuple[str, Spec, Any]]:
     """(field, spec, default) of every setting, in the order they are declared."""
     return [(f.name, f.metadata["spec"], f.default) for f in fields(Settings) if "spec" in f.metadata]

@@ -19,7 +19,7 @@ from catchment.manage.sites import Output, Site
 from catchment.publish.bucket import BucketAddress, open_bucket
 from catchment.publish.files import write_if_changed
 from catchment.publish.sites import format_of
-from catchment.settings import Settings
+from catchment.settings import Settings, store_url_of
 from catchment.store.damage import set_aside
 from catchment.store.soundness import check_soundness
 
@@ -38,8 +38,7 @@ def state_at(place: str | None, settings: Settings) -> State:
     own = place or settings.rss_state_db
     if not own:
         return State(settings=settings, is_own=False)
-    url = own if "://" in own else f"sqlite:///{own}"
-    return State(settings=replace(settings, database_url=url), is_own=True)
+    return State(settings=replace(settings, database_url=store_url_of(own)), is_own=True)
 
 
 async def run_on_state(site: Site, state: State, *, clock: Clock | None = None) -> SiteRun:

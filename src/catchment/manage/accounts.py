@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,6 +14,7 @@ from catchment.clock import Clock
 from catchment.crypto import SHOWN, hash_secret, new_api_key, new_token
 from catchment.domain.account import ApiKey, User, read_email
 from catchment.domain.caller import Caller, Role, Scope
+from catchment.domain.slug import slug_of
 from catchment.errors import Forbidden, InvalidInput, NotFound
 from catchment.manage.logins import Logins
 from catchment.manage.passwords import Passwords, checked_password, new_password
@@ -23,7 +23,7 @@ from catchment.store.door import Store
 from catchment.store.sessions import Standing
 
 LINK_LIFE = timedelta(minutes=15)
-MOST_NAME, MOST_KEY_NAME, MOST_SLUG = 200, 100, 60
+MOST_NAME, MOST_KEY_NAME = 200, 100
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _KEY_ROLES = (Role.SERVICE, Role.ADMIN)
 
@@ -202,7 +202,7 @@ def _person(email: str, name: str, is_admin: bool) -> dict[str, Any]:
     return {
         "email": address,
         "name": _checked_text(called, "name", MOST_NAME),
-        "slug": _slug(called),
+        "slug": slug_of(called, otherwise="user"),
         "is_admin": is_admin,
     }
 
@@ -212,9 +212,3 @@ def _checked_text(text: str, field: str, most: int) -> str:
     if not 0 < len(cleaned) <= most or "\0" in cleaned:
         raise InvalidInput(f"A {field} has 1 to {most} characters.", field=field)
     return cleaned
-
-
-def _slug(name: str) -> str:
-    """The name as it may stand in an address; a name without a Latin letter or digit becomes `user`."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:MOST_SLUG].strip("-") or "user"

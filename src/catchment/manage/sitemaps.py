@@ -26,7 +26,7 @@ from catchment.clock import Clock, SystemClock
 from catchment.domain.candidate import CandidatePolicy, Listed, Whereabouts
 from catchment.domain.source import NewSource, NextCheck, PausedBy
 from catchment.errors import DamagedStore
-from catchment.settings import Settings, load_settings
+from catchment.settings import Settings, load_settings, store_url_of
 from catchment.store import candidates, expeditions, sources
 from catchment.store.damage import set_aside
 from catchment.store.door import Store, open_store
@@ -80,7 +80,7 @@ class IncrementalStateManager:
     ) -> None:
         settings = settings or load_settings()
         own = str(db_path or settings.rss_state_db)
-        self._url = _as_url(own) if own else settings.store_url()
+        self._url = store_url_of(own) if own else settings.store_url()
         #: The main store holds more than this state: it is nobody's to put aside.
         self._is_own = bool(own)
         self._policy = policy or CandidatePolicy()
@@ -224,10 +224,6 @@ def _sorted(listed: Iterable[Listed], pending: set[bytes], fresh: set[str]) -> I
         skipped_urls=[one.url for one in listed if one.key not in pending],
         total_to_process=len(to_process),
     )
-
-
-def _as_url(place: str) -> str:
-    return place if "://" in place else f"sqlite:///{place}"
 
 
 def _chunks(values: Iterable[_T]) -> Iterator[list[_T]]:

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from catchment.domain.account import Login, User
+from catchment.domain.slug import free_slug
 from catchment.errors import Conflict
 from catchment.store.tables import users
 
@@ -31,7 +32,7 @@ def add(
     values = {
         "email": email,
         "name": name,
-        "slug": _free_slug(conn, slug),
+        "slug": free_slug(slug, _taken(conn, slug)),
         "is_admin": is_admin,
         "password_hash": password_hash,
         "created_at": now,
@@ -95,14 +96,9 @@ def _change(conn: Connection, *which: ColumnElement[bool], **values: Any) -> Use
     return _one(conn.execute(statement.returning(*users.c)).one_or_none())
 
 
-def _free_slug(conn: Connection, wanted: str) -> str:
+def _taken(conn: Connection, wanted: str) -> set[str]:
     alike = select(users.c.slug).where(users.c.slug.startswith(wanted, autoescape=True))
-    taken = set(conn.execute(alike).scalars())
-    slug, number = wanted, 0
-    while slug in taken:
-        number += 1
-        slug = f"{wanted}-{number}"
-    return slug
+    return set(conn.execute(alike).scalars())
 
 
 def _one(row: Row[Any] | None) -> User | None:
