@@ -55,7 +55,7 @@ from catchment.manage.webhooks import Webhooks
 from catchment.publish.press import Press
 from catchment.schedule.jobs import Alarms, Cron
 from catchment.settings import Settings
-from catchment.sources.base import Explorer, Registry
+from catchment.sources.base import Registry
 from catchment.sources.builtin import builtin_fetchers
 from catchment.sources.outfit import Outfitter
 from catchment.sources.plugins import installed_fetchers
@@ -159,8 +159,8 @@ def _outfitter(settings: Settings, http: HttpClient, vault: Vault) -> Outfitter:
 
 
 def _surveyor(registry: Registry, outfitter: Outfitter, clock: Clock) -> Surveyor:
-    explorer = registry.get(SITEMAP)
-    assert isinstance(explorer, Explorer)  # it is built in
+    explorer = registry.explorer(SITEMAP)
+    assert explorer is not None, "it is built in"
     return Surveyor(explorer=explorer, outfitter=outfitter, clock=clock)
 
 

@@ -43,12 +43,13 @@ class Visitor:
         self._warned_types: set[str] = set()
 
     async def visit(self, run: Run, source: Source) -> Visit:
-        known = self._registry.get(source.type)
-        if known is None:
-            return Visit(run=run, source=source, ending=self._skip(source))
-        if isinstance(known, Explorer):
-            return await self._explore(known, run, source)
-        return Visit(run=run, source=source, ending=await self._end(source, self._fetch(known, source)))
+        fetcher = self._registry.fetcher(source.type)
+        if fetcher is not None:
+            return Visit(run=run, source=source, ending=await self._end(source, self._fetch(fetcher, source)))
+        explorer = self._registry.explorer(source.type)
+        if explorer is not None:
+            return await self._explore(explorer, run, source)
+        return Visit(run=run, source=source, ending=self._skip(source))
 
     async def _end(self, source: Source, work: Awaitable[Fetched]) -> Ending:
         try:

@@ -123,10 +123,23 @@ class Registry:
 
     def __init__(self, fetchers: Iterable[SourceType]) -> None:
         self._by_type: dict[str, SourceType] = {}
-        for fetcher in fetchers:
-            if fetcher.type in self._by_type:
-                raise SettingsError(f"two fetchers claim the source type {fetcher.type!r}")
-            self._by_type[fetcher.type] = fetcher
+        # Told apart once: to ask a thing each time what it can do costs a tenth of a visit.
+        self._fetchers: dict[str, Fetcher] = {}
+        self._explorers: dict[str, Explorer] = {}
+        for known in fetchers:
+            if known.type in self._by_type:
+                raise SettingsError(f"two fetchers claim the source type {known.type!r}")
+            self._by_type[known.type] = known
+            if isinstance(known, Explorer):
+                self._explorers[known.type] = known
+            else:
+                self._fetchers[known.type] = known
+
+    def fetcher(self, source_type: str) -> Fetcher | None:
+        return self._fetchers.get(source_type)
+
+    def explorer(self, source_type: str) -> Explorer | None:
+        return self._explorers.get(source_type)
 
     def get(self, source_type: str) -> SourceType | None:
         return self._by_type.get(source_type)
