@@ -51,7 +51,7 @@ TITLES = {
 #: Saved per cent of requests and of time.
 LEAST_SAVED = 90.0
 #: The page cache of SQLite, which is full at some size and not before, and a little for chance: nothing else may grow.
-MOST_GROWTH_MB = 64 * 2**20 / MEGABYTE + 8
+MOST_GROWTH_MB = 16 * 2**20 / MEGABYTE + 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

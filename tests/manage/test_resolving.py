@@ -135,3 +135,9 @@ async def test_a_redirect_to_a_private_address_is_refused(system: System, site: 
     page = site.serve("", status=302, path="/", headers={"Location": "http://10.0.0.1/"})
     with pytest.raises(RefusedAddress):
         await resolve(system, page)
+
+
+async def test_a_service_without_its_key_says_which_setting_is_missing(system):
+    resolved = await system.resolver.resolve(Pasted(text="@openai"), OPERATOR)
+    assert resolved.preview is None
+    assert "TWITTER_API_KEY" in resolved.doubt

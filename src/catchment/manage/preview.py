@@ -21,6 +21,8 @@ from catchment.sources.base import Context, Explorer, Registry, SourceType
 from catchment.sources.outfit import Outfitter
 from catchment.sources.survey import glimpse
 
+#: Types that are there once their service's key is, by the setting that holds it.
+NEEDING_A_KEY = {"twitter_feed": "TWITTER_API_KEY", "twitter_list": "TWITTER_API_KEY"}
 #: What is wrong with the source itself: it would never work. All else may be better tomorrow.
 HOPELESS = (RefusedAddress, ParseError, BadConfig)
 _MISSING = frozenset({404, 410})
@@ -51,7 +53,7 @@ class Previewer:
         new = self._catalog.check(draft, caller)
         fetcher = self._registry.get(new.type)
         if fetcher is None:
-            return Preview(doubt=f"there is no fetcher for the type {new.type!r} yet, so it will be skipped")
+            return Preview(doubt=_missing(new.type))
         now = self._clock.now()
         _, http = self._outfitter.outfit(new.config)
         context = Context(source=unsaved(new, now), now=now, http=http)
@@ -96,3 +98,9 @@ def unsaved(new: NewSource, now: datetime) -> Source:
         last_error=None,
         next_check=NextCheck(at=now, why=Why.NEW),
     )
+
+
+def _missing(source_type: str) -> str:
+    if source_type in NEEDING_A_KEY:
+        return f"X gives nothing without a key: set {NEEDING_A_KEY[source_type]}; until then this is skipped"
+    return f"there is no fetcher for the type {source_type!r} yet, so it will be skipped"

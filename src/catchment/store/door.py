@@ -175,7 +175,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
         "journal_mode = WAL",
         "synchronous = NORMAL",
         "foreign_keys = ON",
-        "cache_size = -65536",
+        "cache_size = -16384",
         "temp_store = MEMORY",
         "wal_autocheckpoint = 8000",
     ):
