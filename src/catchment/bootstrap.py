@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 
 from loguru import logger
 
@@ -60,6 +61,7 @@ from catchment.sources.builtin import builtin_fetchers
 from catchment.sources.outfit import Outfitter
 from catchment.sources.plugins import installed_fetchers
 from catchment.sources.shortcuts import Services
+from catchment.sources.x.scrape import Scraper
 from catchment.sources.x.wiring import make_scraper, x_fetchers
 from catchment.store.door import Store, open_store
 from catchment.store.migrate import migrate
@@ -116,7 +118,7 @@ async def open_system(settings: Settings, *, clock: Clock | None = None) -> Asyn
         await migrate(store)
         guard = AddressGuard.parse(settings.allow_networks)
         async with _http_client(settings, guard, clock) as http:
-            system = _wire(settings, clock, store, guard, http)
+            system = _Workshop(settings=settings, clock=clock, store=store, guard=guard, http=http).system()
             # What is there by now stays: the collector of garbage need not look at it again and again.
             gc.freeze()
             try:
@@ -206,108 +208,173 @@ def _services(settings: Settings) -> Services:
     )
 
 
-def _wire(settings: Settings, clock: Clock, store: Store, guard: AddressGuard, http: HttpClient) -> System:
-    cadences = CadenceBook(store=store, settings=settings)
-    x_books = XBooks(
-        store=store,
-        clock=clock,
-        caps=Caps(day=settings.twitter_daily_pages, month=settings.twitter_monthly_pages),
-        interval_of=lambda source: cadences.of(source).interval,
-    )
-    scraper = make_scraper(settings, x_books)
-    registry = Registry(
-        [*builtin_fetchers(settings), *x_fetchers(settings, scraper, x_books), *installed_fetchers(logger.error)]
-    )
-    vault = _vault(settings)
-    outfitter = _outfitter(settings, http, vault)
-    leases = _leases(settings)
-    scrape_keeper = ScrapeKeeper(alpha=settings.scraper_ema_alpha)
-    rules = Rules(
-        cadence_of=cadences.of,
-        identity_of=registry.identity,
-        keep_records=Keepers({Scrape: scrape_keeper}),
-    )
-    committer = Committer(store=store, rules=rules, clock=clock)
-    pool = Pool(
-        store=store,
-        visitor=Visitor(store=store, registry=registry, outfitter=outfitter, clock=clock),
-        committer=committer,
-        leases=leases,
-        clock=clock,
-        concurrency=max(1, settings.concurrency // settings.processes),
-    )
-    housekeeper = Housekeeper(store=store, clock=clock, keep=timedelta(days=settings.keep_days))
-    collector = Collector(
-        store=store,
-        registry=registry,
-        pool=pool,
-        committer=committer,
-        cadences=cadences,
-        housekeeper=housekeeper,
-        leases=leases,
-        clock=clock,
-    )
-    follows = Follows(store=store, clock=clock)
-    scraping = ScrapingService(
-        store=store,
-        http=http,
-        scraper=scraper,
-        keeper=scrape_keeper,
-        quota=x_books.cap_reached,
-        leases=_leases(settings),
-        clock=clock,
-        at_once=settings.scraper_concurrency,
-    )
-    courier = Courier(store=store, http=http, vault=vault, clock=clock, leases=_leases(settings))
-    alarms = Alarms(clock)
-    schedule = ScraperScheduling(store=store, clock=clock, alarms=alarms, defaults=_scraper_defaults(settings))
-    duties = [
-        collector_tick(collector),
-        cleanup(housekeeper, clock),
-        recovery(store, clock),
-        delivery(courier),
-        *_scraper_jobs(settings, scraping, follows, schedule),
-    ]
-    catalog = Catalog(store=store, registry=registry, guard=guard, cadences=cadences, vault=vault, clock=clock)
-    subscriptions = Subscriptions(store=store, clock=clock)
-    accounts, entrance = _reception(settings, clock, store, vault)
-    return System(
-        settings=settings,
-        clock=clock,
-        store=store,
-        http=http,
-        registry=registry,
-        cadences=cadences,
-        catalog=catalog,
-        resolver=Resolver(
+class _Workshop:
+    """Makes each part when it is first asked for, and only once."""
+
+    def __init__(
+        self, *, settings: Settings, clock: Clock, store: Store, guard: AddressGuard, http: HttpClient
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._store = store
+        self._guard = guard
+        self._http = http
+        self._vault = _vault(settings)
+        self._outfitter = _outfitter(settings, http, self._vault)
+        self._alarms = Alarms(clock)
+        self._scrape_keeper = ScrapeKeeper(alpha=settings.scraper_ema_alpha)
+
+    def system(self) -> System:
+        store, clock, catalog = self._store, self._clock, self._catalog
+        subscriptions = Subscriptions(store=store, clock=clock)
+        accounts, entrance = _reception(self._settings, clock, store, self._vault)
+        return System(
+            settings=self._settings,
+            clock=clock,
+            store=store,
+            http=self._http,
+            registry=self._registry,
+            cadences=self._cadences,
+            catalog=catalog,
+            resolver=self._resolver(),
+            subscriptions=subscriptions,
+            packs=Packs(store=store, catalog=catalog, subscriptions=subscriptions, clock=clock),
+            applier=Applier(catalog=catalog, vault=self._vault),
+            options=Options(store=store, registry=self._registry, clock=clock),
+            follows=self._follows,
+            accounts=accounts,
+            entrance=entrance,
+            feeds=Feeds(store=store, clock=clock),
+            press=Press(store=store, clock=clock, hub_url=self._settings.websub_hub),
+            collector=self._collector,
+            site_feeds=self._site_feeds(),
+            scraping=self._scraping,
+            scraper_schedule=self._scraper_schedule,
+            jobs=self._jobs(),
+            webhooks=Webhooks(store=store, guard=self._guard, vault=self._vault, clock=clock),
+        )
+
+    @cached_property
+    def _cadences(self) -> CadenceBook:
+        return CadenceBook(store=self._store, settings=self._settings)
+
+    @cached_property
+    def _x_books(self) -> XBooks:
+        settings = self._settings
+        return XBooks(
+            store=self._store,
+            clock=self._clock,
+            caps=Caps(day=settings.twitter_daily_pages, month=settings.twitter_monthly_pages),
+            interval_of=lambda source: self._cadences.of(source).interval,
+        )
+
+    @cached_property
+    def _scraper(self) -> Scraper | None:
+        return make_scraper(self._settings, self._x_books)
+
+    @cached_property
+    def _registry(self) -> Registry:
+        of_x = x_fetchers(self._settings, self._scraper, self._x_books)
+        return Registry([*builtin_fetchers(self._settings), *of_x, *installed_fetchers(logger.error)])
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        return Catalog(
+            store=self._store,
+            registry=self._registry,
+            guard=self._guard,
+            cadences=self._cadences,
+            vault=self._vault,
+            clock=self._clock,
+        )
+
+    def _resolver(self) -> Resolver:
+        catalog, registry, outfitter = self._catalog, self._registry, self._outfitter
+        return Resolver(
             catalog=catalog,
             registry=registry,
-            previewer=Previewer(catalog=catalog, registry=registry, outfitter=outfitter, clock=clock),
+            previewer=Previewer(catalog=catalog, registry=registry, outfitter=outfitter, clock=self._clock),
             outfitter=outfitter,
-            services=_services(settings),
-        ),
-        subscriptions=subscriptions,
-        packs=Packs(store=store, catalog=catalog, subscriptions=subscriptions, clock=clock),
-        applier=Applier(catalog=catalog, vault=vault),
-        options=Options(store=store, registry=registry, clock=clock),
-        follows=follows,
-        accounts=accounts,
-        entrance=entrance,
-        feeds=Feeds(store=store, clock=clock),
-        press=Press(store=store, clock=clock, hub_url=settings.websub_hub),
-        collector=collector,
-        site_feeds=SiteFeeds(
-            store=store,
-            catalog=catalog,
-            collector=collector,
-            surveyor=_surveyor(registry, outfitter, clock),
-            clock=clock,
-        ),
-        scraping=scraping,
-        scraper_schedule=schedule,
-        jobs=JobKeeper(store=store, clock=clock, leases=_leases(settings), alarms=alarms, jobs=duties),
-        webhooks=Webhooks(store=store, guard=guard, vault=vault, clock=clock),
-    )
+            services=_services(self._settings),
+        )
+
+    @cached_property
+    def _committer(self) -> Committer:
+        rules = Rules(
+            cadence_of=self._cadences.of,
+            identity_of=self._registry.identity,
+            keep_records=Keepers({Scrape: self._scrape_keeper}),
+        )
+        return Committer(store=self._store, rules=rules, clock=self._clock)
+
+    @cached_property
+    def _housekeeper(self) -> Housekeeper:
+        return Housekeeper(store=self._store, clock=self._clock, keep=timedelta(days=self._settings.keep_days))
+
+    @cached_property
+    def _collector(self) -> Collector:
+        leases = _leases(self._settings)
+        pool = Pool(
+            store=self._store,
+            visitor=Visitor(store=self._store, registry=self._registry, outfitter=self._outfitter, clock=self._clock),
+            committer=self._committer,
+            leases=leases,
+            clock=self._clock,
+            concurrency=max(1, self._settings.concurrency // self._settings.processes),
+        )
+        return Collector(
+            store=self._store,
+            registry=self._registry,
+            pool=pool,
+            committer=self._committer,
+            cadences=self._cadences,
+            housekeeper=self._housekeeper,
+            leases=leases,
+            clock=self._clock,
+        )
+
+    def _site_feeds(self) -> SiteFeeds:
+        return SiteFeeds(
+            store=self._store,
+            catalog=self._catalog,
+            collector=self._collector,
+            surveyor=_surveyor(self._registry, self._outfitter, self._clock),
+            clock=self._clock,
+        )
+
+    @cached_property
+    def _follows(self) -> Follows:
+        return Follows(store=self._store, clock=self._clock)
+
+    @cached_property
+    def _scraping(self) -> ScrapingService:
+        return ScrapingService(
+            store=self._store,
+            http=self._http,
+            scraper=self._scraper,
+            keeper=self._scrape_keeper,
+            quota=self._x_books.cap_reached,
+            leases=_leases(self._settings),
+            clock=self._clock,
+            at_once=self._settings.scraper_concurrency,
+        )
+
+    @cached_property
+    def _scraper_schedule(self) -> ScraperScheduling:
+        defaults = _scraper_defaults(self._settings)
+        return ScraperScheduling(store=self._store, clock=self._clock, alarms=self._alarms, defaults=defaults)
+
+    def _jobs(self) -> JobKeeper:
+        store, clock, leases = self._store, self._clock, _leases(self._settings)
+        courier = Courier(store=store, http=self._http, vault=self._vault, clock=clock, leases=_leases(self._settings))
+        duties = [
+            collector_tick(self._collector),
+            cleanup(self._housekeeper, clock),
+            recovery(store, clock),
+            delivery(courier),
+            *_scraper_jobs(self._settings, self._scraping, self._follows, self._scraper_schedule),
+        ]
+        return JobKeeper(store=store, clock=clock, leases=leases, alarms=self._alarms, jobs=duties)
 
 
 def _leases(settings: Settings) -> LeasePolicy:
