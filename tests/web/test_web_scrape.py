@@ -327,7 +327,7 @@ async def test_a_webhooks_secret_is_shown_once_and_its_url_without_what_opens_do
     answer = await add_hook(office)
     assert answer.status_code == 201
     new = answer.json()
-    assert (new["topics"], new["is_active"]) == (["items.new", "tweets.new"], True)
+    assert (new["topics"], new["is_active"]) == (["items.new", "tweets.new", "alert"], True)
     shown = (await office.ask("GET", HOOKS)).text
     assert "digest" in shown
     for hidden in (new["secret"], "abcdef"):
