@@ -30,6 +30,10 @@ class CandidateState(IntEnum):
     FAILED = 2
 
 
+#: After so many tries again a note that fails has failed for good.
+NOTE_RETRIES = 3
+
+
 class Listed(NamedTuple):
     """What a listing says of one candidate. A tuple, as they come by the hundred thousand."""
 
@@ -39,6 +43,8 @@ class Listed(NamedTuple):
     native_id: str = ""
     #: What else the listing tells of it, such as a title; the detail is made with its help.
     facts: Mapping[str, Any] | None = None
+    #: Where a note is from: there its id is unique, whichever source lists it.
+    platform: str | None = None
 
     @property
     def key(self) -> bytes:
@@ -61,6 +67,7 @@ class Candidate:
     """A candidate that was claimed to be collected."""
 
     id: int
+    source_id: int
     listed: Listed
     #: How often fetching it failed since it last changed.
     attempts: int
@@ -243,3 +250,16 @@ def is_believable_loss(*, vanished: int, known: int) -> bool:
 
 def is_cleanup_due(last: datetime | None, now: datetime, policy: CandidatePolicy) -> bool:
     return last is None or now - last >= timedelta(days=policy.cleanup_interval_days)
+
+
+def after_failure(candidate: Candidate, *, is_final: bool = False) -> tuple[CandidateState, int]:
+    """The state and the attempts of a candidate that failed once more.
+
+    A page waits for the next listing, which gives it another chance or not. A note goes back to the others until it was
+    tried again often enough, or at once when another try would not help.
+    """
+    if candidate.listed.platform is None:
+        return CandidateState.FAILED, candidate.attempts + 1
+    if is_final or candidate.attempts >= NOTE_RETRIES:
+        return CandidateState.FAILED, candidate.attempts
+    return CandidateState.PENDING, candidate.attempts + 1

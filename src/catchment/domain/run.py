@@ -15,8 +15,12 @@ class RunKind(StrEnum):
     JOB = "job"
     DELIVERY = "delivery"
     SCRAPE = "scrape"
+    #: An execution of a workflow: its owner is the execution itself, wherever it runs.
+    WORKFLOW = "workflow"
     #: A user of X who is being scraped.
     X_USER = "x_user"
+    #: A cookie that is lent for a request.
+    COOKIE = "cookie"
 
 
 class RunStatus(StrEnum):

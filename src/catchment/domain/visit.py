@@ -76,12 +76,15 @@ class Tally:
     fetched: int = 0
     inserted: int = 0
     updated: int = 0
+    #: Details that could not be fetched.
+    failed: int = 0
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(
             fetched=self.fetched + other.fetched,
             inserted=self.inserted + other.inserted,
             updated=self.updated + other.updated,
+            failed=self.failed + other.failed,
         )
 
 
@@ -122,6 +125,8 @@ class VisitResult:
     fetched: int = 0
     inserted: int = 0
     updated: int = 0
+    #: Of what was found, so much could not be fetched.
+    failed: int = 0
     error: str | None = None
     skipped: str | None = None
     #: Set when the visit was put off until then.
