@@ -14,7 +14,6 @@ from catchment.logs import set_up_logs
 def restored():
     yield
     logger.remove()
-    logger.configure(patcher=lambda record: None)
 
 
 @pytest.mark.proves("E-24")
@@ -30,6 +29,15 @@ def test_secrets_are_struck_out_of_messages_and_tracebacks(capsys, form):
     assert secret not in said
 
 
+@pytest.mark.proves("E-24")
+@pytest.mark.usefixtures("restored")
+def test_secrets_are_struck_out_of_the_context_of_a_line(capsys):
+    set_up_logs(level="INFO", form="json")
+    logger.bind(note="web_session=tell-nobody", cookie="tell-nobody").info("a line")
+    line = json.loads(capsys.readouterr().err)
+    assert (line["note"], line["cookie"]) == ("web_session=***REDACTED***", "***REDACTED***")
+
+
 @pytest.mark.proves("D-19")
 @pytest.mark.usefixtures("restored")
 def test_a_json_line_is_one_object_with_time_level_message_and_context(capsys):
@@ -39,3 +47,15 @@ def test_a_json_line_is_one_object_with_time_level_message_and_context(capsys):
     line = json.loads(capsys.readouterr().err)
     assert (line["level"], line["message"], line["request_id"]) == ("INFO", "a line", "req-1")
     assert line["time"]
+
+
+@pytest.mark.proves("E-06")
+@pytest.mark.usefixtures("restored")
+def test_a_line_of_text_ends_with_the_id_of_its_request(capsys):
+    set_up_logs(level="INFO", form="text")
+    with logger.contextualize(request_id="req-1"):
+        logger.info("within")
+    logger.info("without")
+    within, without = capsys.readouterr().err.splitlines()
+    assert within.endswith("within [req-1]")
+    assert without.endswith("without")

@@ -3,10 +3,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from catchment.redact import MASK, is_secret_name, redact_text, redact_url
+from catchment.redact import MASK, PLATFORM_COOKIES, is_secret_name, redact_text, redact_url, sightings
 
 pytestmark = pytest.mark.proves("E-24")
 
@@ -33,6 +33,18 @@ pytestmark = pytest.mark.proves("E-24")
         "password = hunter2",
         '"access_token": "hunter2 with spaces"',
         "CATCHMENT_MASTER_KEY=hunter2",
+        "COOKIE_MASTER_KEY_OLD: hunter2",
+        "COOKIE_KEY_KEY_V0=hunter2",
+        "https://www.xiaohongshu.com/explore/1?xsec_token=hunter2&xsec_source=pc_search",
+        "https://example.org/feed?page=1&sig=hunter2",
+        'Cookie: a="x"; b=hunter2',
+        'Cookie: "hunter2',
+        '{"Cookie": "a=\\"x\\"; b=hunter2"}',
+        '{"body": "{\\"cookie_value\\": \\"hunter2\\"}"}',
+        "饼干a1=hunter2",
+        "Bearer bearer hunter2",
+        "SUB=_2Ahunter2; SUBP=hunter2; SSOLoginState=hunter2; WBPSESS=hunter2",
+        "sessionid=hunter2; sid_tt=hunter2; ttwid=1%7Chunter2; msToken=hunter2; LOGIN_STATUS=1",
         '"cookie_value": "hunter2"',
         "GET https://user:hunter2@example.com/feed failed",
         "postgresql://catchment:hunter2@db/catchment",
@@ -51,6 +63,9 @@ def test_secrets_do_not_survive(text: str) -> None:
         "data1=5 and sha1=abc",
         "tokens used: 5",
         "gidding=5, webIdx=3",
+        "LOGIN_STATUS=1",
+        "COOKIE_KEY_SALT=mediacrawler_v3, COOKIE_KEY_ID=key_v1",
+        "https://example.org/explore/1?xsec_source=pc_search&keyword=tea",
         "https://example.com/feed?page=2",
         "not well-formed (invalid token): line 1, column 5",
         "visited at 10:30, 3 new items",
@@ -60,10 +75,77 @@ def test_what_is_no_secret_stays(text: str) -> None:
     assert redact_text(text) == text
 
 
-@given(st.text())
+def test_json_stays_json() -> None:
+    assert redact_text('{"cookie_value": "hunter2", "id": 1}') == f'{{"cookie_value": "{MASK}", "id": 1}}'
+
+
+PIECES = [
+    *("web_session", "a1", "token", "Cookie", "Authorization", "Bearer ", "api_key", "cookie_value", "COOKIE_KEY_V1"),
+    *(
+        "=",
+        ":",
+        ": ",
+        " = ",
+        "%3D",
+        '"',
+        "'",
+        "\\",
+        '\\"',
+        " ",
+        "\n",
+        ";",
+        "&",
+        "?",
+        "@",
+        "://",
+        "#",
+        ",",
+        MASK,
+        "x",
+        "é",
+    ),
+]
+
+
+@given(st.text() | st.lists(st.sampled_from(PIECES)).map("".join))
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
     once = redact_text(text)
     assert redact_text(once) == once
+
+
+PLACES = [
+    "web_session={}",
+    *(f" {name}={{}};" for name in PLATFORM_COOKIES),
+    "Cookie: name={}; path=/",
+    "\nset-cookie: sid={}",
+    "Authorization: Basic {}",
+    " bearer {}",
+    "https://example.org/feed?page=1&access_token={}#top",
+    "https://reader:{}@example.org/feed",
+    '"cookie_string": "{}"',
+    "'password': '{}'",
+    '\\"api_key\\": \\"{}\\"',
+    "COOKIE_MASTER_KEY={}",
+]
+SECRETS = st.text(st.sampled_from("abcdefXYZ0123456789_-+."), min_size=12, max_size=40)
+
+
+@given(before=st.text(), place=st.sampled_from(PLACES), secret=SECRETS, after=st.text())
+def test_a_secret_survives_nowhere(before: str, place: str, secret: str, after: str) -> None:
+    assume(secret not in before and secret not in after)
+    assert secret not in redact_text(f"{before}{place.format(secret)}{after}")
+
+
+@given(place=st.sampled_from(PLACES), secret=SECRETS)
+def test_a_secret_is_sighted_until_it_is_struck_out(place: str, secret: str) -> None:
+    text = place.format(secret)
+    assert [value for _, value in sightings(text) if secret in value]
+    assert list(sightings(redact_text(text))) == []
+
+
+@given(st.text(st.characters(exclude_characters=":=%@?")).filter(lambda text: "bearer" not in text.lower()))
+def test_text_without_secrets_is_left_as_it_is(text: str) -> None:
+    assert redact_text(text) == text
 
 
 @given(before=st.text(), value=st.text(st.characters(exclude_characters="\r\n"), max_size=30), after=st.text())

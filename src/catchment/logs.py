@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from loguru import logger
 
-from catchment.redact import redact_text
+from catchment.redact import MASK, is_secret_name, redact_text
 
 if TYPE_CHECKING:
     from loguru import Message, Record
@@ -18,19 +20,29 @@ _TEXT = "{time:YYYY-MM-DD HH:mm:ss.SSS} {level: <8} {message}"
 
 def set_up_logs(*, level: str, form: str) -> None:
     logger.remove()
-    logger.configure(patcher=_redact)
     if form == "json":
         logger.add(_write_json, level=level, format="{message}", diagnose=False)
     else:
-        logger.add(_write_text, level=level, format=_TEXT, diagnose=False)
+        logger.add(_write_text, level=level, format=line_of(_TEXT), diagnose=False)
 
 
-def _redact(record: Record) -> None:
-    record["message"] = redact_text(record["message"])
+def line_of(text: str) -> Callable[[Record], str]:
+    """The format of a line, which ends with the id of the request that it belongs to: one search finds them all."""
+
+    def line(record: Record) -> str:
+        request_id = " [{extra[request_id]}]" if "request_id" in record["extra"] else ""
+        return f"{text}{request_id}\n{{exception}}"
+
+    return line
+
+
+def marked(request_id: str) -> AbstractContextManager[None]:
+    """Within it every line belongs to this request."""
+    return logger.contextualize(request_id=request_id)
 
 
 def _write_text(message: Message) -> None:
-    # Once more over the whole: a traceback comes after the message, and quotes what was raised.
+    # Over the whole: a traceback comes after the message, and quotes what was raised.
     sys.stderr.write(redact_text(str(message)))
 
 
@@ -39,10 +51,14 @@ def _write_json(message: Message) -> None:
     line = {
         "time": record["time"].isoformat(),
         "level": record["level"].name,
-        "message": record["message"],
+        "message": redact_text(record["message"]),
         "where": f"{record['name']}:{record['line']}",
-        **{key: str(value) for key, value in record["extra"].items()},
+        **{key: _context(key, value) for key, value in record["extra"].items()},
     }
     if record["exception"] is not None:
         line["exception"] = redact_text(str(message).strip())
     sys.stderr.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _context(name: str, value: object) -> str:
+    return MASK if is_secret_name(name) else redact_text(str(value))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from catchment.cli.files import read_file_or_url, write_file
-from catchment.cli.printing import AsJson, print_json, print_table, say
+from catchment.cli.printing import AsJson, print_json, print_table, progress_bar, say
 from catchment.cli.session import with_system
 from catchment.domain.caller import OPERATOR
 from catchment.manage.forms import Format
@@ -19,7 +17,7 @@ from catchment.manage.forms import Format
 if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.manage.exporting import Exported
-    from catchment.manage.importing import ImportedLine, Progress
+    from catchment.manage.importing import ImportedLine
 
 #: Lines of each kind in the table of what was not added.
 MOST_REFUSED, MOST_DUPLICATE = 1000, 20
@@ -45,7 +43,7 @@ def import_(
 
     async def work(system: System) -> list[ImportedLine]:
         body = await read_file_or_url(system, file)
-        with _progress_bar() as progress:
+        with progress_bar() as progress:
             return await import_sources(system.catalog, body, OPERATOR, trusted=trust, progress=progress)
 
     lines = with_system(work)
@@ -92,17 +90,3 @@ def print_lines(lines: Sequence[ImportedLine]) -> None:
     print_table(("line", "result", "name", "address", "why"), rows)
     if left := len(trouble) + len(duplicates) - len(shown):
         say(f"… and {left:,} more; --json lists them all.")
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Progress | None]:
-    """On stderr, where a person sits at it."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
-
-    with Progress(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task("import", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -25,6 +26,11 @@ def print_json(value: object) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2, default=_as_json))
 
 
+def print_line(value: object) -> None:
+    """JSON in one line, for whoever reads line by line."""
+    typer.echo(json.dumps(value, ensure_ascii=False, default=_as_json))
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
     from rich import box
     from rich.console import Console
@@ -40,6 +46,20 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, tit
 def print_facts(facts: Mapping[str, object], *, title: str | None = None) -> None:
     """One thing, a fact a line."""
     print_table(("", ""), facts.items(), title=title)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
+    """How many of how many are done, on stderr, where a person sits at it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+    with Progress(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def cell(value: object) -> str:
