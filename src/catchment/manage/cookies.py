@@ -1,0 +1,267 @@
+"""Cookies as an administrator manages them. Values go in and never come out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from catchment.clock import Clock
+from catchment.collect.cookies import StoredCookies
+from catchment.collect.sealing import CookieSeal
+from catchment.crypto import Unsealable
+from catchment.domain.cookie import Cookie, CookiePolicy, CookieStatus, as_of, renewed
+from catchment.domain.cookie_pool import HOUR, Forecast, forecast
+from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.note import Platform
+from catchment.errors import Conflict, InvalidInput, NotFound
+from catchment.fetch.credentials import LentCookie
+from catchment.sources.crawl.platform import Platforms, Sender
+from catchment.store import cookies
+from catchment.store.cookies import Change
+from catchment.store.door import Store
+
+MOST_NAME = 50
+LEAST_VALUE, MOST_VALUE = 10, 16_384
+MOST_PRIORITY = 100
+MOST_DAILY = 10_000
+MOST_DESCRIPTION = 1000
+#: Of a name: it stands in paths, and nobody should take a value for a name.
+FORBIDDEN = frozenset("/=;")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CookieChanges:
+    """None leaves it as it is."""
+
+    is_enabled: bool | None = None
+    priority: int | None = None
+    daily_limit: int | None = None
+    description: str | None = None
+
+    def given(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in ("is_enabled", "priority", "daily_limit", "description")}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What the platform said of a cookie, and the state it is in by that."""
+
+    name: str
+    platform: Platform
+    is_valid: bool
+    status: CookieStatus
+    checked_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotated:
+    total: int
+    resealed: int
+    #: Those whose key is not at hand: they stay as they are.
+    unreadable: tuple[str, ...] = ()
+
+
+Progress = Callable[[int, int], None]
+
+
+class Cookies:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        pool: StoredCookies,
+        seal: CookieSeal,
+        platforms: Platforms,
+        http: Sender,
+        clock: Clock,
+        policy: CookiePolicy,
+        check_seconds: float,
+    ) -> None:
+        self._store = store
+        self._pool = pool
+        self._seal = seal
+        self._platforms = platforms
+        self._http = http
+        self._clock = clock
+        self._policy = policy
+        self._check_seconds = check_seconds
+
+    async def add(self, name: str, platform: Platform, value: str, *, settings: CookieChanges | None = None) -> Cookie:
+        """Add a cookie; one of that name gets the new value instead, and is active again."""
+        settings = settings or CookieChanges()
+        name, value = _checked_name(name), _checked_value(value)
+        _check(settings)
+        now = self._clock.now()
+        new = Cookie(
+            name=name,
+            platform=platform,
+            sealed=self._seal.seal(name, value),
+            key_id=self._seal.key_id,
+            created_at=now,
+            updated_at=now,
+            counted_since=now,
+            **settings.given(),
+        )
+        return self._by_now(await self._store.write(_add_or_replace, new, settings))
+
+    async def list(self, platform: Platform | None = None) -> list[Cookie]:
+        return [self._by_now(one) for one in await self._store.read(cookies.list_all, platform)]
+
+    async def get(self, name: str) -> Cookie:
+        return self._by_now(_found(await self._store.read(cookies.get, name), name))
+
+    async def change(self, name: str, changes: CookieChanges) -> Cookie:
+        _check(changes)
+        return await self._change(name, lambda cookie: replace(cookie, updated_at=self._clock.now(), **changes.given()))
+
+    async def reset(self, name: str) -> Cookie:
+        """Active again, with a clean record."""
+        return await self._change(name, lambda cookie: renewed(cookie, self._clock.now()))
+
+    async def remove(self, name: str) -> None:
+        """Whoever uses it at the moment finishes undisturbed."""
+        if not await self._store.write(cookies.remove, name):
+            raise _missing(name)
+
+    async def check(self, name: str) -> Checked:
+        """Ask the platform whether it knows the cookie; if it does not, the cookie is invalid."""
+        cookie = await self.get(name)
+        if cookie.platform not in self._platforms:
+            raise InvalidInput(f"Nothing here reads {cookie.platform}, so its cookies cannot be checked.")
+        platform = self._platforms[cookie.platform]
+
+        async def ask(lent: LentCookie) -> bool:
+            return await platform.is_valid(self._http, lent.value)
+
+        try:
+            async with asyncio.timeout(self._check_seconds):
+                is_valid = await self._pool.check(name, ask)
+        except TimeoutError as error:
+            message = f"{cookie.platform} did not answer within {self._check_seconds:g} seconds."
+            raise CrawlError(Code.TIMEOUT_ERROR, message, details={"timeout_seconds": self._check_seconds}) from error
+        status = (await self.get(name)).status
+        return Checked(
+            name=name, platform=cookie.platform, is_valid=is_valid, status=status, checked_at=self._clock.now()
+        )
+
+    async def rotate(self, progress: Progress | None = None) -> Rotated:
+        """Seal with the present key what is sealed with earlier ones; lending goes on meanwhile."""
+        stale = [one for one in await self._store.read(cookies.list_all) if one.key_id != self._seal.key_id]
+        resealed, unreadable = 0, []
+        for number, cookie in enumerate(stale, 1):
+            try:
+                sealed = self._seal.seal(cookie.name, self._seal.open(cookie))
+            except Unsealable:
+                unreadable.append(cookie.name)
+            else:
+                resealed += await self._store.write(cookies.reseal, cookie, sealed=sealed, key_id=self._seal.key_id)
+            if progress is not None:
+                progress(number, len(stale))
+        return Rotated(total=len(stale), resealed=resealed, unreadable=tuple(unreadable))
+
+    async def forecast(self) -> Sequence[Forecast]:
+        """One for each platform that there are cookies of."""
+        now = self._clock.now()
+        known, uses = await self._store.read(_known_and_used, since=now - HOUR)
+        return [
+            forecast(
+                platform,
+                [one for one in known if one.platform is platform],
+                used_last_hour=uses.get(platform, 0),
+                now=now,
+                policy=self._policy,
+            )
+            for platform in sorted({one.platform for one in known})
+        ]
+
+    async def _change(self, name: str, judge: Callable[[Cookie], Cookie]) -> Cookie:
+        changed: Change | None = await self._store.write(cookies.change, name, judge)
+        return self._by_now(_found(changed.after if changed is not None else None, name))
+
+    def _by_now(self, cookie: Cookie) -> Cookie:
+        return as_of(cookie, self._clock.now(), self._policy)
+
+
+def shown(cookie: Cookie) -> dict[str, Any]:
+    """What may be seen of a cookie, under the names of the crawler's document: all but its value."""
+    return {
+        "cookie_name": cookie.name,
+        "platform": cookie.platform,
+        "status": cookie.status,
+        "is_enabled": cookie.is_enabled,
+        "priority": cookie.priority,
+        "daily_used": cookie.daily_used,
+        "daily_limit": cookie.daily_limit,
+        "consecutive_errors": cookie.consecutive_errors,
+        "cooling_until": cookie.cooling_until,
+        "total_used": cookie.total_used,
+        "total_errors": cookie.total_errors,
+        "last_used_at": cookie.last_used_at,
+        "last_error_at": cookie.last_error_at,
+        "encryption_key_id": cookie.key_id,
+        "description": cookie.description,
+        "created_at": cookie.created_at,
+        "updated_at": cookie.updated_at,
+    }
+
+
+def _add_or_replace(conn: Connection, new: Cookie, settings: CookieChanges) -> Cookie:
+    if cookies.add(conn, new):
+        return new
+
+    def with_new_value(known: Cookie) -> Cookie:
+        if known.platform is not new.platform:
+            raise Conflict(f"The cookie {new.name!r} is one of {known.platform}; choose another name, or remove it.")
+        fresh = renewed(known, new.created_at)
+        return replace(fresh, sealed=new.sealed, key_id=new.key_id, **settings.given())
+
+    changed = cookies.change(conn, new.name, with_new_value)
+    assert changed is not None, "it was there a moment ago, and nobody removes it within this transaction"
+    return changed.after
+
+
+def _known_and_used(conn: Connection, *, since: datetime) -> tuple[list[Cookie], Mapping[Platform, int]]:
+    return cookies.list_all(conn), cookies.uses_since(conn, since)
+
+
+def _checked_name(name: str) -> str:
+    name = name.strip()
+    if not 0 < len(name) <= MOST_NAME:
+        raise InvalidInput(f"A cookie needs a name of 1 to {MOST_NAME} characters.", field="name")
+    if not name.isprintable() or FORBIDDEN & set(name):
+        raise InvalidInput("A cookie's name is plain text without / = and ;", field="name")
+    return name
+
+
+def _checked_value(value: str) -> str:
+    value = value.strip()
+    if not LEAST_VALUE <= len(value) <= MOST_VALUE:
+        raise InvalidInput(f"The value of a cookie has {LEAST_VALUE} to {MOST_VALUE} characters.", field="value")
+    if not (value.isascii() and value.isprintable()):
+        raise InvalidInput("The value of a cookie is one line, as a browser sends it: `name=value; …`.", field="value")
+    return value
+
+
+def _check(changes: CookieChanges) -> None:
+    if changes.priority is not None and not 0 <= changes.priority <= MOST_PRIORITY:
+        raise InvalidInput(f"A priority is 0 to {MOST_PRIORITY}.", field="priority")
+    if changes.daily_limit is not None and not 1 <= changes.daily_limit <= MOST_DAILY:
+        raise InvalidInput(f"A daily limit is 1 to {MOST_DAILY} requests.", field="daily_limit")
+    if changes.description is not None and len(changes.description) > MOST_DESCRIPTION:
+        raise InvalidInput(f"A description has at most {MOST_DESCRIPTION} characters.", field="description")
+
+
+def _found(cookie: Cookie | None, name: str) -> Cookie:
+    if cookie is None:
+        raise _missing(name)
+    return cookie
+
+
+def _missing(name: str) -> NotFound:
+    return NotFound(f"There is no cookie {name!r}.")
