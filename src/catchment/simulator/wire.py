@@ -29,6 +29,7 @@ LARGEST_REQUEST = 1 << 20
 BAD_REQUEST = Answer(status=400, headers=(("Connection", "close"),))
 #: Linger for no time at all: closing then sends a reset instead of a goodbye.
 LINGER_NOT = struct.pack("ii", 1, 0)
+_KNOWN_STATUSES = frozenset(HTTPStatus)
 
 
 def read_request(head: bytes, body: bytes, at: datetime) -> Request:
@@ -46,9 +47,14 @@ def announced_length(head: bytes) -> int:
     return int(rest.split(b"\r\n", 1)[0]) if found else 0
 
 
+def phrase(status: int) -> str:
+    """Some services answer with numbers of their own."""
+    return HTTPStatus(status).phrase if status in _KNOWN_STATUSES else "Unknown"
+
+
 @lru_cache(maxsize=4096)
 def head_lines(status: int, headers: Headers, length: int | None) -> bytes:
-    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
+    lines = [f"HTTP/1.1 {status} {phrase(status)}"]
     lines += [f"{name}: {value}" for name, value in headers]
     if length is None:
         lines.append("Connection: close")

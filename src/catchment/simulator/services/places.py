@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from catchment.simulator.messages import Place
 from catchment.simulator.services.github import GithubTrending
 from catchment.simulator.services.hackernews import HackerNews
+from catchment.simulator.services.inbox import Inbox
 from catchment.simulator.services.jsonapi import JsonApi
 from catchment.simulator.services.reddit import Reddit
+from catchment.simulator.services.weibo import WeiboService
+from catchment.simulator.services.xhs import XhsService
 from catchment.simulator.world import World
 
 
@@ -21,4 +24,7 @@ def service_places(world: World) -> Mapping[str, Place]:
         "/subreddits": reddit,
         "/trending": GithubTrending(world.timeline),
         "/api": JsonApi(world.timeline),
+        "/inbox": Inbox(),
+        **XhsService(world).places(),
+        **WeiboService(world).places(),
     }

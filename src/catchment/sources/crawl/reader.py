@@ -1,0 +1,186 @@
+"""Reading platforms: each read with a cookie that is lent for it, at the platform's pace, in the time it has.
+
+A cookie that turns out dead is put aside and another one takes over; everything else that goes wrong is given up with
+its code, for whoever asked to try again by the table of errors or to let it be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from time import monotonic
+from typing import Final, TypeVar
+
+from catchment.domain.authors import cards_without_authors, without_authors
+from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.note import Comment, Note, NoteRef, Search, SearchPage
+from catchment.domain.note import Platform as PlatformName
+from catchment.fetch.credentials import CookiePool, LentCookie
+from catchment.fetch.pacing import PacePolicy, Pacer
+from catchment.sources.crawl.allowance import Allowance, Waiting
+from catchment.sources.crawl.outcome import Asked, Journal, Outcome
+from catchment.sources.crawl.platform import Platform, Platforms, Sender
+from catchment.sources.crawl.read import Findings, PacedSender, Read
+
+#: The spacing alone decides how many there are in a minute.
+_NO_BUDGET: Final = 10_000
+
+T = TypeVar("T")
+#: The address at which a note was found, where it is known: it holds the token.
+KnownAddress = Callable[[PlatformName, str], Awaitable[str | None]]
+Work = Callable[[Sender, str], Awaitable[T]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPolicy:
+    search_seconds: float = 30.0
+    note_seconds: float = 15.0
+    batch_seconds: float = 60.0
+    spacing_seconds: float = 2.0
+    at_once: int = 1
+    keep_authors: bool = False
+
+    def pace(self) -> PacePolicy:
+        return PacePolicy(concurrency=self.at_once, spacing_seconds=self.spacing_seconds, budget_per_minute=_NO_BUDGET)
+
+
+class Reader:
+    def __init__(
+        self,
+        *,
+        platforms: Platforms,
+        pool: CookiePool,
+        http: Sender,
+        journal: Journal,
+        known_address: KnownAddress,
+        policy: ReadPolicy,
+    ) -> None:
+        self._platforms = platforms
+        self._pool = pool
+        self._http = http
+        self._journal = journal
+        self._known_address = known_address
+        self._policy = policy
+        self._pacer = Pacer(policy.pace())
+
+    def ref_of(self, platform: PlatformName, given: str) -> NoteRef:
+        """The note that an id or an address stands for."""
+        ref = self._platforms[platform].ref_of(given)
+        if ref is None:
+            raise CrawlError(Code.INVALID_INPUT, f"Neither the id nor the address of a note on {platform}: {given!r}.")
+        return ref
+
+    async def search(
+        self, platform: PlatformName, search: Search, *, cookie_name: str | None = None, within: float | None = None
+    ) -> Outcome[SearchPage]:
+        """`within` so many seconds, waiting for a cookie and a turn included; else it waits as long as that takes."""
+        read = self._begin(platform, self._policy.search_seconds, Waiting(within), cookie_name)
+        what = f"search {search.keyword!r} page {search.page}"
+        try:
+            page = await self._ask(read, what, lambda http, cookie: read.platform.search(http, cookie, search))
+        except CrawlError as error:
+            return read.failed(error)
+        return read.succeeded(page if self._policy.keep_authors else cards_without_authors(page))
+
+    async def note(
+        self, ref: NoteRef, *, comments_limit: int = 0, cookie_name: str | None = None, within: float | None = None
+    ) -> Outcome[Note]:
+        read = self._begin(ref.platform, self._policy.note_seconds, Waiting(within), cookie_name)
+        return await self._read_note(read, ref, comments_limit)
+
+    async def batch(
+        self, refs: Sequence[NoteRef], *, comments_limit: int = 0, cookie_name: str | None = None
+    ) -> list[Outcome[Note]]:
+        """All of them beside each other, each with its own outcome, in their order."""
+        waiting, findings = Waiting(self._policy.batch_seconds), Findings()
+
+        def one(ref: NoteRef) -> Coroutine[None, None, Outcome[Note]]:
+            read = self._begin(ref.platform, self._policy.note_seconds, waiting, cookie_name)
+            read.findings = findings
+            return self._read_note(read, ref, comments_limit)
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(ref)) for ref in refs]
+        return [task.result() for task in tasks]
+
+    async def _read_note(self, read: Read, ref: NoteRef, comments_limit: int) -> Outcome[Note]:
+        try:
+            ref = await self._with_token(read.platform, ref)
+            what = f"note {ref.note_id}"
+            note = await self._ask(read, what, lambda http, cookie: read.platform.detail(http, cookie, ref))
+        except CrawlError as error:
+            return read.failed(error)
+        comments_error = None
+        if comments_limit:
+            try:
+                note = replace(note, comments=await self._comments(read, ref, comments_limit))
+            except CrawlError as error:
+                # The note is worth having without them.
+                comments_error = error
+        return read.succeeded(self._presentable(note), comments_error=comments_error)
+
+    async def _comments(self, read: Read, ref: NoteRef, limit: int) -> tuple[Comment, ...]:
+        what = f"comments of {ref.note_id}"
+        return await self._ask(read, what, lambda http, cookie: read.platform.comments(http, cookie, ref, limit=limit))
+
+    async def _with_token(self, platform: Platform, ref: NoteRef) -> NoteRef:
+        """With the token of the address at which the note was found, where it takes one and came without."""
+        if ref.token or not platform.needs_token:
+            return ref
+        address = await self._known_address(ref.platform, ref.note_id)
+        found = platform.ref_of(address) if address else None
+        if found is None or not found.token:
+            raise CrawlError(
+                Code.INVALID_INPUT,
+                f"{platform.name} shows note {ref.note_id} only with the token of the listing that named it: "
+                "give its whole address, or its xsec_token.",
+            )
+        return found
+
+    def _presentable(self, note: Note) -> Note:
+        return note if self._policy.keep_authors else without_authors(note)
+
+    def _begin(self, platform: PlatformName, seconds: float, waiting: Waiting, cookie_name: str | None) -> Read:
+        allowance = Allowance(seconds)
+        return Read(platform=self._platforms[platform], allowance=allowance, waiting=waiting, cookie_name=cookie_name)
+
+    async def _ask(self, read: Read, what: str, work: Work[T]) -> T:
+        """What the work comes to with a cookie that is alive."""
+        async with read.waiting.ends_in_time():
+            while True:
+                try:
+                    return await self._ask_with_a_cookie(read, what, work)
+                except CrawlError as error:
+                    failure = error
+                if not read.may_switch(failure):
+                    raise read.verdict(failure)
+
+    async def _ask_with_a_cookie(self, read: Read, what: str, work: Work[T]) -> T:
+        lent = self._pool.lend(
+            read.platform.name,
+            name=read.cookie_name,
+            excluded=frozenset(read.findings.dead),
+            blamed=read.findings.blamed,
+        )
+        async with lent as cookie:
+            read.takes(cookie)
+            return await self._ask_with(cookie, read, what, work)
+
+    async def _ask_with(self, cookie: LentCookie, read: Read, what: str, work: Work[T]) -> T:
+        began = monotonic()
+
+        async def take_down(error: CrawlError | None) -> None:
+            took = timedelta(seconds=monotonic() - began)
+            asked = Asked(platform=cookie.platform, what=what, cookie=cookie.name, took=took, error=error)
+            await self._journal.record(asked)
+
+        try:
+            async with read.allowance.running():
+                value = await work(PacedSender(self._http, self._pacer, read), cookie.value)
+        except CrawlError as error:
+            await take_down(error)
+            raise
+        await take_down(None)
+        return value

@@ -1,0 +1,185 @@
+"""Keyword sources: a search lists notes, each of which is then read. One source type for each platform."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Listing, Read, Stretch, Told
+from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.execution import new_trace_id, request_id
+from catchment.domain.note import Crawled, Note, Platform, Search, SearchPage
+from catchment.domain.search_words import SortType, TypeNumber
+from catchment.fetch.pacing import Deferred
+from catchment.logs import marked
+from catchment.sources.base import Context, Detail, Suggestion
+from catchment.sources.config import choice, flag, text, whole
+from catchment.sources.crawl.items import item_of, listed_of
+from catchment.sources.crawl.outcome import Outcome
+from catchment.sources.crawl.patience import Sleep, patiently
+from catchment.sources.crawl.reader import Reader
+from catchment.sources.pasted import web_address
+
+T = TypeVar("T")
+
+#: The source type that searches a platform.
+SOURCE_TYPES: Final = {
+    Platform.XHS: "xhs_search",
+    Platform.WEIBO: "weibo_search",
+    Platform.DOUYIN: "douyin_search",
+}
+PLATFORM_OF_TYPE: Final = {name: platform for platform, name in SOURCE_TYPES.items()}
+
+#: Where the pages are on which platforms show what a search found.
+_SEARCH_HOSTS: Final = {
+    Platform.XHS: frozenset({"www.xiaohongshu.com", "www.rednote.com"}),
+    Platform.WEIBO: frozenset({"s.weibo.com"}),
+    Platform.DOUYIN: frozenset({"www.douyin.com"}),
+}
+MOST_KEYWORD, MOST_PAGES, MOST_COMMENTS = 100, 20, 200
+FEW_COMMENTS: Final = 10
+#: Until there is a cookie again, a source is put off for so long at least.
+_SECONDS_WITHOUT_COOKIE: Final = 900.0
+_WITHOUT_COOKIE: Final = frozenset({Code.COOKIE_EXHAUSTED, Code.COOKIE_COOLING})
+#: A search shows the newest of something endless: what it no longer shows is not gone, and was read before.
+_POLICY: Final = CandidatePolicy(
+    baseline_items=None,
+    is_complete=False,
+    retry_failed=False,
+    at_once=1,
+    max_history_days=365,
+    most_rows=100_000,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeywordConfig:
+    keyword: str
+    sort_type: SortType
+    note_type: TypeNumber
+    #: How many pages of results are looked at.
+    pages: int
+    #: How many comments are read of each note.
+    comments: int
+
+    def search(self, page: int) -> Search:
+        return Search(keyword=self.keyword, page=page, sort=self.sort_type.sort, type=self.note_type.type)
+
+
+def read_config(config: Mapping[str, Any]) -> KeywordConfig:
+    sort = choice(config, "sort_type", list(SortType), default=SortType.GENERAL)
+    kind = choice(config, "note_type", list(TypeNumber), default=TypeNumber.ANY)
+    limit = whole(config, "comments_limit", default=FEW_COMMENTS, least=0, most=MOST_COMMENTS)
+    return KeywordConfig(
+        keyword=text(config, "keyword", example="手冲咖啡", most=MOST_KEYWORD),
+        sort_type=SortType(sort),
+        note_type=TypeNumber(kind),
+        pages=whole(config, "pages", default=1, least=1, most=MOST_PAGES),
+        comments=limit if flag(config, "get_comments", default=True) else 0,
+    )
+
+
+class KeywordExplorer:
+    def __init__(self, platform: Platform, reader: Reader, *, sleep: Sleep) -> None:
+        self.type = SOURCE_TYPES[platform]
+        self._platform = platform
+        self._reader = reader
+        self._sleep = sleep
+
+    def identity(self, config: Mapping[str, Any]) -> str:
+        wanted = read_config(config)
+        return f"{wanted.keyword.casefold()}\0{wanted.sort_type.sort}\0{wanted.note_type}"
+
+    def recognise(self, pasted: str) -> Suggestion | None:
+        """The address of the page on which the platform shows what it found."""
+        keyword = _searched_for(pasted, self._platform)
+        if not keyword or len(keyword) > MOST_KEYWORD:
+            return None
+        why = f"It is a search for {keyword!r}."
+        return Suggestion(type=self.type, config={"keyword": keyword}, name=keyword, why=why)
+
+    def set_out(self, context: Context) -> KeywordJourney:
+        config = read_config(context.source.config)
+        return KeywordJourney(self._platform, self._reader, config, now=context.now, sleep=self._sleep)
+
+
+def keyword_explorers(reader: Reader, *, sleep: Sleep = asyncio.sleep) -> list[KeywordExplorer]:
+    return [KeywordExplorer(platform, reader, sleep=sleep) for platform in SOURCE_TYPES]
+
+
+class KeywordJourney:
+    def __init__(
+        self, platform: Platform, reader: Reader, config: KeywordConfig, *, now: datetime, sleep: Sleep
+    ) -> None:
+        self._platform = platform
+        self._reader = reader
+        self._config = config
+        self._now = now
+        self._sleep = sleep
+        self._trace_id = new_trace_id(now)
+        self.policy = _POLICY
+        self.address = f"{platform}:{config.keyword}"
+        self.name = config.keyword
+
+    async def explore(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:  # noqa: ARG002 - searched anew
+        for number in range(1, self._config.pages + 1):
+            found = await self._search(number)
+            exec_meta = {"workflow_trace_id": self._trace_id, "crawled_at": self._now.isoformat()}
+            listed = [listed_of(card, keyword=self._config.keyword, exec_meta=exec_meta) for card in found.cards]
+            yield Stretch(url=self.address, listed=listed)
+            if not found.has_more:
+                break
+        yield Read(listing=Listing(url=self.address))
+
+    async def detail(self, listed: Listed) -> Detail:
+        ref = self._reader.ref_of(self._platform, listed.url)
+        step = request_id(self._trace_id, f"detail-{ref.note_id}")
+        note, read = await self._ask(step, lambda: self._reader.note(ref, comments_limit=self._config.comments))
+        return Detail(item_of(note), Crawled(note=note, how=self._how(step, read)))
+
+    async def _search(self, number: int) -> SearchPage:
+        step = request_id(self._trace_id, f"search-{number}")
+        page, _ = await self._ask(step, lambda: self._reader.search(self._platform, self._config.search(number)))
+        return page
+
+    async def _ask(self, step: str, read: Callable[[], Awaitable[Outcome[T]]]) -> tuple[T, Outcome[T]]:
+        """Tried again by the table of errors. Without a cookie nothing has failed: it is put off until there is one."""
+
+        async def once() -> tuple[T, Outcome[T]]:
+            outcome = await read()
+            return outcome.result(), outcome
+
+        with marked(step):
+            try:
+                return await patiently(once, sleep=self._sleep)
+            except CrawlError as error:
+                if error.code not in _WITHOUT_COOKIE:
+                    raise
+                raise Deferred(f"{self._platform} (cookies)", seconds=_until_cookie(error)) from error
+
+    def _how(self, step: str, read: Outcome[Note]) -> dict[str, Any]:
+        return {
+            "request_id": step,
+            "crawled_at": self._now.isoformat(),
+            "source_keyword": self._config.keyword,
+            "workflow_trace_id": self._trace_id,
+            "latency_ms": round(read.latency.total_seconds() * 1000),
+            "retry_count": read.retry_count,
+        }
+
+
+def _searched_for(pasted: str, platform: Platform) -> str | None:
+    """The keyword in the address of a page of results."""
+    url = web_address(pasted)
+    if url is None or url.host not in _SEARCH_HOSTS[platform]:
+        return None
+    if platform is Platform.DOUYIN:
+        return url.path.removeprefix("/search/") if url.path.startswith("/search/") else None
+    return url.query.get("keyword" if platform is Platform.XHS else "q")
+
+
+def _until_cookie(error: CrawlError) -> float:
+    return max(_SECONDS_WITHOUT_COOKIE, error.retry_after or 0.0)

@@ -1,0 +1,205 @@
+"""What Weibo answers, read: posts in search results, the state inside a post's page, and pages of comments.
+
+Posts and comments are HTML with emoticons as pictures; they become plain text that keeps its lines.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from catchment.domain.note import Author, Comment, Counts, Note, NoteCard, NoteRef, NoteType, Platform, read_count
+from catchment.parse.dates import parse_date
+from catchment.parse.entry import absolute
+from catchment.parse.html import plain_text
+from catchment.parse.json_values import list_at, object_at, objects_at, text_at
+from catchment.sources.crawl.answers import unexpected
+
+SITE: Final = "https://m.weibo.cn"
+#: The kind of card that is a post.
+_POST_CARD: Final = 9
+_MOST_TEXT: Final = 100_000
+_MOST_TITLE: Final = 80
+_MOST_NAME: Final = 200
+
+_BREAK: Final = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
+_PICTURE: Final = re.compile(r"<img\b[^<>]*>", re.IGNORECASE)
+_SAID_BY_PICTURE: Final = re.compile(r"\balt=[\"']?([^\"'\s>]+)")
+_TAG: Final = re.compile(r"#([^#\n]{1,100})#")
+_STATE: Final = re.compile(r"\$render_data\s*=\s*(?=\[)")
+#: The best first. The names are those of the player.
+_STREAMS: Final = ("mp4_1080p_mp4", "mp4_720p_mp4", "mp4_hd_mp4", "mp4_ld_mp4")
+_OLD_STREAMS: Final = ("mp4_720p_mp4", "stream_url_hd", "stream_url")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommentPage:
+    comments: tuple[Comment, ...]
+    #: What to ask for next; None at the end.
+    next: tuple[str, str] | None
+
+
+def read_cards(data: Mapping[str, Any]) -> tuple[NoteCard, ...]:
+    """The posts among the cards of a list; advice, topics and users stand between them."""
+    posts = [card["mblog"] for card in _cards(data) if isinstance(card.get("mblog"), dict)]
+    return tuple(_card(post) for post in posts if _note_id(post))
+
+
+def read_state(html: str) -> Mapping[str, Any] | None:
+    """The post inside its page, which a script there is given to draw; None when the page has none."""
+    found = _STATE.search(html)
+    if found is None:
+        return None
+    try:
+        state, _ = json.JSONDecoder().raw_decode(html, found.end())
+    except (ValueError, RecursionError) as error:
+        raise unexpected("The page of a post on Weibo holds a state that cannot be read") from error
+    holder = state[0] if state and isinstance(state[0], dict) else {}
+    return object_at(holder, "status") or None
+
+
+def read_note(post: Mapping[str, Any]) -> Note:
+    note_id = _note_id(post)
+    if not note_id:
+        raise unexpected("Weibo gave a post without an id")
+    original = object_at(post, "retweeted_status")
+    content = _content(post, original)
+    return Note(
+        ref=_ref(note_id),
+        url=note_url(note_id),
+        title=_title(content),
+        content=content,
+        type=_type(post),
+        author=_author(post),
+        published_at=parse_date(text_at(post, "created_at")),
+        updated_at=parse_date(text_at(post, "edit_at")),
+        counts=_counts(post),
+        images=_images(post) or _images(original),
+        video_url=_video(post) or _video(original),
+        tags=tuple(dict.fromkeys(tag.strip() for tag in _TAG.findall(content) if tag.strip())),
+    )
+
+
+def read_comments(answer: Mapping[str, Any]) -> CommentPage:
+    """A page of comments: paging stands beside them, with one layer around both at some addresses."""
+    inner = answer.get("data")
+    page = inner if isinstance(inner, dict) else answer
+    comments = tuple(_comment(comment) for comment in objects_at(page, "data"))
+    max_id = text_at(page, "max_id")
+    following = (max_id, text_at(page, "max_id_type") or "0") if max_id not in {"", "0"} else None
+    return CommentPage(comments=comments, next=following)
+
+
+def note_url(note_id: str) -> str:
+    return f"{SITE}/detail/{note_id}"
+
+
+def lines_of(html: str) -> str:
+    """The text of a post: line by line, emoticons as the words that stand for them."""
+    spoken = _PICTURE.sub(_words_of_picture, html[:_MOST_TEXT])
+    lines = (plain_text(line, _MOST_TEXT) for line in _BREAK.split(spoken.replace("\n", "<br>")))
+    return "\n".join(lines).strip()
+
+
+def _cards(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for card in objects_at(data, "cards"):
+        grouped = objects_at(card, "card_group")
+        yield from (one for one in [card, *grouped] if one.get("card_type") == _POST_CARD)
+
+
+def _card(post: Mapping[str, Any]) -> NoteCard:
+    note_id = _note_id(post)
+    return NoteCard(
+        ref=_ref(note_id),
+        url=note_url(note_id),
+        title=_title(_content(post, object_at(post, "retweeted_status"))),
+        type=_type(post),
+        author=_author(post),
+        counts=_counts(post),
+        published_at=parse_date(text_at(post, "created_at")),
+    )
+
+
+def _comment(comment: Mapping[str, Any], *, deep: bool = True) -> Comment:
+    picture = object_at(comment, "pic")
+    replies = objects_at(comment, "comments") if deep else []
+    likes = comment.get("like_count", comment.get("like_counts"))
+    return Comment(
+        id=text_at(comment, "id"),
+        content=lines_of(text_at(comment, "text")),
+        author=_author(comment),
+        created_at=parse_date(text_at(comment, "created_at")),
+        likes=read_count(likes),
+        reply_count=read_count(comment.get("total_number")) or len(replies),
+        # Weibo shows replies beside each other; what claims to stand deeper is not looked at.
+        replies=tuple(_comment(reply, deep=False) for reply in replies),
+        images=_pictures([picture]),
+    )
+
+
+def _note_id(post: Mapping[str, Any]) -> str:
+    note_id = text_at(post, "id") or text_at(post, "mid")
+    return note_id if note_id.isascii() and note_id.isdigit() else ""
+
+
+def _ref(note_id: str) -> NoteRef:
+    return NoteRef(platform=Platform.WEIBO, note_id=note_id)
+
+
+def _content(post: Mapping[str, Any], original: Mapping[str, Any]) -> str:
+    """What was written, and below it what was passed on: without that, most reposts say nothing."""
+    return "\n\n".join(text for text in (_words(post), _words(original)) if text)
+
+
+def _words(post: Mapping[str, Any]) -> str:
+    whole = text_at(object_at(post, "longText"), "longTextContent")
+    return lines_of(whole or text_at(post, "text"))
+
+
+def _title(content: str) -> str:
+    """Posts have no titles: the first line stands for one."""
+    return plain_text(content.partition("\n")[0], _MOST_TITLE)
+
+
+def _type(post: Mapping[str, Any]) -> NoteType:
+    is_video = text_at(object_at(post, "page_info"), "type") == "video"
+    return NoteType.VIDEO if is_video else NoteType.NORMAL
+
+
+def _author(written: Mapping[str, Any]) -> Author:
+    user = object_at(written, "user")
+    return Author(id=text_at(user, "id"), name=plain_text(text_at(user, "screen_name"), _MOST_NAME))
+
+
+def _counts(post: Mapping[str, Any]) -> Counts:
+    return Counts(
+        likes=read_count(post.get("attitudes_count")),
+        comments=read_count(post.get("comments_count")),
+        shares=read_count(post.get("reposts_count")),
+    )
+
+
+def _images(post: Mapping[str, Any]) -> tuple[str, ...]:
+    # Some posts number their pictures instead of listing them.
+    numbered = [one for one in object_at(post, "pics").values() if isinstance(one, dict)]
+    return _pictures([one for one in list_at(post, "pics") if isinstance(one, dict)] or numbered)
+
+
+def _pictures(pictures: list[dict[str, Any]]) -> tuple[str, ...]:
+    found = (text_at(object_at(one, "large"), "url") or text_at(one, "url") for one in pictures)
+    return tuple(dict.fromkeys(address for one in found if (address := absolute(one, SITE))))
+
+
+def _video(post: Mapping[str, Any]) -> str | None:
+    page = object_at(post, "page_info")
+    urls, media = object_at(page, "urls"), object_at(page, "media_info")
+    found = [text_at(urls, name) for name in _STREAMS] + [text_at(media, name) for name in _OLD_STREAMS]
+    return next((address for one in found if (address := absolute(one, SITE))), None)
+
+
+def _words_of_picture(picture: re.Match[str]) -> str:
+    said = _SAID_BY_PICTURE.search(picture[0])
+    return said[1] if said else ""

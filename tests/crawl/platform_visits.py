@@ -1,0 +1,55 @@
+"""Short ways to a platform: a simulated one on loopback, and the real client to ask it with."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from hypothesis import strategies as st
+
+from catchment.clock import Clock, ManualClock
+from catchment.fetch.client import HttpClient, Limits
+from catchment.fetch.guard import AddressGuard
+from catchment.fetch.pacing import PacePolicy, Pacer
+from catchment.simulator.messages import Place
+from catchment.simulator.server import SimulatedWeb
+from catchment.simulator.world import World
+
+START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+WORLD = World(seed=1, sites=1, started_at=START)
+
+
+class Places(Protocol):
+    def places(self) -> Mapping[str, Place]: ...
+
+
+@asynccontextmanager
+async def http_client(*, allow: str = "127.0.0.1") -> AsyncIterator[HttpClient]:
+    async with HttpClient(
+        guard=AddressGuard.parse(allow),
+        pacer=Pacer(PacePolicy()),
+        limits=Limits(total_seconds=5),
+        user_agent="test",
+        clock=ManualClock(START),
+    ) as http:
+        yield http
+
+
+@asynccontextmanager
+async def on_loopback(service: Places, clock: Clock | None = None) -> AsyncIterator[tuple[str, HttpClient]]:
+    """The address of the service, and a client that may go there."""
+    now = (clock or ManualClock(START)).now
+    async with SimulatedWeb(WORLD, hosts=0, now=now, places=service.places()) as web, http_client() as http:
+        yield web.url(""), http
+
+
+def strange_json(*names: str) -> st.SearchStrategy[Any]:
+    """JSON of every shape, with keys that a reader looks for."""
+    leaf = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+    return st.recursive(
+        leaf,
+        lambda one: st.lists(one, max_size=3) | st.dictionaries(st.sampled_from(names), one, max_size=6),
+        max_leaves=20,
+    )
