@@ -144,6 +144,7 @@ Known = Annotated[Caller, Depends(known)]
 SignedIn = Annotated[Caller, Depends(signed_in)]
 AdminOnly = Annotated[Caller, Depends(administrator)]
 OPEN, SERVICE_ONLY, ADMIN_ONLY = Depends(anyone), Depends(service), Depends(admin)
+ADMINISTRATION = Depends(administrator)
 DOOR = Depends(at_the_door)
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from sqlalchemy import Connection
 
-from catchment.clock import Clock
+from catchment.bootstrap import System
+from catchment.domain.alert import Severity
 from catchment.domain.caller import OPERATOR
+from catchment.domain.cookie import CookieStatus
+from catchment.domain.note import Platform
+from catchment.monitor.crawled import CookieNumbers, count_cookies, read_requests
 from catchment.monitor.status import CollectorState, Stats, read_collector, read_stats
-from catchment.store import overview
-from catchment.store.door import Store
+from catchment.store import alerts, overview
+from catchment.store.crawl_minutes import Requests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,18 +26,28 @@ class Numbers:
     stats: Stats
     collector: CollectorState
     items: int
+    #: Alerts that fire.
+    alerts: Mapping[Severity, int]
+    cookies: CookieNumbers
+    #: To crawled platforms, in the last 24 hours.
+    requests: Mapping[str, Requests]
 
 
-async def read_numbers(store: Store, clock: Clock) -> Numbers:
+async def read_numbers(system: System) -> Numbers:
+    cookies = count_cookies(await system.cookies.list())
+
     def gather(conn: Connection) -> Numbers:
-        now = clock.now()
+        now = system.clock.now()
         return Numbers(
             stats=read_stats(conn, OPERATOR, now=now),
             collector=read_collector(conn, now=now),
             items=overview.count_items(conn),
+            alerts=alerts.count_firing(conn),
+            cookies=cookies,
+            requests=read_requests(conn, now=now),
         )
 
-    return await store.read(gather)
+    return await system.store.read(gather)
 
 
 class Metrics:
@@ -45,6 +60,17 @@ class Metrics:
             "catchment_http_request_seconds", "Time to answer.", ["method", "route"], registry=self._registry
         )
         self._sources = Gauge("catchment_sources", "Sources by status.", ["status"], registry=self._registry)
+        self._alerts = Gauge("catchment_alerts", "Alerts that fire.", ["severity"], registry=self._registry)
+        self._cookies = Gauge("catchment_cookies", "Cookies by state.", ["platform", "status"], registry=self._registry)
+        self._available = Gauge(
+            "catchment_cookies_available", "Cookies that could be lent now.", ["platform"], registry=self._registry
+        )
+        self._crawled = Gauge(
+            "catchment_crawl_requests_24h",
+            "Requests to crawled platforms in the last 24 hours.",
+            ["platform", "result"],
+            registry=self._registry,
+        )
         self._items = self._gauge("catchment_items", "Items kept.")
         self._items_day = self._gauge("catchment_items_24h", "Items stored in the last 24 hours.")
         self._fetches = self._gauge("catchment_fetches_24h", "Visits to sources in the last 24 hours.")
@@ -75,7 +101,19 @@ class Metrics:
         self._in_flight.set(numbers.collector.in_flight)
         self._queue.set(numbers.collector.queue)
         self._up.set(numbers.collector.running)
+        for severity in Severity:
+            self._alerts.labels(severity).set(numbers.alerts.get(severity, 0))
+        for platform in Platform:
+            self._set_platform(platform, numbers)
         return generate_latest(self._registry)
+
+    def _set_platform(self, platform: Platform, numbers: Numbers) -> None:
+        for status in CookieStatus:
+            self._cookies.labels(platform, status).set(numbers.cookies.by_status.get((platform, status), 0))
+        self._available.labels(platform).set(numbers.cookies.available.get(platform, 0))
+        requests = numbers.requests.get(platform, Requests())
+        self._crawled.labels(platform, "ok").set(requests.ok)
+        self._crawled.labels(platform, "failed").set(requests.failed)
 
     def _gauge(self, name: str, help_text: str) -> Gauge:
         return Gauge(name, help_text, registry=self._registry)

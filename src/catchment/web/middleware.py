@@ -11,6 +11,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from catchment.logs import marked
+from catchment.redact import redact_text
 from catchment.web.errors import problem
 from catchment.web.forgery import SAFE_METHODS
 from catchment.web.metrics import Metrics
@@ -28,6 +30,8 @@ _HEADERS = {
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
 }
+#: Headers whose secrets are meant for whoever gets them, and of no use without.
+_MEANT = {b"set-cookie", b"location"}
 
 
 class Surroundings:
@@ -44,21 +48,21 @@ class Surroundings:
         request_id = _request_id(Headers(scope=scope).get("x-request-id"))
         answer = _Answer(send, request_id)
         started = perf_counter()
-        with logger.contextualize(request_id=request_id):
+        # For whoever tells them in the answer itself.
+        scope.setdefault("state", {}).update(request_id=request_id, started=started)
+        with marked(request_id):
             try:
                 await self._app(scope, receive, answer.send)
             except Exception:  # noqa: BLE001 (the edge: whatever it was, it is recorded and answered)
-                logger.exception("{} {} failed [{}]", scope["method"], scope["path"], request_id)
+                logger.exception("{} {} failed", scope["method"], scope["path"])
                 await answer.give_up(scope, receive)
-            self._record(scope, answer.status, perf_counter() - started, request_id)
+            self._record(scope, answer.status, perf_counter() - started)
 
-    def _record(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = scope.get("route")
         self._metrics.observe_request(scope["method"], getattr(route, "path", "unknown"), status, seconds)
         level = "DEBUG" if scope["method"] in SAFE_METHODS else "INFO"
-        logger.log(
-            level, "{} {} {} in {:.0f} ms [{}]", scope["method"], scope["path"], status, seconds * 1000, request_id
-        )
+        logger.log(level, "{} {} {} in {:.0f} ms", scope["method"], scope["path"], status, seconds * 1000)
 
 
 class _Answer:
@@ -72,6 +76,7 @@ class _Answer:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            message["headers"] = [_redacted(name, value) for name, value in message.get("headers", ())]
             headers = MutableHeaders(scope=message)
             headers["X-Request-ID"] = self._request_id
             for name, value in _HEADERS.items():
@@ -97,10 +102,13 @@ class BodyCap:
             await self._app(scope, receive, send)
             return
         announced = Headers(scope=scope).get("content-length", "")
-        if announced.isdecimal() and int(announced) > MOST_BODY:
-            await problem(413, _TOO_LARGE)(scope, receive, send)
-            return
-        await self._app(scope, _counting(receive), send)
+        is_too_large = announced.isdecimal() and int(announced) > MOST_BODY
+        # Said where the body is read, so that each surface says it in its own form.
+        await self._app(scope, _refuse if is_too_large else _counting(receive), send)
+
+
+async def _refuse() -> Message:
+    raise HTTPException(413, _TOO_LARGE)
 
 
 def _counting(receive: Receive) -> Receive:
@@ -119,5 +127,9 @@ def _counting(receive: Receive) -> Receive:
 
 def _request_id(given: str | None) -> str:
     if given is not None and _SANE_ID.fullmatch(given):
-        return given
+        return redact_text(given)
     return f"req-{secrets.token_hex(6)}"
+
+
+def _redacted(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    return (name, value) if name.lower() in _MEANT else (name, redact_text(value.decode("latin-1")).encode("latin-1"))
