@@ -12,11 +12,12 @@ from catchment.collect.expedition import Traveller
 from catchment.collect.fencing import FencedStore
 from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Listing, Read, Stretch, Told
 from catchment.domain.filters import Filters
-from catchment.domain.item import Item, make_item
+from catchment.domain.item import make_item
 from catchment.domain.run import RunStatus
 from catchment.domain.source import NewSource, Source
 from catchment.domain.visit import Tally
 from catchment.errors import HttpError
+from catchment.sources.base import Detail
 from catchment.store import runs, sources
 from catchment.store.door import Store
 
@@ -62,13 +63,13 @@ class ScriptedSite:
         self._step()
         yield Read(listing=Listing(url=self.address))
 
-    async def detail(self, listed: Listed) -> Item:
+    async def detail(self, listed: Listed) -> Detail:
         self._step()
         self.asked[listed.url] += 1
         page = self.pages[listed.url]
         if not page.is_reachable:
             raise HttpError("It answered 500.", status=500)
-        return make_item(url=listed.url, title=listed.url, content=f"version {page.version}")
+        return Detail(make_item(url=listed.url, title=listed.url, content=f"version {page.version}"))
 
     def _step(self) -> None:
         if self.fault is None:

@@ -33,13 +33,13 @@ async def source(store):
 @pytest.mark.proves("B-02", "F-08")
 async def test_what_a_run_claimed_is_nobody_elses_until_it_ends(store, source):
     first, second = await start(store, "1"), await start(store, "2")
-    mine = await store.write(candidates.claim, source.id, first.id, limit=30)
+    mine = await store.write(candidates.claim, source.id, first.id, limit=30, now=START)
     assert [one.listed.url for one in mine] == [f"/{number}" for number in range(30)]
-    assert len(await store.write(candidates.claim, source.id, second.id, limit=30)) == 10
-    assert await store.write(candidates.claim, source.id, first.id, limit=30) == []
+    assert len(await store.write(candidates.claim, source.id, second.id, limit=30, now=START)) == 10
+    assert await store.write(candidates.claim, source.id, first.id, limit=30, now=START) == []
     await store.write(runs.expire_owners, ["a:1:x"], now=START)
     third = await start(store, "3")
-    assert len(await store.write(candidates.claim, source.id, third.id, limit=100)) == 40
+    assert len(await store.write(candidates.claim, source.id, third.id, limit=100, now=START)) == 40
 
 
 @pytest.mark.proves("F-08")
@@ -48,7 +48,7 @@ async def test_racing_claims_over_several_stores_get_each_candidate_once(store, 
     holders = [await start(store, str(number)) for number in range(4)]
     won = await asyncio.gather(
         *(
-            other.write(candidates.claim, source.id, run.id, limit=10)
+            other.write(candidates.claim, source.id, run.id, limit=10, now=START)
             for other, run in zip(others, holders, strict=True)
         )
     )
@@ -62,7 +62,7 @@ async def test_racing_claims_over_several_stores_get_each_candidate_once(store, 
 async def test_a_run_that_lost_its_lease_claims_nothing(store, source):
     late = await start(store, "1")
     await store.write(runs.expire_owners, ["a:1:x"], now=START)
-    assert await store.write(candidates.claim, source.id, late.id, limit=10) == []
+    assert await store.write(candidates.claim, source.id, late.id, limit=10, now=START) == []
 
 
 async def test_a_listing_that_names_one_twice_names_it_once(store, source):

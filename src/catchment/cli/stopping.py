@@ -66,8 +66,10 @@ async def collect_unless_stopped(system: System, work: Callable[[], Coroutine[An
             await _either(task, stop)
     finally:
         if task is not None:
+            # It may hold something that it has to give back.
             task.cancel()
-    return task.result() if task.done() else None
+            await asyncio.wait({task})
+    return None if task.cancelled() else task.result()
 
 
 async def _either(task: asyncio.Task[Any], stop: asyncio.Event) -> None:

@@ -139,6 +139,7 @@ def _result(visit: Visit, found: News, *, fenced: bool = False) -> VisitResult:
         fetched=visit.tally.fetched + (len(ending.fetched.items) if isinstance(ending, Collected) else 0),
         inserted=visit.tally.inserted + len(found.new),
         updated=visit.tally.updated + len(found.changed),
+        failed=visit.tally.failed,
         error=ending.message if isinstance(ending, Failed) else None,
         skipped=ending.reason if isinstance(ending, Skipped) else None,
         postponed_until=ending.until if isinstance(ending, Postponed) else None,

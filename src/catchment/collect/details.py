@@ -19,15 +19,18 @@ from catchment.collect.decide import each_once, sort_items
 from catchment.collect.fencing import FencedStore
 from catchment.collect.telling import tell
 from catchment.domain.candidate import Candidate
+from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.filters import Filters
 from catchment.domain.item import Item
+from catchment.domain.note import Action, Crawled
 from catchment.domain.source import Source
 from catchment.domain.visit import Tally
 from catchment.errors import CatchmentError, HttpError, SiteUnavailable, Unreachable, VisitError
 from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text
 from catchment.sources.base import Journey
-from catchment.store import candidates, items
+from catchment.store import alerts, candidates, items, notes
+from catchment.store.alerts import Incident
 from catchment.store.candidates import Failure
 
 #: How many batches' worth of fetching at once are claimed together.
@@ -37,6 +40,8 @@ CLAIMED_AHEAD = 5
 class Brought(NamedTuple):
     candidate: Candidate
     item: Item
+    #: What goes into a table of its own besides.
+    note: Crawled | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +71,12 @@ class Gatherer:
 
     async def claim(self, limit: int, *, doubted: bool = False) -> list[Candidate]:
         return await self._store.write(
-            candidates.claim, self._source.id, self._store.run_id, limit=limit, doubted=doubted
+            candidates.claim,
+            self._source.id,
+            self._store.run_id,
+            limit=limit,
+            now=self._clock.now(),
+            doubted=doubted,
         )
 
     async def fetch(self, claimed: Sequence[Candidate]) -> Batch:
@@ -89,7 +99,7 @@ class Gatherer:
         """Store a batch, then raise what halted it. Of what was brought, `publish` becomes items; without it, all."""
         kept = self._filters.apply(publish if publish is not None else [one.item for one in batch.brought])
         try:
-            self.tally += await self._store.write(_store, self._source, batch, kept, now=self._clock.now())
+            self.tally += await self._store.write(store_details, self._source, batch, kept, now=self._clock.now())
         except UNSTORABLE as error:
             # Alone, only the culprit fails.
             logger.warning("source {}: {} details could not be stored together: {}", self._source.id, len(kept), error)
@@ -102,30 +112,48 @@ class Gatherer:
             alone = [item for item in kept if item is one.item]
             try:
                 outcome = Batch(brought=[one])
-                self.tally += await self._store.write(_store, self._source, outcome, alone, now=self._clock.now())
+                self.tally += await self._store.write(
+                    store_details, self._source, outcome, alone, now=self._clock.now()
+                )
             except UNSTORABLE as error:
                 reason = error.orig if isinstance(error, DBAPIError) else error
                 failure = Failure(one.candidate, redact_text(f"What came cannot be stored: {reason}"))
-                await self._store.write(candidates.mark_failed, [failure])
-        await self._store.write(candidates.mark_failed, batch.failed)
+                await self._store.write(mark_failed, [failure], now=self._clock.now())
+        await self._store.write(mark_failed, batch.failed, now=self._clock.now())
 
     async def _look(self, candidate: Candidate, halts: list[CatchmentError]) -> Brought | Failure | None:
         try:
-            return Brought(candidate, await self._journey.detail(candidate.listed))
+            return Brought(candidate, *await self._journey.detail(candidate.listed))
         except Deferred as deferred:
             halts.append(deferred)
             return None
         except VisitError as error:
             if _is_refusal(error):
                 halts.append(error)
-            return None if _is_blameless(error) else Failure(candidate, redact_text(str(error)))
+            return None if _is_blameless(error) else failure_of(candidate, error)
         except Exception as error:  # noqa: BLE001 - the edge: what a page breaks is that page's failure, nobody else's
             logger.opt(exception=error).error("source {}: {} broke its fetcher", self._source.id, candidate.listed.url)
             return Failure(candidate, f"It broke its fetcher: {redact_text(repr(error))}")
 
 
+def failure_of(candidate: Candidate, error: VisitError) -> Failure:
+    if not isinstance(error, CrawlError):
+        return Failure(candidate, redact_text(str(error)))
+    return Failure(candidate, redact_text(str(error)), error.code, is_final=not error.handling.retryable)
+
+
+def mark_failed(conn: Connection, failures: Sequence[Failure], *, now: datetime) -> None:
+    """Mark what failed. That something could not even be asked for is for people to look into."""
+    candidates.mark_failed(conn, failures)
+    invalid = sum(one.code == Code.INVALID_INPUT for one in failures)
+    if invalid:
+        alerts.note_incident(conn, Incident.INVALID_INPUT, amount=invalid, now=now)
+
+
 def _is_blameless(error: VisitError) -> bool:
     """It says nothing about the candidate: we were too many, the site or our own network is down."""
+    if isinstance(error, CrawlError):
+        return error.handling.halts
     if isinstance(error, HttpError):
         return error.status == HTTPStatus.TOO_MANY_REQUESTS
     return isinstance(error, SiteUnavailable) or (isinstance(error, Unreachable) and error.ours)
@@ -136,12 +164,20 @@ def _is_refusal(error: VisitError) -> bool:
     return _is_blameless(error) or (isinstance(error, HttpError) and error.retry_after is not None)
 
 
-def _store(conn: Connection, source: Source, batch: Batch, kept: Sequence[Item], *, now: datetime) -> Tally:
-    found = each_once(kept)
+def store_details(conn: Connection, source: Source, batch: Batch, kept: Sequence[Item], *, now: datetime) -> Tally:
+    """What was brought becomes items, except for notes that are there already; and every candidate is marked."""
+    doubles = {one.item.key for one in batch.brought if one.note and not _write_note(conn, source, one.note, now=now)}
+    found = each_once([item for item in kept if item.key not in doubles])
     news = sort_items(found, items.remembered(conn, source.id, [item.key for item in found]))
     items.insert_new(conn, [(source.id, item) for item in news.new], now=now)
     items.update_changed(conn, [(source.id, item) for item in news.changed], now=now)
     tell(conn, [(source, news.new)], now=now)
     candidates.mark_collected(conn, [(one.candidate.id, one.item.fingerprint) for one in batch.brought], now=now)
-    candidates.mark_failed(conn, batch.failed)
-    return Tally(fetched=len(batch.brought), inserted=len(news.new), updated=len(news.changed))
+    mark_failed(conn, batch.failed, now=now)
+    counts = {"fetched": len(batch.brought), "failed": len(batch.failed)}
+    return Tally(**counts, inserted=len(news.new), updated=len(news.changed))
+
+
+def _write_note(conn: Connection, source: Source, note: Crawled, *, now: datetime) -> bool:
+    """Whether it is new: a note is written once, whichever source found it."""
+    return notes.write(conn, note, source_id=source.id, now=now).action is Action.CREATED

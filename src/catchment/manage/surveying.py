@@ -15,7 +15,7 @@ from catchment.domain.item import Item
 from catchment.domain.source import NewSource, Source
 from catchment.manage.preview import unsaved
 from catchment.manage.sites import SITEMAP, Site
-from catchment.sources.base import Context, Explorer, Journey
+from catchment.sources.base import Context, Detail, Explorer, Journey
 from catchment.sources.outfit import Outfitter
 from catchment.sources.survey import survey
 
@@ -61,7 +61,7 @@ class AsListed:
             if len(self._order) >= self.policy.max_items:
                 return
 
-    async def detail(self, listed: Listed) -> Item:
+    async def detail(self, listed: Listed) -> Detail:
         return await self._journey.detail(listed)
 
     def in_order(self, items: tuple[Item, ...]) -> list[Item]:

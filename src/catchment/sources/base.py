@@ -12,10 +12,11 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Told
 from catchment.domain.item import Item
+from catchment.domain.note import Crawled
 from catchment.domain.options import without_options
 from catchment.domain.source import Source
 from catchment.domain.visit import Fetched
@@ -77,6 +78,14 @@ class Fetcher(Protocol):
         ...
 
 
+class Detail(NamedTuple):
+    """What fetching a candidate brought."""
+
+    item: Item
+    #: The note that the item was made of, where it is one: notes have a table of their own.
+    note: Crawled | None = None
+
+
 class Journey(Protocol):
     """One visit of an explorer."""
 
@@ -94,7 +103,7 @@ class Journey(Protocol):
         """
         ...
 
-    async def detail(self, listed: Listed) -> Item:
+    async def detail(self, listed: Listed) -> Detail:
         """Fetch what was listed. A VisitError counts against this one alone."""
         ...
 

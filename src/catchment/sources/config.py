@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from catchment.domain.options import read_flag
 from catchment.errors import BadConfig
 
 MOST_CHARS = 8192
 
 
-def text(config: Mapping[str, Any], name: str, *, default: str | None = None, example: str = "…") -> str:
+def text(
+    config: Mapping[str, Any],
+    name: str,
+    *,
+    default: str | None = None,
+    example: str = "…",
+    most: int = MOST_CHARS,
+) -> str:
     """A line of text. Without a default it must be there."""
     value = config.get(name)
     if value is None and default is not None:
         return default
-    if not isinstance(value, str) or not value.strip() or len(value) > MOST_CHARS:
-        raise BadConfig(f'The config needs {{"{name}": "{example}"}}, a text.')
+    if not isinstance(value, str) or not value.strip() or len(value) > most:
+        raise BadConfig(f'The config needs {{"{name}": "{example}"}}, a text of at most {most} characters.')
     return value.strip()
 
 
@@ -45,11 +53,7 @@ def whole(config: Mapping[str, Any], name: str, *, default: int, least: int, mos
 
 def flag(config: Mapping[str, Any], name: str, *, default: bool) -> bool:
     value = config.get(name)
-    if value is None:
-        return default
-    if not isinstance(value, bool):
-        raise BadConfig(f"{name} is true or false; {value!r} is neither.")
-    return value
+    return default if value is None else read_flag(name, value)
 
 
 def texts(config: Mapping[str, Any], name: str, *, most: int = 100) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from catchment.fetch.client import Request, Response
 from catchment.fetch.pacing import Deferred
 from catchment.fetch.streaming import Stream
 from catchment.parse.article import extract
-from catchment.sources.base import Context
+from catchment.sources.base import Context, Detail
 from catchment.sources.config import flag, text, texts, whole
 from catchment.sources.robots import RobotsBook
 from catchment.sources.sitemap_page import item_of_page, item_without_page
@@ -89,7 +89,10 @@ class SitemapJourney:
         async for told in tree.walk(await self._roots(), known):
             yield told
 
-    async def detail(self, listed: Listed) -> Item:
+    async def detail(self, listed: Listed) -> Detail:
+        return Detail(await self._item(listed))
+
+    async def _item(self, listed: Listed) -> Item:
         if not self._config.fetch_titles:
             return item_without_page(listed)
         if self._config.respect_robots:

@@ -63,7 +63,7 @@ async def _bring(journey: Journey, chosen: Sequence[Listed]) -> Fetched:
     async def detail(listed: Listed) -> Item | VisitError:
         async with gate:
             try:
-                return await journey.detail(listed)
+                return (await journey.detail(listed)).item
             except VisitError as error:
                 return error
 

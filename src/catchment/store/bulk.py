@@ -31,14 +31,21 @@ class _Plan:
     order: Sequence[str]
     #: By column, where the driver does not take the value as it is.
     converters: dict[str, Converter]
+    #: What ends the statement.
+    tail: str
 
     def statement(self, rows: int) -> str:
-        return f"{self.head} VALUES {', '.join(repeat(self.row, rows))}"
+        return f"{self.head} VALUES {', '.join(repeat(self.row, rows))}{self.tail}"
 
 
 class BulkInsert:
-    def __init__(self, table: Table, *, varying: Sequence[str], same: Sequence[str] = ()) -> None:
+    """`or_ignore` leaves rows out that would break a unique index, rather than failing on them."""
+
+    def __init__(
+        self, table: Table, *, varying: Sequence[str], same: Sequence[str] = (), or_ignore: bool = False
+    ) -> None:
         self._table = table
+        self._tail = " ON CONFLICT DO NOTHING" if or_ignore else ""
         self._varying = varying
         self._same = same
         self._plans: dict[str, _Plan] = {}
@@ -76,6 +83,7 @@ class BulkInsert:
             row=row,
             order=compiled.positiontup or [column.name for column in self._table.c if column.name in names],
             converters=_converters(self._table, names, dialect),
+            tail=self._tail,
         )
 
 

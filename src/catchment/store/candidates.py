@@ -23,13 +23,23 @@ from sqlalchemy import (
     exists,
     false,
     func,
+    or_,
     select,
     text,
     true,
     update,
 )
 
-from catchment.domain.candidate import Candidate, CandidateState, Judged, Known, Listed, by_key, judge
+from catchment.domain.candidate import (
+    Candidate,
+    CandidateState,
+    Judged,
+    Known,
+    Listed,
+    after_failure,
+    by_key,
+    judge,
+)
 from catchment.store.bulk import BulkInsert, BulkUpdate
 from catchment.store.tables import candidates, listings, runs
 
@@ -40,7 +50,7 @@ PART = 10_000
 
 # Spelled out rather than bound, as in `store/runs.py`.
 _IS_RUNNING: ColumnElement[bool] = runs.c.status == text("'running'")
-_IS_PENDING: ColumnElement[bool] = candidates.c.state == text("0")
+IS_PENDING: ColumnElement[bool] = candidates.c.state == text("0")
 _IS_PROCESSED: ColumnElement[bool] = candidates.c.state == text("1")
 _IS_FAILED: ColumnElement[bool] = candidates.c.state == text("2")
 
@@ -56,6 +66,9 @@ class Failure(NamedTuple):
 
     candidate: Candidate
     message: str
+    code: str | None = None
+    #: Another try would not help.
+    is_final: bool = False
 
 
 def note(
@@ -74,7 +87,7 @@ def note(
     judged = judge(each, _known(conn, source_id, list(each)), now)
     _insert(
         conn,
-        [(key, one.native_id, one.url, one.lastmod, one.facts) for key, one in judged.new],
+        [(key, one.native_id, one.url, one.lastmod, one.facts, one.platform) for key, one in judged.new],
         source_id=source_id,
         state=CandidateState.PENDING,
         is_doubted=False,
@@ -90,28 +103,26 @@ def note(
     return judged
 
 
-def claim(conn: Connection, source_id: int, run_id: int, *, limit: int, doubted: bool = False) -> list[Candidate]:
+def claim(
+    conn: Connection, source_id: int, run_id: int, *, limit: int, now: datetime, doubted: bool = False
+) -> list[Candidate]:
     """Claim pending candidates for a run, in one statement; nothing for a run that lost its lease.
 
     What a run claimed is its own until it ends, whatever comes of it. Doubted ones are claimed apart, those first
     whose detail can be compared with an earlier one.
     """
     statement = _CLAIM_DOUBTED if doubted else _CLAIM
-    rows = conn.execute(statement, {"source": source_id, "run": run_id, "most": limit}).all()
-    return sorted((_candidate(row) for row in rows), key=lambda candidate: candidate.id)
+    rows = conn.execute(statement, {"source": source_id, "run": run_id, "most": limit, "now": now}).all()
+    return sorted((read_candidate(row) for row in rows), key=lambda candidate: candidate.id)
 
 
 def mark_collected(conn: Connection, collected: Iterable[tuple[int, bytes]], *, now: datetime) -> None:
     """Pairs of a candidate's id and the fingerprint of its detail."""
-    _mark(conn, [(id_, CandidateState.PROCESSED, False, now, print_, 0, None) for id_, print_ in collected])
+    _mark(conn, [(id_, CandidateState.PROCESSED, False, now, print_, 0, None, None, None) for id_, print_ in collected])
 
 
 def mark_failed(conn: Connection, failures: Iterable[Failure]) -> None:
-    rows = [
-        (one.candidate.id, CandidateState.FAILED, False, one.candidate.attempts + 1, one.message[:MAX_MESSAGE])
-        for one in failures
-    ]
-    _mark_failed(conn, rows)
+    _mark_failed(conn, [_failed_row(one) for one in failures])
 
 
 def mark_keys(conn: Connection, source_id: int, keys: Sequence[bytes], *, error: str | None, now: datetime) -> None:
@@ -127,18 +138,18 @@ def mark_keys(conn: Connection, source_id: int, keys: Sequence[bytes], *, error:
 
 def pending_keys(conn: Connection, source_id: int, keys: Sequence[bytes]) -> set[bytes]:
     """Those of the keys that are to be collected."""
-    pending = select(candidates.c.key).where(candidates.c.source_id == source_id, _IS_PENDING)
+    pending = select(candidates.c.key).where(candidates.c.source_id == source_id, IS_PENDING)
     return {bytes(key) for key in conn.execute(pending.where(candidates.c.key.in_(keys))).scalars()}
 
 
 def believe(conn: Connection, source_id: int) -> None:
     """What was doubted is to be collected like the rest."""
-    conn.execute(_of(source_id, _IS_PENDING, candidates.c.is_doubted).values(is_doubted=False))
+    conn.execute(_of(source_id, IS_PENDING, candidates.c.is_doubted).values(is_doubted=False))
 
 
 def dismiss(conn: Connection, source_id: int) -> None:
     """What was doubted did not change after all."""
-    doubted = _of(source_id, _IS_PENDING, candidates.c.is_doubted)
+    doubted = _of(source_id, IS_PENDING, candidates.c.is_doubted)
     conn.execute(doubted.values(is_doubted=False, state=CandidateState.PROCESSED))
 
 
@@ -174,23 +185,35 @@ def _process_some(conn: Connection, source_id: int, *, after_id: int) -> int | N
     part = select(candidates.c.id).where(*of_source).order_by(candidates.c.id).limit(PART).subquery()
     last_id: int | None = conn.execute(select(func.max(part.c.id))).scalar_one()
     if last_id is not None:
-        some = _of(source_id, _IS_PENDING, candidates.c.id > after_id, candidates.c.id <= last_id)
+        some = _of(source_id, IS_PENDING, candidates.c.id > after_id, candidates.c.id <= last_id)
         conn.execute(some.values(state=CandidateState.PROCESSED, is_doubted=False))
     return last_id
 
 
 _insert = BulkInsert(
     candidates,
-    varying=["key", "native_id", "url", "lastmod", "facts"],
+    varying=["key", "native_id", "url", "lastmod", "facts", "platform"],
     same=["source_id", "state", "is_doubted", "listing_id", "first_seen", "last_seen", "attempts"],
+    # A note that another source found is that one's.
+    or_ignore=True,
 )
 _change = BulkUpdate(
     candidates, "state", "is_doubted", "lastmod", "facts", "listing_id", "last_seen", "deleted_at", "attempts"
 )
 _mark = BulkUpdate(
-    candidates, "state", "is_doubted", "collected_at", "fingerprint", "attempts", "last_error"
+    candidates,
+    "state",
+    "is_doubted",
+    "collected_at",
+    "fingerprint",
+    "attempts",
+    "last_error",
+    "last_error_code",
+    "claimed_at",
+)
+_mark_failed = BulkUpdate(
+    candidates, "state", "is_doubted", "attempts", "last_error", "last_error_code", "claimed_at"
 )  # fmt: skip
-_mark_failed = BulkUpdate(candidates, "state", "is_doubted", "attempts", "last_error")
 
 _KNOWN = select(
     candidates.c.key,
@@ -209,33 +232,35 @@ _SEE_AGAIN = (
 )
 
 
-def _claiming(chosen: Select[Any]) -> Update:
+def claiming(chosen: Select[Any]) -> Update:
     """Fenced by the run: one that was taken over claims nothing."""
     holds = exists().where(runs.c.id == bindparam("run"), _IS_RUNNING)
     statement = update(candidates).where(candidates.c.id.in_(chosen.scalar_subquery()), holds)
-    return statement.values(claimed_by=bindparam("run")).returning(*candidates.c)
+    return statement.values(claimed_by=bindparam("run"), claimed_at=bindparam("now")).returning(*candidates.c)
 
 
-def _claimable(is_doubted: ColumnElement[bool]) -> Select[Any]:
-    mine = candidates.alias("mine")
-    taken = exists().where(runs.c.id == mine.c.claimed_by, _IS_RUNNING)
+#: The candidates that a claim chooses from.
+MINE = candidates.alias("mine")
+
+
+def claimable(*conditions: ColumnElement[bool]) -> Select[Any]:
+    """Pending, and nobody holds it. What a run tried in vain may be tried by others, not by itself again."""
+    is_held = or_(MINE.c.claimed_at.is_not(None), MINE.c.claimed_by == bindparam("run"))
+    taken = and_(exists().where(runs.c.id == MINE.c.claimed_by, _IS_RUNNING), is_held)
     return (
-        select(mine.c.id)
-        .where(
-            mine.c.source_id == bindparam("source"),
-            mine.c.state == text("0"),
-            mine.c.is_doubted == is_doubted,
-            mine.c.deleted_at.is_(None),
-            ~taken,
-        )
+        select(MINE.c.id)
+        .where(*conditions, MINE.c.state == text("0"), MINE.c.deleted_at.is_(None), ~taken)
         .limit(bindparam("most", type_=Integer))
-        .with_for_update(skip_locked=True, of=mine)
+        .with_for_update(skip_locked=True, of=MINE)
     )
 
 
-_CLAIM = _claiming(_claimable(false()).order_by(text("mine.id")))
-_CLAIM_DOUBTED = _claiming(
-    _claimable(true()).order_by(text("mine.fingerprint IS NULL"), text("mine.collected_at"), text("mine.id"))
+_OF_SOURCE = MINE.c.source_id == bindparam("source")
+_CLAIM = claiming(claimable(_OF_SOURCE, MINE.c.is_doubted == false()).order_by(MINE.c.id))
+_CLAIM_DOUBTED = claiming(
+    claimable(_OF_SOURCE, MINE.c.is_doubted == true()).order_by(
+        MINE.c.fingerprint.is_not(None).desc(), MINE.c.collected_at, MINE.c.id
+    )
 )
 
 
@@ -250,14 +275,21 @@ def _changed_row(known: Known, listed: Listed, listing_id: int | None, now: date
     return (known.id, pending, not known.is_awaited, listed.lastmod, listed.facts, listing_id, now, None, 0)
 
 
+def _failed_row(failure: Failure) -> tuple[Any, ...]:
+    """In the order of the columns of `_mark_failed`, the id first."""
+    state, attempts = after_failure(failure.candidate, is_final=failure.is_final)
+    return (failure.candidate.id, state, False, attempts, failure.message[:MAX_MESSAGE], failure.code, None)
+
+
 def _of(source_id: int, *conditions: ColumnElement[bool]) -> Update:
     return update(candidates).where(candidates.c.source_id == source_id, *conditions)
 
 
-def _candidate(row: Row[Any]) -> Candidate:
+def read_candidate(row: Row[Any]) -> Candidate:
     return Candidate(
         id=row.id,
-        listed=Listed(row.url, row.lastmod, row.native_id, row.facts),
+        source_id=row.source_id,
+        listed=Listed(row.url, row.lastmod, row.native_id, row.facts, row.platform),
         attempts=row.attempts,
         fingerprint=bytes(row.fingerprint) if row.fingerprint is not None else None,
         is_doubted=row.is_doubted,

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Connection,
     Row,
     String,
+    and_,
     bindparam,
     cast,
     delete,
@@ -22,6 +23,7 @@ from sqlalchemy import (
     literal,
     select,
     text,
+    true,
     update,
 )
 
@@ -32,6 +34,8 @@ from catchment.store.types import Json, UtcDateTime
 
 # Spelled out rather than bound, so that both planners see that the partial index serves.
 _IS_RUNNING: ColumnElement[bool] = runs.c.status == text("'running'")
+#: A process of ours runs it and extends its lease; a workflow may be driven from elsewhere.
+_IS_OURS: ColumnElement[bool] = runs.c.kind != text("'workflow'")
 
 
 def running_on(source_id: ColumnElement[int]) -> ColumnElement[bool]:
@@ -50,7 +54,16 @@ def claim_now(conn: Connection, source_id: int, *, owner: str, now: datetime, un
     return claimed[0] if claimed else None
 
 
-def start(conn: Connection, kind: RunKind, subject: str, *, owner: str, now: datetime, until: datetime) -> Run | None:
+def start(
+    conn: Connection,
+    kind: RunKind,
+    subject: str,
+    *,
+    owner: str,
+    now: datetime,
+    until: datetime,
+    progress: Mapping[str, Any] | None = None,
+) -> Run | None:
     """Claim any other subject; None when somebody runs it."""
     statement = insert_or_ignore(conn, runs).values(
         kind=kind,
@@ -60,19 +73,16 @@ def start(conn: Connection, kind: RunKind, subject: str, *, owner: str, now: dat
         started_at=now,
         heartbeat_at=now,
         lease_until=until,
-        progress={},
+        progress=dict(progress or {}),
     )
     row = conn.execute(statement.returning(*runs.c)).one_or_none()
     return _run(row) if row else None
 
 
-def heartbeat(conn: Connection, *, owner: str, now: datetime, until: datetime) -> None:
-    """Extend every lease of `owner` that still holds."""
-    conn.execute(
-        update(runs)
-        .where(_IS_RUNNING, runs.c.owner == owner, runs.c.lease_until > now)
-        .values(heartbeat_at=now, lease_until=until)
-    )
+def heartbeat(conn: Connection, *, owner: str, now: datetime, until: datetime) -> int:
+    """Extend every lease of `owner` that still holds; says how many."""
+    held = update(runs).where(_IS_RUNNING, runs.c.owner == owner, runs.c.lease_until > now)
+    return conn.execute(held.values(heartbeat_at=now, lease_until=until)).rowcount
 
 
 def finish(conn: Connection, ids: Sequence[int], *, status: RunStatus, now: datetime) -> set[int]:
@@ -86,13 +96,20 @@ def holds(conn: Connection, run_id: int) -> bool:
     return conn.execute(_HOLDS, {"run": run_id}).scalar_one_or_none() is not None
 
 
+def running_of(conn: Connection, kind: RunKind, owner: str) -> Run | None:
+    """What this owner runs, of a kind of which it runs one at a time."""
+    statement = select(runs).where(_IS_RUNNING, runs.c.kind == kind, runs.c.owner == owner)
+    row = conn.execute(statement).one_or_none()
+    return _run(row) if row else None
+
+
 def has_expired(conn: Connection, *, now: datetime) -> bool:
-    return conn.execute(select(exists().where(_IS_RUNNING, runs.c.lease_until <= now))).scalar_one()
+    return conn.execute(select(exists().where(_IS_RUNNING, _IS_OURS, runs.c.lease_until <= now))).scalar_one()
 
 
 def expire(conn: Connection, *, now: datetime) -> list[Run]:
-    """End every run whose lease has run out, so that its subject can be claimed again."""
-    return _time_out(conn, runs.c.lease_until <= now, now=now)
+    """End every run of ours whose lease has run out, so that its subject can be claimed again."""
+    return _time_out(conn, and_(_IS_OURS, runs.c.lease_until <= now), now=now)
 
 
 def expire_owners(conn: Connection, owners: Iterable[str], *, now: datetime) -> list[Run]:
@@ -100,8 +117,15 @@ def expire_owners(conn: Connection, owners: Iterable[str], *, now: datetime) -> 
     return _time_out(conn, runs.c.owner.in_(list(owners)), now=now)
 
 
+def expire_workflows(conn: Connection, *, now: datetime, name: str | None = None) -> list[Run]:
+    """The same for executions of workflows, or of this one, whose leases nobody but they themselves extend."""
+    named = true() if name is None else runs.c.subject == name
+    return _time_out(conn, and_(~_IS_OURS, named, runs.c.lease_until <= now), now=now)
+
+
 def running_owners(conn: Connection) -> set[str]:
-    return set(conn.execute(select(runs.c.owner).where(_IS_RUNNING).distinct()).scalars())
+    """The processes of ours that run something."""
+    return set(conn.execute(select(runs.c.owner).where(_IS_RUNNING, _IS_OURS).distinct()).scalars())
 
 
 def release_owner(conn: Connection, owner: str, *, now: datetime) -> None:

@@ -170,6 +170,11 @@ def page_of_type(conn: Connection, source_type: str, *, after_id: int, limit: in
     return [_source(row) for row in conn.execute(statement)]
 
 
+def list_active_of_types(conn: Connection, types: Sequence[str]) -> list[Source]:
+    statement = select(sources).where(sources.c.type.in_(types), sources.c.is_active.is_(True), ~sources.c.is_deleted)
+    return [_source(row) for row in conn.execute(statement.order_by(sources.c.id))]
+
+
 def wake_types(conn: Connection, types: Sequence[str], *, now: datetime) -> None:
     """Make due at once what was put off because its type had no fetcher, now that it has one."""
     conn.execute(

@@ -1,0 +1,82 @@
+"""Crawling by hand: every keyword source once, one after the other, under the lock of the workflow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from catchment.collect.beside import beside
+from catchment.collect.collector import Collector
+from catchment.collect.workflow import Workflow
+from catchment.domain.execution import MEDIA_CRAWLER, Execution, Result
+from catchment.domain.note import Platform
+from catchment.domain.run import RunStatus
+from catchment.domain.source import Source
+from catchment.domain.visit import VisitResult
+from catchment.errors import Conflict, NotFound
+from catchment.sources.crawl.search import PLATFORM_OF_TYPE
+from catchment.store import sources
+from catchment.store.door import Store
+
+
+class Crawl:
+    def __init__(self, *, store: Store, workflow: Workflow, collector: Collector, lock_timeout: timedelta) -> None:
+        self._store = store
+        self._workflow = workflow
+        self._collector = collector
+        self._heartbeat_seconds = lock_timeout.total_seconds() / 3
+
+    async def keywords(self, *, platform: Platform | None = None, source_id: int | None = None) -> list[Source]:
+        """The keyword sources that are active, in the order in which they were added."""
+        found = await self._store.read(sources.list_active_of_types, list(PLATFORM_OF_TYPE))
+        return [
+            source
+            for source in found
+            if platform in {None, PLATFORM_OF_TYPE[source.type]} and source_id in {None, source.id}
+        ]
+
+    async def keyword(self, source_id: int) -> Source:
+        """A keyword source that is active; NotFound where there is none of this number."""
+        found = await self.keywords(source_id=source_id)
+        if not found:
+            raise NotFound(f"There is no active keyword source {source_id}. `catchment sources list` shows all.")
+        return found[0]
+
+    async def run(self, chosen: Sequence[Source], *, on_result: Callable[[VisitResult], None]) -> Execution | None:
+        """Collect these; None when an execution of the workflow is running."""
+        if not chosen:
+            raise NotFound("There is no keyword source to crawl. Add one: `catchment add 手冲咖啡 --type xhs_search`.")
+        begun = await self._workflow.acquire(MEDIA_CRAWLER)
+        if begun is None:
+            return None
+        result = Result(status=RunStatus.FAILED, error_summary="It was broken off.")
+        try:
+            async with beside(self._beat(begun.execution_id)):
+                result = _summary([await self._visit(source, on_result) for source in chosen])
+        finally:
+            ended = await self._workflow.release(begun.execution_id, result)
+        return ended
+
+    async def _visit(self, source: Source, on_result: Callable[[VisitResult], None]) -> VisitResult:
+        try:
+            result = await self._collector.collect_source(source.id)
+        except Conflict as busy:
+            result = VisitResult(source_id=source.id, name=source.name, type=source.type, skipped=str(busy))
+        on_result(result)
+        return result
+
+    async def _beat(self, execution_id: str) -> None:
+        while True:
+            await asyncio.sleep(self._heartbeat_seconds)
+            await self._workflow.heartbeat(execution_id)
+
+
+def _summary(results: Sequence[VisitResult]) -> Result:
+    errors = [f"source {one.source_id}: {one.error}" for one in results if one.error is not None]
+    return Result(
+        status=RunStatus.FAILED if errors else RunStatus.COMPLETED,
+        error_summary="; ".join(errors)[:500] or None,
+        items_processed=sum(one.inserted for one in results),
+        items_failed=sum(one.failed for one in results),
+    )

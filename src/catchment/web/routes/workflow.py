@@ -1,0 +1,166 @@
+"""The workflow for whoever drives it from outside: its lock, its records, and the one way to write notes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from catchment.domain.candidate import CandidateState
+from catchment.domain.crawling import CrawlError
+from catchment.domain.execution import ALREADY_RUNNING, Result, trace_in
+from catchment.domain.note import Action, Crawled, NoteRef
+from catchment.domain.note_json import card_from_json, note_from_json
+from catchment.domain.run import RunStatus
+from catchment.redact import redact_text
+from catchment.sources.crawl.items import item_of, listed_of
+from catchment.sources.crawl.search import read_config
+from catchment.web.auth import SERVICE_ONLY, TheSystem
+from catchment.web.crawler.envelope import Asking, Envelope, EnvelopeRoute, TheAsking, failures
+from catchment.web.workflow_shapes import (
+    Alive,
+    AliveOut,
+    Claimed,
+    ClaimedOut,
+    ClaimIn,
+    CommitIn,
+    Committed,
+    CommittedOut,
+    Executions,
+    ExecutionShape,
+    FailIn,
+    GivenUp,
+    GivenUpOut,
+    Keyword,
+    Keywords,
+    Lock,
+    LockIn,
+    LockOut,
+    Name,
+    Record,
+    Recovered,
+    RecoveredOut,
+    Released,
+    ReleasedOut,
+    ReleaseIn,
+    Reported,
+    ReportedOut,
+    ReportIn,
+    StepIn,
+)
+
+router = APIRouter(
+    prefix="/api/workflow",
+    tags=["workflow"],
+    route_class=EnvelopeRoute,
+    dependencies=[SERVICE_ONLY],
+    responses=failures(400, 401, 403, 413, 503),
+)
+
+MOST_SHOWN = 500
+_OF_AN_EXECUTION = failures(400, 401, 403, 409, 413, 503)
+_OF_A_SOURCE = failures(400, 401, 403, 404, 409, 413, 503)
+
+
+A = TypeVar("A", bound=Envelope[Any])
+
+
+def _said(out: type[A], data: BaseModel, asking: Asking) -> A:
+    return out(**dict(data), data=data, meta=asking.meta())
+
+
+@router.get("/keywords")
+async def list_keywords(system: TheSystem, asking: TheAsking) -> Envelope[Keywords]:
+    """The keyword sources that are active: what there is to search for."""
+    return asking.answer(Keywords(sources=[Keyword.of(source) for source in await system.crawl.keywords()]))
+
+
+@router.get("/executions")
+async def list_executions(
+    system: TheSystem,
+    asking: TheAsking,
+    workflow_name: Annotated[Name | None, Query()] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = 50,
+) -> Envelope[Executions]:
+    """Executions, the latest first."""
+    found = await system.workflow.latest(workflow_name=workflow_name, limit=limit)
+    return asking.answer(Executions(executions=[ExecutionShape.of(one) for one in found]))
+
+
+@router.post("/lock")
+async def acquire(body: LockIn, system: TheSystem, asking: TheAsking) -> LockOut:
+    """Take the lock of a workflow. That somebody else holds it is an answer, not an error."""
+    begun = await system.workflow.acquire(body.workflow_name)
+    if begun is None:
+        return _said(LockOut, Lock(locked=False, reason=ALREADY_RUNNING), asking)
+    lock = Lock(locked=True, execution_id=begun.execution_id, trace_id=begun.trace_id)
+    return _said(LockOut, lock, asking)
+
+
+@router.post("/heartbeat", responses=_OF_AN_EXECUTION)
+async def heartbeat(body: StepIn, system: TheSystem, asking: TheAsking) -> AliveOut:
+    """Keep the lock for another LOCK_TIMEOUT_MINUTES; 409 once it is lost, as with every step below."""
+    await system.workflow.heartbeat(body.execution_id)
+    return _said(AliveOut, Alive(), asking)
+
+
+@router.post("/candidates", responses=_OF_A_SOURCE)
+async def report(body: ReportIn, system: TheSystem, asking: TheAsking) -> ReportedOut:
+    """Report what a search found for a keyword source."""
+    source = await system.crawl.keyword(body.source_id)
+    keyword, exec_meta = read_config(source.config).keyword, _exec_meta(asking)
+    found = [listed_of(card_from_json(item), keyword=keyword, exec_meta=exec_meta) for item in body.items]
+    reported = await system.workflow.report(body.execution_id, source.id, found)
+    return _said(ReportedOut, Reported(added=reported.added, known=reported.known), asking)
+
+
+@router.post("/claim", responses=_OF_AN_EXECUTION)
+async def claim(body: ClaimIn, system: TheSystem, asking: TheAsking) -> ClaimedOut:
+    """Lock records that are pending, those first that have waited longest."""
+    limit = body.batch_size or system.settings.batch_size
+    claimed = await system.workflow.claim(body.execution_id, limit=limit, platform=body.platform)
+    records = [Record.of(one) for one in claimed]
+    return _said(ClaimedOut, Claimed(records=records, locked_count=len(records)), asking)
+
+
+@router.post("/commit", responses=_OF_AN_EXECUTION)
+async def commit(body: CommitIn, system: TheSystem, asking: TheAsking) -> CommittedOut:
+    """Write the note of a record that is locked. A note that is there already is skipped, and its record freed."""
+    note = note_from_json(body.note)
+    crawled = Crawled(note=note, how={**body.meta, **_exec_meta(asking)})
+    written = await system.workflow.write(body.execution_id, crawled, item_of(note))
+    existing = written.id if written.action is Action.SKIPPED else None
+    return _said(CommittedOut, Committed(action=written.action, id=written.id, existing_id=existing), asking)
+
+
+@router.post("/fail", responses=_OF_AN_EXECUTION)
+async def fail(body: FailIn, system: TheSystem, asking: TheAsking) -> GivenUpOut:
+    """Free a record that could not be fetched: pending again, or failed once that was often enough."""
+    error = CrawlError(body.error.code, redact_text(body.error.message))
+    note = NoteRef(platform=body.platform, note_id=body.note_id)
+    given_up = await system.workflow.give_up(body.execution_id, note, error)
+    status: Literal["pending", "failed"] = "failed" if given_up.state is CandidateState.FAILED else "pending"
+    return _said(GivenUpOut, GivenUp(status=status, retry_count=given_up.retry_count), asking)
+
+
+@router.post("/release", responses=_OF_AN_EXECUTION)
+async def release(body: ReleaseIn, system: TheSystem, asking: TheAsking) -> ReleasedOut:
+    """End the execution; records that it still holds go back untried."""
+    summary = redact_text(body.error_summary) if body.error_summary else None
+    result = Result(status=RunStatus(body.status), error_summary=summary)
+    ended = await system.workflow.release(body.execution_id, result)
+    done = Released(items_processed=ended.items_processed, items_failed=ended.items_failed)
+    return _said(ReleasedOut, done, asking)
+
+
+@router.post("/recover")
+async def recover(system: TheSystem, asking: TheAsking) -> RecoveredOut:
+    """Free the locks of executions without a heartbeat, now rather than at the next RECOVERY_INTERVAL_MINUTES."""
+    return _said(RecoveredOut, Recovered.model_validate(await system.workflow.recover()), asking)
+
+
+def _exec_meta(asking: Asking) -> dict[str, str | None]:
+    """Whoever asks names the trace and the step in X-Request-ID; both go with what is written."""
+    trace_id = trace_in(asking.id)
+    return {"request_id": asking.id, "workflow_trace_id": trace_id, "crawled_at": asking.at.isoformat()}
