@@ -459,6 +459,20 @@ class TestTheLoop:
             assert len(await stored(system)) == 1
 
     @pytest.mark.proves("A-12")
+    async def test_a_visit_whose_asker_is_gone_holds_up_no_stop(self, open_test_system, site):
+        gate = Gate(rss("1"))
+        async with open_test_system() as system:
+            source = await add(system, site.script(gate))
+            async with system.collector.working(grace_seconds=30):
+                asking = asyncio.create_task(system.collector.collect_source(source.id))
+                await gate.arrived.acquire()
+                asking.cancel()
+                await asyncio.wait({asking})
+                leaving = asyncio.get_running_loop().time()
+            assert asyncio.get_running_loop().time() - leaving < 10
+            gate.opened.set()
+
+    @pytest.mark.proves("A-12")
     async def test_nothing_new_starts_from_the_moment_of_the_stop(self, open_test_system, site):
         gate, stop = Gate(rss("1")), asyncio.Event()
         async with open_test_system(concurrency=1) as system:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from catchment.collect.duties import CLEANUP, OUTBOX, RECOVERY
+from catchment.collect.duties import ALERTS, CLEANUP, LOCK_RECOVERY, OUTBOX, RECOVERY
 from catchment.collect.jobs import Job, JobKeeper, at_once, every
 from catchment.collect.leases import LeasePolicy, owner_name
 from catchment.domain.job import COLLECTOR_TICK, SCRAPER_JOB
@@ -158,7 +158,9 @@ async def test_the_system_lists_all_it_does_by_itself(system):
         COLLECTOR_TICK,
         CLEANUP,
         RECOVERY,
+        LOCK_RECOVERY,
         OUTBOX,
+        ALERTS,
         SCRAPER_JOB,
     }
 

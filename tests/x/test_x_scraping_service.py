@@ -11,7 +11,7 @@ from aiohttp import web
 
 from catchment.bootstrap import System
 from catchment.cli.serving import follow_environment
-from catchment.collect.duties import CLEANUP, OUTBOX
+from catchment.collect.duties import ALERTS, CLEANUP, OUTBOX
 from catchment.collect.leases import recover
 from catchment.domain.job import SCRAPER_JOB
 from catchment.domain.outbox import Topic
@@ -597,7 +597,7 @@ async def deliver(system: System, clock) -> None:
 @pytest.mark.proves("D-01")
 @pytest.mark.parametrize(
     ("answer", "alert"),
-    [(x.wrong_key, "x_key_refused"), (x.too_fast, "x_rate_limited"), (x.out_of_credit, "x_no_credit")],
+    [(x.wrong_key, "X_KEY_REFUSED"), (x.too_fast, "x_rate_limited"), (x.out_of_credit, "x_no_credit")],
 )
 async def test_what_a_person_must_mend_is_told_once_to_whoever_listens(system, site, answer, alert):
     async with FeedSite() as receiver:
@@ -606,6 +606,8 @@ async def test_what_a_person_must_mend_is_told_once_to_whoever_listens(system, s
         for name in ("ada", "bob", "cy"):
             site.provider.fail(name, answer())
         await system.scraping.scrape(order("ada", "bob", "cy"))
+        await system.jobs.prepare()
+        await system.jobs.look_after(ALERTS)
         [letter] = await system.webhooks.letters()
     assert (letter.topic, letter.payload["alert"]) == ("alert", alert)
     assert KEY not in str(letter.payload)

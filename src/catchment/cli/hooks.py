@@ -9,6 +9,7 @@ import typer
 
 from catchment.cli.printing import AsJson, print_json, print_table, say
 from catchment.cli.session import with_system
+from catchment.domain.outbox import Format
 from catchment.redact import redact_url
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ def add(
     *,
     name: Annotated[str, typer.Option(help="How it is called here.")],
     topic: Annotated[list[str] | None, typer.Option(help="What it listens to; all when left out.")] = None,
+    form: Annotated[Format, typer.Option("--format", help="The form in which it takes events.")] = Format.JSON,
+    secret: Annotated[str, typer.Option(help="What a Lark bot signs with; for json one is made up.")] = "",
     allow_private: Annotated[bool, typer.Option("--allow-private", help="It may be at a private address.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -36,13 +39,15 @@ def add(
     """
     from catchment.manage.webhooks import LISTENABLE, NewWebhook
 
-    new = NewWebhook(name=name, url=url, topics=tuple(topic or LISTENABLE), allow_private=allow_private)
+    topics = tuple(topic or LISTENABLE)
+    new = NewWebhook(name=name, url=url, topics=topics, allow_private=allow_private, secret=secret, format=form)
     hook, secret = with_system(lambda system: system.webhooks.add(new))
     if as_json:
         print_json({**_shape(hook), "secret": secret})
     else:
         typer.echo(f"Webhook {hook.id} ({hook.name}) is told of {', '.join(hook.topics)}.")
-        typer.echo(f"Secret (shown only now): {secret}")
+        if secret:
+            typer.echo(f"Secret (shown only now): {secret}")
 
 
 @hooks.command("list")
@@ -56,8 +61,8 @@ def list_(*, as_json: AsJson = False) -> None:
         print_json([_shape(hook) for hook in found])
         return
     print_table(
-        ("id", "name", "url", "topics", "active"),
-        ((one.id, one.name, redact_url(one.url), one.topics, one.is_active) for one in found),
+        ("id", "name", "url", "topics", "format", "active"),
+        ((one.id, one.name, redact_url(one.url), one.topics, one.format, one.is_active) for one in found),
     )
 
 

@@ -13,6 +13,7 @@ from catchment.cli.printing import say
 from catchment.cli.session import read_settings, with_system
 from catchment.cli.stopping import collect_until_stopped, stop_on_signals
 from catchment.domain.caller import OPERATOR
+from catchment.domain.outbox import Format
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -68,6 +69,11 @@ async def follow_environment(system: System) -> None:
     """Have in the store what the environment asks for."""
     settings = system.settings
     await system.webhooks.follow_environment(url=settings.summarization_url, is_enabled=settings.summarization_enabled)
+    await system.webhooks.follow_alerts(
+        url=settings.alert_webhook_url,
+        form=Format(settings.alert_webhook_format),
+        secret=settings.alert_webhook_secret,
+    )
 
 
 async def _collect(system: System, stop: asyncio.Event) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from catchment.cli.alerts import print_alerts
 from catchment.cli.printing import AsJson, print_facts, print_json, print_table
 from catchment.cli.session import with_system
 from catchment.domain.caller import OPERATOR
@@ -37,6 +38,8 @@ def status(*, as_json: AsJson = False) -> None:
 def _print(found: Snapshot) -> None:
     print_facts(_worded(asdict(found.collector)), title="Collector")
     print_facts(_worded(asdict(found.stats)), title="Sources")
+    if found.alerts:
+        print_alerts(found.alerts, title="Alerts")
     rows = [
         (
             one.id,

@@ -16,7 +16,7 @@ from catchment.collect.beside import beside
 from catchment.collect.cadence import CadenceBook
 from catchment.collect.committer import Committer
 from catchment.collect.housekeeping import Housekeeper
-from catchment.collect.leases import LeasePolicy, extend_leases, recover
+from catchment.collect.leases import LeasePolicy, keep_leases, recover
 from catchment.collect.pool import Pool
 from catchment.collect.round import Round
 from catchment.domain.job import COLLECTOR_TICK
@@ -67,7 +67,8 @@ class Collector:
         self._pool.reset()
         self.is_working = True
         try:
-            async with beside(self._pool.run(), self._committer.run(), self._beat(), self._halt_at(stop)):
+            heartbeat = keep_leases(self._store, self._leases, self._clock)
+            async with beside(self._pool.run(), self._committer.run(), heartbeat, self._halt_at(stop)):
                 yield
                 clean = await self._pool.stop(grace_seconds)
         finally:
@@ -157,14 +158,6 @@ class Collector:
         if stop is not None:
             await stop.wait()
             self._pool.halt()
-
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(self._leases.heartbeat_seconds)
-            try:
-                await extend_leases(self._store, self._leases, self._clock)
-            except StoreError as error:
-                logger.error("leases cannot be extended: {}", error)
 
     async def _sleep_until(self, moment: datetime | None) -> None:
         if moment is not None:

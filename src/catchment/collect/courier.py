@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from loguru import logger
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
-from catchment.collect.leases import LeasePolicy
-from catchment.crypto import Vault
-from catchment.domain.outbox import Letter, Webhook, next_try, sign
+from catchment.collect.beside import beside
+from catchment.collect.fencing import FencedStore
+from catchment.collect.leases import LeasePolicy, keep_leases
+from catchment.crypto import Unsealable, Vault
+from catchment.domain.outbox import Letter, Webhook, next_try
 from catchment.domain.run import RunKind, RunStatus
-from catchment.errors import VisitError
+from catchment.errors import BadAnswer, LeaseLost, VisitError
 from catchment.fetch.client import HttpClient, Request
 from catchment.fetch.pacing import Deferred
+from catchment.publish.letters import as_post, refusal_in
 from catchment.redact import redact_text
 from catchment.store import outbox, runs
 from catchment.store.door import Store
@@ -38,7 +40,8 @@ class Courier:
     async def deliver_due(self) -> str:
         """Deliver everything whose time has come, to all webhooks side by side; says how it went."""
         waiting = await self._store.read(outbox.heads, now=self._clock.now())
-        counts = await asyncio.gather(*(self._deliver_to(letter.webhook_id) for letter in waiting))
+        async with beside(keep_leases(self._store, self._leases, self._clock)):
+            counts = await asyncio.gather(*(self._deliver_to(letter.webhook_id) for letter in waiting))
         return f"{sum(counts)} delivered"
 
     async def _deliver_to(self, webhook_id: int) -> int:
@@ -54,59 +57,57 @@ class Courier:
         )
         if run is None:
             return 0
-        delivered = 0
         try:
-            while await self._deliver_next(webhook_id):
-                delivered += 1
+            return await self._deliver_all(webhook_id, FencedStore(store=self._store, run_id=run.id))
         finally:
             await self._store.write(runs.finish, [run.id], status=RunStatus.COMPLETED, now=self._clock.now())
+
+    async def _deliver_all(self, webhook_id: int, fenced: FencedStore) -> int:
+        delivered = 0
+        try:
+            while await self._deliver_next(webhook_id, fenced):
+                delivered += 1
+        except LeaseLost:
+            # Whoever took it over delivers the letter again, under the same id.
+            logger.warning("webhook {}: another process delivers to it now", webhook_id)
         return delivered
 
-    async def _deliver_next(self, webhook_id: int) -> bool:
-        found = await self._store.read(_next_letter, webhook_id, now=self._clock.now())
+    async def _deliver_next(self, webhook_id: int, fenced: FencedStore) -> bool:
+        found = await fenced.read(_next_letter, webhook_id, now=self._clock.now())
         if found is None:
             return False
         hook, letter = found
-        error = await self._post(hook, letter)
-        if error is None:
-            await self._store.write(outbox.note_delivered, letter.id, now=self._clock.now())
+        try:
+            await self._post(hook, letter)
+        except Deferred as later:
+            await fenced.write(outbox.put_off, letter.id, until=self._clock.now() + timedelta(seconds=later.seconds))
+        except (VisitError, Unsealable) as error:
+            await self._note_failure(fenced, hook, letter, redact_text(str(error))[:MOST_ERROR])
+        else:
+            await fenced.write(outbox.note_delivered, letter.id, now=self._clock.now())
             return True
-        await self._note_failure(letter, hook, error)
         return False
 
-    async def _post(self, hook: Webhook, letter: Letter) -> str | None:
-        """What went wrong, if anything did."""
-        try:
-            await self._http.send(self._request(hook, letter))
-        except (VisitError, Deferred) as error:
-            return redact_text(str(error))[:MOST_ERROR]
-        return None
-
-    def _request(self, hook: Webhook, letter: Letter) -> Request:
-        body = json.dumps(
-            {"id": letter.event_id, "topic": letter.topic, "at": letter.created_at.isoformat(), **letter.payload}
-        ).encode()
-        timestamp = int(self._clock.now().timestamp())
+    async def _post(self, hook: Webhook, letter: Letter) -> None:
         secret = self._vault.open(hook.secret, purpose=WEBHOOK_SECRET)
-        return Request(
-            url=hook.url,
-            method="POST",
-            body=body,
-            headers={
-                "Content-Type": "application/json",
-                "X-Catchment-Event": letter.topic,
-                "X-Catchment-Delivery": letter.event_id,
-                "X-Catchment-Timestamp": str(timestamp),
-                "X-Catchment-Signature": f"sha256={sign(body, secret=secret, timestamp=timestamp)}",
-            },
-            allow_private=hook.allow_private,
-            timeout_seconds=TIMEOUT_SECONDS,
+        post = as_post(letter, hook.format, secret=secret, timestamp=int(self._clock.now().timestamp()))
+        answer = await self._http.send(
+            Request(
+                url=hook.url,
+                method="POST",
+                body=post.body,
+                headers=post.headers,
+                allow_private=hook.allow_private,
+                timeout_seconds=TIMEOUT_SECONDS,
+            )
         )
+        if refusal := refusal_in(answer.body, hook.format):
+            raise BadAnswer(refusal)
 
-    async def _note_failure(self, letter: Letter, hook: Webhook, error: str) -> None:
+    async def _note_failure(self, fenced: FencedStore, hook: Webhook, letter: Letter, error: str) -> None:
         now = self._clock.now()
         again = next_try(letter.attempts + 1, now)
-        await self._store.write(outbox.note_failed, letter.id, error=error, next_try_at=again, now=now)
+        await fenced.write(outbox.note_failed, letter.id, error=error, next_try_at=again, now=now)
         if again is None:
             logger.error("webhook {} ({}): event {} is given up: {}", hook.id, hook.name, letter.event_id, error)
 

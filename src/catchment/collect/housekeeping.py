@@ -9,7 +9,7 @@ from functools import partial
 from loguru import logger
 
 from catchment.clock import Clock
-from catchment.store import fetch_log, items, outbox, runs
+from catchment.store import alerts, crawl_minutes, fetch_log, items, outbox, runs
 from catchment.store.door import Store
 
 EVERY = timedelta(hours=1)
@@ -36,6 +36,8 @@ class Housekeeper:
         removed = await self._in_batches(partial(items.delete_old, now=now, keep=self._keep, limit=BATCH))
         await self._in_batches(partial(fetch_log.delete_old, finished_before=before, limit=BATCH))
         await self._in_batches(partial(outbox.delete_old, before=before, limit=BATCH))
+        await self._store.write(alerts.delete_old, before=before)
+        await self._store.write(crawl_minutes.delete_old, before=now - KEEP_RUNS)
         await self._in_batches(partial(runs.purge, finished_before=now - KEEP_RUNS, limit=BATCH))
         if removed:
             logger.info("cleaned {} item(s) that were kept long enough ({} days)", removed, self._keep.days)

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.collect.beside import beside
-from catchment.collect.leases import LeasePolicy, extend_leases
+from catchment.collect.leases import LeasePolicy, keep_leases
 from catchment.domain.job import JobState
 from catchment.domain.run import Run, RunKind, RunStatus
 from catchment.errors import Conflict, NotFound, StoreError
@@ -67,7 +67,7 @@ class JobKeeper:
         self.alarms.start(self._wake)
         try:
             await self.follow()
-            async with beside(self._follow_on(), self._beat()):
+            async with beside(self._follow_on(), keep_leases(self._store, self._leases, self._clock)):
                 await stop.wait()
         finally:
             self.alarms.stop()
@@ -178,14 +178,6 @@ class JobKeeper:
                 await self.follow()
             except StoreError as error:
                 logger.error("the schedule of jobs cannot be read: {}", error)
-
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(self._leases.heartbeat_seconds)
-            try:
-                await extend_leases(self._store, self._leases, self._clock)
-            except StoreError as error:
-                logger.error("the leases of jobs cannot be extended: {}", error)
 
     async def _cut_off(self) -> None:
         for task in self._running:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import socket
@@ -14,7 +15,8 @@ from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.domain.run import Run
-from catchment.store import runs
+from catchment.errors import StoreError
+from catchment.store import found_notes, runs
 from catchment.store.door import Store
 
 
@@ -38,9 +40,15 @@ def owner_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
-async def extend_leases(store: Store, policy: LeasePolicy, clock: Clock) -> None:
-    now = clock.now()
-    await store.write(runs.heartbeat, owner=policy.owner, now=now, until=policy.until(now))
+async def keep_leases(store: Store, policy: LeasePolicy, clock: Clock) -> None:
+    """Extend every lease of the owner in time, until cancelled; a store that fails for a moment costs none of them."""
+    while True:
+        await asyncio.sleep(policy.heartbeat_seconds)
+        now = clock.now()
+        try:
+            await store.write(runs.heartbeat, owner=policy.owner, now=now, until=policy.until(now))
+        except StoreError as error:
+            logger.error("the leases of {} cannot be extended: {}", policy.owner, error)
 
 
 async def recover(store: Store, clock: Clock) -> list[Run]:
@@ -60,7 +68,9 @@ def _needs_recovery(conn: Connection, *, now: datetime) -> bool:
 
 def _recover(conn: Connection, *, now: datetime) -> list[Run]:
     dead = _dead(runs.running_owners(conn))
-    return [*runs.expire(conn, now=now), *runs.expire_owners(conn, dead, now=now)]
+    ended = [*runs.expire(conn, now=now), *runs.expire_owners(conn, dead, now=now)]
+    found_notes.reclaim(conn, [run.id for run in ended])
+    return ended
 
 
 def _dead(owners: Iterable[str]) -> list[str]:

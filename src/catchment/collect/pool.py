@@ -149,13 +149,14 @@ class Pool:
         self._idle.clear()
         try:
             visit = await self._visitor.visit(job.run, job.source)
+            await self._hand_over(job.round.admit(visit), job.round)
         finally:
+            # Also when whoever asked for it is gone: a stop would wait for it to no end.
             self.in_flight -= 1
-        await self._hand_over(job.round.admit(visit), job.round)
-        if not self.in_flight:
-            self._idle.set()
-            if self._claimed.empty():
-                self._committer.hurry()
+            if not self.in_flight:
+                self._idle.set()
+        if not self.in_flight and self._claimed.empty():
+            self._committer.hurry()
 
     async def _hand_over(self, visits: list[Visit], round_: Round) -> None:
         def report(result: VisitResult) -> None:

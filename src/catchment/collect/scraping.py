@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import ceil
@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.collect.beside import beside
-from catchment.collect.leases import LeasePolicy, extend_leases, recover
+from catchment.collect.leases import LeasePolicy, keep_leases, recover
 from catchment.collect.scrapes import ScrapeKeeper
 from catchment.domain.outbox import Topic
 from catchment.domain.run import Run
@@ -26,7 +26,8 @@ from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text
 from catchment.sources.x.client import CapReached, Trouble, XError, user_timeline
 from catchment.sources.x.scrape import Scraper, Window
-from catchment.store import outbox, scrape_tasks
+from catchment.store import alerts, outbox, scrape_tasks
+from catchment.store.alerts import Incident
 from catchment.store.door import Store
 
 NO_KEY = "X cannot be asked without a key: set TWITTER_API_KEY."
@@ -150,7 +151,7 @@ class ScrapingService:
         window = Window(since=order.since, until=order.until)
         errand = _Errand(scraper=scraper, run=run, most=order.limit, window=window)
         try:
-            async with beside(self._beat(leases)):
+            async with beside(keep_leases(self._store, leases, self._clock)):
                 await self._scrape_all(errand, order.usernames)
         except LeaseLost:
             logger.warning("scrape {}: somebody else ended it", run.subject)
@@ -208,7 +209,7 @@ class ScrapingService:
             return
         errand.told.add(error.trouble)
         told = {"alert": f"x_{error.trouble}", "task_id": errand.run.subject, "message": redact_text(str(error))}
-        await self._store.write(outbox.emit, Topic.ALERT, [told], now=self._clock.now())
+        await self._store.write(_tell, error.trouble, told, now=self._clock.now())
         logger.error("alert {alert}: {message}", **told)
 
     def _keep(self, conn: Connection, run: Run, came: Scrape | UserOutcome, *, now: datetime) -> UserOutcome:
@@ -240,13 +241,13 @@ class ScrapingService:
             return
         logger.info("scrape {} over: {}", run.subject, error or "completed")
 
-    async def _beat(self, leases: LeasePolicy) -> None:
-        while True:
-            await asyncio.sleep(leases.heartbeat_seconds)
-            try:
-                await extend_leases(self._store, leases, self._clock)
-            except StoreError as error:
-                logger.error("the leases of {} cannot be extended: {}", leases.owner, error)
+
+def _tell(conn: Connection, trouble: Trouble, told: Mapping[str, str], *, now: datetime) -> None:
+    """Of a key that is refused the alert tells, which lasts until something could be read again."""
+    if trouble is Trouble.KEY_REFUSED:
+        alerts.note_incident(conn, Incident.X_KEY_REFUSED, message=told["message"], now=now)
+    else:
+        outbox.emit(conn, Topic.ALERT, [told], now=now)
 
 
 def _failed(username: str, error: Exception) -> UserOutcome:

@@ -9,6 +9,8 @@ from enum import StrEnum
 #: The job that collects from X, as the administration knows it.
 SCRAPER_JOB = "scraper_job"
 COLLECTOR_TICK = "collector_tick"
+#: The job that copies notes to a table of Feishu.
+FEISHU_JOB = "feishu"
 
 LEAST_INTERVAL, MOST_INTERVAL, USUAL_INTERVAL = 300, 604_800, 43_200
 #: A moment that passed while it was being typed is taken for now.

@@ -25,6 +25,16 @@ class Topic(StrEnum):
     PING = "ping"
 
 
+class Format(StrEnum):
+    """The form in which a webhook takes its events."""
+
+    JSON = "json"
+    #: The cards of Lark's and Feishu's bots.
+    LARK = "lark"
+    #: Slack's incoming webhooks, and whoever understands the same.
+    SLACK = "slack"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     topic: Topic
@@ -43,6 +53,7 @@ class Webhook:
     #: Sealed; what deliveries are signed with.
     secret: str
     created_at: datetime
+    format: Format = Format.JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

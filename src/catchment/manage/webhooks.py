@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from catchment.clock import Clock
 from catchment.collect.courier import WEBHOOK_SECRET
 from catchment.crypto import Vault, new_token
-from catchment.domain.outbox import Event, Letter, Topic, Webhook
+from catchment.domain.outbox import Event, Format, Letter, Topic, Webhook
 from catchment.errors import InvalidInput, NotFound
 from catchment.fetch.guard import AddressGuard
 from catchment.store import outbox
@@ -20,6 +20,8 @@ from catchment.store.door import Store
 LISTENABLE = tuple(topic for topic in Topic if topic is not Topic.PING)
 #: The webhook that the environment asks for, to be told of new tweets.
 SUMMARIZATION = "summarization"
+#: The one that it asks for to be told of alerts, by a name that says where it comes from.
+ALERTS = "ALERT_WEBHOOK_URL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +30,9 @@ class NewWebhook:
     url: str
     topics: tuple[str, ...]
     allow_private: bool = False
-    #: Made up when it is empty.
+    #: Made up when it is empty, unless whoever receives it knows nothing of our signatures.
     secret: str = ""
+    format: Format = Format.JSON
 
 
 class Webhooks:
@@ -43,7 +46,7 @@ class Webhooks:
     async def add(self, new: NewWebhook) -> tuple[Webhook, str]:
         """The webhook and its secret, which is shown only now."""
         self._check(new)
-        secret = new.secret or new_token()
+        secret = new.secret or (new_token() if new.format is Format.JSON else "")
         return await self._store.write(self._add, new, secret), secret
 
     async def list(self) -> list[Webhook]:
@@ -82,23 +85,44 @@ class Webhooks:
             values: dict[str, Any] = {"is_active": is_enabled, "url": url or known.url}
             await self._store.write(outbox.change_webhook, known.id, values)
 
+    async def follow_alerts(self, *, url: str, form: Format, secret: str) -> None:
+        """Have the webhook of alerts as the environment says: there and so, or not at all."""
+        wanted = NewWebhook(name=ALERTS, url=url, topics=(Topic.ALERT,), allow_private=True, secret=secret, format=form)
+        if url:
+            self._own_guard.check_url(url)
+        await self._store.write(self._follow, wanted if url else None)
+
+    def _follow(self, conn: Connection, wanted: NewWebhook | None) -> None:
+        known = {hook.name: hook for hook in outbox.list_webhooks(conn)}.get(ALERTS)
+        if wanted is None and known is not None:
+            outbox.remove_webhook(conn, known.id)
+        elif wanted is not None and known is None:
+            self._add(conn, wanted, wanted.secret)
+        elif wanted is not None and known is not None:
+            outbox.change_webhook(conn, known.id, self._values(wanted, wanted.secret))
+
     def _check(self, new: NewWebhook) -> None:
         if not 0 < len(new.name.strip()) <= 200:  # noqa: PLR2004 - as the column is wide
             raise InvalidInput("A webhook needs a name of 1 to 200 characters.", field="name")
+        if new.name.strip() == ALERTS:
+            raise InvalidInput(f"{ALERTS} is the webhook of the setting of that name; choose another.", field="name")
         unknown = [topic for topic in new.topics if topic not in LISTENABLE]
         if unknown or not new.topics:
             raise InvalidInput(f"A webhook listens to some of {', '.join(LISTENABLE)}.", field="topics")
         (self._own_guard if new.allow_private else self._guard).check_url(new.url)
 
     def _add(self, conn: Connection, new: NewWebhook, secret: str) -> Webhook:
-        values = {
+        return outbox.add_webhook(conn, self._values(new, secret), now=self._clock.now())
+
+    def _values(self, new: NewWebhook, secret: str) -> dict[str, Any]:
+        return {
             "name": new.name.strip(),
             "url": new.url,
-            "topics": new.topics,
+            "topics": list(new.topics),
             "allow_private": new.allow_private,
             "secret": self._vault.seal(secret, purpose=WEBHOOK_SECRET),
+            "format": new.format,
         }
-        return outbox.add_webhook(conn, values, now=self._clock.now())
 
 
 def _found(hook: Webhook | None, webhook_id: int) -> Webhook:

@@ -9,10 +9,12 @@ from enum import StrEnum
 
 from sqlalchemy import Connection
 
+from catchment.domain.alert import Alert
 from catchment.domain.caller import Caller
 from catchment.domain.options import VERIFY_TLS_KEY
 from catchment.domain.run import Run, RunKind
 from catchment.domain.source import LastError, PausedBy, Source, SourceStatus
+from catchment.monitor.alerting import list_alerts
 from catchment.monitor.reason import Language, next_check_reason
 from catchment.schedule.due import next_fetch_at
 from catchment.schedule.intervals import Intervals
@@ -91,6 +93,10 @@ class Snapshot:
     sources: tuple[SourceHealth, ...]
     stats: Stats
     collector: CollectorState
+    #: Those that fire.
+    alerts: tuple[Alert, ...]
+    #: Those that ended of late, the last one first.
+    resolved: tuple[Alert, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +109,14 @@ class View:
 
 
 async def snapshot(*, store: Store, registry: Registry, intervals: Intervals, view: View, now: datetime) -> Snapshot:
-    found, stats, collector = await store.read(_gather, view, now=now)
+    found, stats, collector, alerts = await store.read(_gather, view, now=now)
     return Snapshot(
         at=now,
         sources=tuple(describe(source, registry=registry, intervals=intervals, view=view, now=now) for source in found),
         stats=stats,
         collector=collector,
+        alerts=tuple(alert for alert in alerts if alert.is_open),
+        resolved=tuple(alert for alert in alerts if not alert.is_open),
     )
 
 
@@ -173,14 +181,15 @@ def read_collector(conn: Connection, *, now: datetime) -> CollectorState:
     )
 
 
-def _gather(conn: Connection, view: View, *, now: datetime) -> tuple[list[Source], Stats, CollectorState]:
+def _gather(conn: Connection, view: View, *, now: datetime) -> tuple[list[Source], Stats, CollectorState, list[Alert]]:
     """Everything in one transaction, so that the parts fit each other."""
     user, sees_all = view.caller.user_id, view.caller.sees_all
     if view.most is None:
         found = sources.list_visible(conn, user, all_sources=sees_all)
     else:
         found = overview.list_by_attention(conn, user, all_sources=sees_all, limit=view.most)
-    return found, read_stats(conn, view.caller, now=now), read_collector(conn, now=now)
+    alerts = list_alerts(conn, view.caller, now=now)
+    return found, read_stats(conn, view.caller, now=now), read_collector(conn, now=now), alerts
 
 
 def _moments(collectors: list[Run], name: str) -> list[datetime]:

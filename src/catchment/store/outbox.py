@@ -7,30 +7,30 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from catchment.domain.outbox import Event, Letter, Topic, Webhook
+from catchment.domain.outbox import Event, Format, Letter, Topic, Webhook
 from catchment.errors import Conflict
 from catchment.store.tables import outbox, webhooks
 
-_WAITING = and_(outbox.c.delivered_at.is_(None), outbox.c.dead_at.is_(None))
+# As the partial index of what waits says it, so that both planners see that it serves.
+_WAITING = outbox.c.next_try_at.is_not(None)
 
 
-def emit(conn: Connection, topic: Topic, payloads: Iterable[Mapping[str, Any]], *, now: datetime) -> int:
-    """Put down each event once for everybody who listens; where nobody does, the payloads are not even made."""
+def emit(conn: Connection, topic: Topic, payloads: Iterable[Mapping[str, Any]], *, now: datetime) -> list[str]:
+    """Put down each event once for everybody who listens, and return the ids of the events.
+
+    Where nobody listens there are none, and the payloads are not even made.
+    """
     listening = [hook.id for hook in list_webhooks(conn) if hook.is_active and topic in hook.topics]
     if not listening:
-        return 0
-    letters = [
-        _letter_row(Event(topic=topic, payload=payload), hook_id, event_id, now)
-        for payload in payloads
-        for event_id in [str(uuid.uuid4())]
-        for hook_id in listening
-    ]
+        return []
+    events = {str(uuid.uuid4()): Event(topic=topic, payload=payload) for payload in payloads}
+    letters = [_letter_row(event, hook_id, key, now) for key, event in events.items() for hook_id in listening]
     if letters:
         conn.execute(insert(outbox), letters)
-    return len(letters)
+    return list(events)
 
 
 def send_to(conn: Connection, webhook_id: int, event: Event, *, now: datetime) -> Letter:
@@ -65,6 +65,11 @@ def note_delivered(conn: Connection, letter_id: int, *, now: datetime) -> None:
 def note_failed(conn: Connection, letter_id: int, *, error: str, next_try_at: datetime | None, now: datetime) -> None:
     dead_at = now if next_try_at is None else None
     _change(conn, letter_id, attempts=outbox.c.attempts + 1, last_error=error, next_try_at=next_try_at, dead_at=dead_at)
+
+
+def put_off(conn: Connection, letter_id: int, *, until: datetime) -> None:
+    """Nothing was sent, so this was no attempt."""
+    _change(conn, letter_id, next_try_at=until)
 
 
 def redeliver(conn: Connection, letter_id: int, *, now: datetime) -> Letter | None:
@@ -138,4 +143,5 @@ def _letter(row: Row[Any]) -> Letter:
 
 
 def _webhook(row: Row[Any]) -> Webhook:
-    return Webhook(**{**row._mapping, "topics": tuple(row.topics)})  # noqa: SLF001
+    parts = {"topics": tuple(row.topics), "format": Format(row.format)}
+    return Webhook(**{**row._mapping, **parts})  # noqa: SLF001

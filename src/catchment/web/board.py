@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
 from catchment.bootstrap import System
+from catchment.domain.alert import Alert
 from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy
 from catchment.monitor.status import Mark, Snapshot, SourceHealth, Stats, View, snapshot
+from catchment.publish.notices import TONES, Tone
 from catchment.store import items, overview
 from catchment.store.items import ItemQuery
 from catchment.web.outputs import Moment, Out
 from catchment.web.words import Words, words_in
 
 MOST_SOURCES, MOST_ITEMS = 200, 30
+#: Of alerts that are over so many are shown, for so long.
+MOST_RESOLVED, RECENTLY = 5, timedelta(hours=1)
 _DANGERS = frozenset({Mark.UNVERIFIED_TLS})
 
 
@@ -57,8 +62,23 @@ class ItemLine(Out):
     at: Moment
 
 
+class AlertLine(Out):
+    #: The rule and what it is about.
+    key: str
+    #: The colour of its severity: red, orange, yellow or blue; green once it is over.
+    mood: str
+    severity: str
+    title: str
+    message: str
+    #: Whether the moment is its beginning or its end, in a word.
+    state: str
+    at: Moment
+    runbook: str
+
+
 class Board(Out):
     tiles: list[Tile]
+    alerts: list[AlertLine]
     sources: list[SourceRow]
     #: How many sources are not shown.
     hidden: int
@@ -83,6 +103,7 @@ async def read_board(system: System, view: View) -> Board:
     words = words_in(view.language)
     return Board(
         tiles=_tiles(taken, words),
+        alerts=[_alert(alert, words) for alert in (*taken.alerts, *_just_resolved(taken))],
         sources=[_row(source, lists.counts.get(source.id, 0), words) for source in taken.sources],
         hidden=max(0, taken.stats.total_sources - len(taken.sources)),
         items=sorted((_line(item, words) for item in lists.latest), key=lambda line: line.at, reverse=True),
@@ -150,6 +171,24 @@ def _row(source: SourceHealth, count: int, words: Words) -> SourceRow:
         reason=source.next_check_reason,
         count=_number(count),
         error=source.last_error.message if source.last_error else "",
+    )
+
+
+def _just_resolved(taken: Snapshot) -> list[Alert]:
+    recent = [alert for alert in taken.resolved if alert.resolved_at and taken.at - alert.resolved_at < RECENTLY]
+    return recent[:MOST_RESOLVED]
+
+
+def _alert(alert: Alert, words: Words) -> AlertLine:
+    return AlertLine(
+        key=f"{alert.rule} {alert.subject}",
+        mood=Tone.GREEN if alert.resolved_at else TONES[alert.severity],
+        severity=alert.severity,
+        title=words.rules[alert.rule],
+        message=alert.message,
+        state=words.resolved if alert.resolved_at else words.began,
+        at=alert.resolved_at or alert.since,
+        runbook=alert.rule.runbook,
     )
 
 

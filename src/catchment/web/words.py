@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
+from catchment.domain.alert import Rule
 from catchment.domain.caller import Scope
 from catchment.domain.source import SourceStatus
 from catchment.monitor.reason import Language
@@ -90,6 +91,10 @@ class Words:
     changed: str
     statuses: Mapping[SourceStatus, str]
     marks: Mapping[Mark, str]
+    alerts: str
+    began: str
+    resolved: str
+    rules: Mapping[Rule, str]
     scopes: Mapping[Scope, str]
 
 
@@ -178,6 +183,25 @@ _ENGLISH = Words(
         Mark.QUIET: "gone quiet",
         Mark.UNVERIFIED_TLS: "TLS not verified",
     },
+    alerts="Alerts",
+    began="began",
+    resolved="resolved",
+    rules={
+        Rule.COOKIE_EXHAUSTED: "Cookies used up",
+        Rule.COOKIES_RUNNING_DRY: "Cookies running dry",
+        Rule.API_SUCCESS_RATE_LOW: "Requests fail too often",
+        Rule.PROCESSING_BACKLOG: "Notes pile up",
+        Rule.LOCK_TIMEOUT_RECOVERED: "Locks recovered",
+        Rule.INVALID_INPUT: "Notes skipped",
+        Rule.SOURCE_BROKEN: "Source broken",
+        Rule.SOURCE_QUIET: "Source gone quiet",
+        Rule.SOURCE_GAP: "Items missed",
+        Rule.X_KEY_REFUSED: "X refuses the key",
+        Rule.SPENDING_NEAR_CAP: "Spending near its cap",
+        Rule.DISK_NEARLY_FULL: "Disk nearly full",
+        Rule.COLLECTOR_LATE: "Collector late",
+        Rule.WEBHOOK_GIVEN_UP: "Webhook given up",
+    },
     scopes={Scope.READ: "read", Scope.WRITE: "read and change", Scope.ADMIN: "everything you may"},
 )
 
@@ -265,6 +289,25 @@ _CHINESE = Words(
         Mark.GAP: "有内容漏采",
         Mark.QUIET: "久无更新",
         Mark.UNVERIFIED_TLS: "未验证 TLS 证书",
+    },
+    alerts="告警",
+    began="始于",
+    resolved="已恢复",
+    rules={
+        Rule.COOKIE_EXHAUSTED: "Cookie 耗尽",
+        Rule.COOKIES_RUNNING_DRY: "Cookie 即将用尽",
+        Rule.API_SUCCESS_RATE_LOW: "成功率低",
+        Rule.PROCESSING_BACKLOG: "处理积压",
+        Rule.LOCK_TIMEOUT_RECOVERED: "锁超时已回收",
+        Rule.INVALID_INPUT: "笔记已跳过",
+        Rule.SOURCE_BROKEN: "信息源故障",
+        Rule.SOURCE_QUIET: "信息源久无更新",
+        Rule.SOURCE_GAP: "有内容漏采",
+        Rule.X_KEY_REFUSED: "X 拒绝密钥",
+        Rule.SPENDING_NEAR_CAP: "用量接近上限",
+        Rule.DISK_NEARLY_FULL: "磁盘空间不足",
+        Rule.COLLECTOR_LATE: "采集延迟",
+        Rule.WEBHOOK_GIVEN_UP: "Webhook 投递已放弃",
     },
     scopes={Scope.READ: "只读", Scope.WRITE: "读取和修改", Scope.ADMIN: "你的全部权限"},
 )

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from catchment.domain.outbox import Letter, Webhook
+from catchment.domain.outbox import Format, Letter, Webhook
 from catchment.manage.webhooks import LISTENABLE, NewWebhook
 from catchment.redact import redact_url
 from catchment.web.auth import AdminOnly, TheSystem
@@ -26,6 +26,8 @@ class WebhookIn(BaseModel):
     url: Text
     topics: list[Text] = Field(default=[*LISTENABLE], description=f"Some of {', '.join(LISTENABLE)}.")
     allow_private: bool = False
+    format: Format = Format.JSON
+    secret: Text = Field(default="", max_length=200, description="Where a Lark bot signs; for json it is made up.")
 
 
 class WebhookOut(Out):
@@ -36,6 +38,7 @@ class WebhookOut(Out):
     is_active: bool
     allow_private: bool
     created_at: Moment
+    format: Format
 
     @classmethod
     def of(cls, hook: Webhook) -> WebhookOut:
@@ -73,7 +76,14 @@ async def list_webhooks(system: TheSystem, _caller: AdminOnly) -> list[WebhookOu
 @router.post("", status_code=201, responses=problems(409, *OF_A_BODY))
 async def add_webhook(body: WebhookIn, system: TheSystem, _caller: AdminOnly) -> NewWebhookOut:
     """Have events posted to a URL, signed, at least once and in order."""
-    new = NewWebhook(name=body.name, url=body.url, topics=tuple(body.topics), allow_private=body.allow_private)
+    new = NewWebhook(
+        name=body.name,
+        url=body.url,
+        topics=tuple(body.topics),
+        allow_private=body.allow_private,
+        secret=body.secret,
+        format=body.format,
+    )
     hook, secret = await system.webhooks.add(new)
     return NewWebhookOut(**WebhookOut.of(hook).model_dump(), secret=secret)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
+from pydantic import Field
 
 from catchment.domain.source import PausedBy, SourceStatus
 from catchment.monitor.status import Mark, Snapshot, Stats, View, snapshot
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import problems
 from catchment.web.outputs import ErrorOut, Moment, Out
+from catchment.web.routes.alerts import AlertOut
 from catchment.web.words import TheLanguage
 
 router = APIRouter(prefix="/api/collector", tags=["collector"])
@@ -75,6 +77,7 @@ class StatusOut(Out):
     sources: list[SourceHealthOut]
     stats: StatsOut
     collector: CollectorOut
+    alerts: list[AlertOut] = Field(description="Those that fire.")
 
     @classmethod
     def of(cls, taken: Snapshot) -> StatusOut:
@@ -83,6 +86,7 @@ class StatusOut(Out):
             sources=[SourceHealthOut.model_validate(source) for source in taken.sources],
             stats=StatsOut.of(taken.stats),
             collector=CollectorOut.model_validate(taken.collector),
+            alerts=[AlertOut.of(alert) for alert in taken.alerts],
         )
 
 

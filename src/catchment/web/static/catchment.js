@@ -59,7 +59,7 @@ function show(name, rows) {
 }
 
 function showBoard(board) {
-  for (const name of ["tiles", "sources", "items"]) show(name, board[name]);
+  for (const name of ["tiles", "alerts", "sources", "items"]) show(name, board[name]);
   const more = document.getElementById("more");
   more.hidden = board.hidden === 0;
   fill(more, board);

@@ -1,0 +1,164 @@
+"""An alert: something that a person should look after. It begins, lasts, is told of, and ends. Pure.
+
+What holds at a moment are findings; `step` compares them with the alerts that are known and decides which begin, fire,
+are told of and end. A finding must last as long as its rule says before it fires. One that fired is told of at once,
+and again after the cool-down as long as it lasts; its end is told if its beginning was. The cool-down counts from when
+the news reached somebody, and goes on when the alert ends, so that one that comes and goes is not told of each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+NO_TIME = timedelta(0)
+
+
+class Severity(StrEnum):
+    """P0 is for now, P1 for soon, P2 for today, P3 for when there is time."""
+
+    P0 = "P0"
+    P1 = "P1"
+    P2 = "P2"
+    P3 = "P3"
+
+
+class Rule(StrEnum):
+    COOKIE_EXHAUSTED = "COOKIE_EXHAUSTED"
+    COOKIES_RUNNING_DRY = "COOKIES_RUNNING_DRY"
+    API_SUCCESS_RATE_LOW = "API_SUCCESS_RATE_LOW"
+    PROCESSING_BACKLOG = "PROCESSING_BACKLOG"
+    LOCK_TIMEOUT_RECOVERED = "LOCK_TIMEOUT_RECOVERED"
+    INVALID_INPUT = "INVALID_INPUT"
+    SOURCE_BROKEN = "SOURCE_BROKEN"
+    SOURCE_QUIET = "SOURCE_QUIET"
+    SOURCE_GAP = "SOURCE_GAP"
+    X_KEY_REFUSED = "X_KEY_REFUSED"
+    SPENDING_NEAR_CAP = "SPENDING_NEAR_CAP"
+    DISK_NEARLY_FULL = "DISK_NEARLY_FULL"
+    COLLECTOR_LATE = "COLLECTOR_LATE"
+    WEBHOOK_GIVEN_UP = "WEBHOOK_GIVEN_UP"
+
+    @property
+    def runbook(self) -> str:
+        """Where it says what to do."""
+        return f"docs/runbooks/{self.lower().replace('_', '-')}.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How long it must last before it fires, and how long nothing more is said of it after that."""
+
+    lasting: timedelta = NO_TIME
+    cool_down: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    rule: Rule
+    #: What it is about: a platform, a source's id.
+    subject: str
+    severity: Severity
+    message: str
+
+    @property
+    def key(self) -> Key:
+        return self.rule, self.subject
+
+
+Key = tuple[Rule, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    rule: Rule
+    subject: str
+    severity: Severity
+    message: str
+    since: datetime
+    #: When it had lasted long enough.
+    fired_at: datetime | None = None
+    resolved_at: datetime | None = None
+    #: When it was last told of, in this turn or an earlier one.
+    told_at: datetime | None = None
+    #: When that reached the first who listens; None while it has not.
+    heard_at: datetime | None = None
+    #: It is told of, and may still reach somebody.
+    is_on_its_way: bool = False
+
+    @property
+    def key(self) -> Key:
+        return self.rule, self.subject
+
+    @property
+    def is_open(self) -> bool:
+        return self.resolved_at is None
+
+    @property
+    def is_firing(self) -> bool:
+        return self.is_open and self.fired_at is not None
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it was told of since it fired."""
+        return self.fired_at is not None and self.told_at is not None and self.told_at >= self.fired_at
+
+    def is_cooling(self, cool_down: timedelta, now: datetime) -> bool:
+        """Whether nothing more should be said yet. News that reached nobody cool nothing down."""
+        return self.is_on_its_way or (self.heard_at is not None and now - self.heard_at < cool_down)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decisions:
+    #: Those that changed, as they are from now on.
+    alerts: tuple[Alert, ...]
+    #: Those of them to be told of: that they fire, or that they ended.
+    told: tuple[Alert, ...]
+    #: What came to nothing.
+    forgotten: tuple[Key, ...]
+
+
+def step(known: Iterable[Alert], findings: Iterable[Finding], terms: Mapping[Rule, Terms], now: datetime) -> Decisions:
+    before = {alert.key: alert for alert in known}
+    found = {finding.key: finding for finding in findings}
+    lasting = [_lasting(finding, before.get(key), terms[finding.rule], now) for key, finding in found.items()]
+    over = [replace(alert, resolved_at=now) for key, alert in before.items() if alert.is_open and key not in found]
+    begins = [replace(alert, told_at=now) for alert in lasting if _is_news(alert, terms[alert.rule], now)]
+    told = {alert.key: alert for alert in begins}
+    after = [told.get(alert.key, alert) for alert in [*lasting, *over]]
+    return Decisions(
+        alerts=tuple(alert for alert in after if alert != before.get(alert.key) and not _is_nothing(alert)),
+        told=(*begins, *(alert for alert in over if alert.is_told)),
+        forgotten=tuple(alert.key for alert in over if _is_nothing(alert)),
+    )
+
+
+def _lasting(finding: Finding, known: Alert | None, terms: Terms, now: datetime) -> Alert:
+    alert = known if known is not None and known.is_open else _begun(finding, known, now)
+    has_lasted = now - alert.since >= terms.lasting
+    return replace(
+        alert,
+        severity=finding.severity,
+        message=finding.message,
+        fired_at=alert.fired_at or (now if has_lasted else None),
+    )
+
+
+def _begun(finding: Finding, known: Alert | None, now: datetime) -> Alert:
+    """A new one, or the next turn of one that was there before."""
+    if known is not None:
+        return replace(known, since=now, fired_at=None, resolved_at=None)
+    return Alert(
+        rule=finding.rule, subject=finding.subject, severity=finding.severity, message=finding.message, since=now
+    )
+
+
+def _is_news(alert: Alert, terms: Terms, now: datetime) -> bool:
+    return alert.is_firing and not alert.is_cooling(terms.cool_down, now)
+
+
+def _is_nothing(alert: Alert) -> bool:
+    """It ended before it fired, and nobody ever heard of it."""
+    return not alert.is_open and alert.fired_at is None and alert.told_at is None

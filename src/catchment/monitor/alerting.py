@@ -1,0 +1,116 @@
+"""Looking for what deserves an alert: everything that the rules look at, read at one moment."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from catchment.domain.alert import Alert
+from catchment.domain.alert_rules import (
+    INCIDENT_WINDOW,
+    LATE_AFTER,
+    REQUEST_WINDOW,
+    RequestCount,
+    Room,
+    Snapshot,
+    Spending,
+)
+from catchment.domain.caller import Caller
+from catchment.domain.cookie import CookiePolicy
+from catchment.domain.cookie_pool import Forecast, forecast
+from catchment.domain.note import Platform
+from catchment.store import alerts, cookies, crawl_minutes, spending, symptoms
+from catchment.store.alerts import Incident
+from catchment.store.spending import Caps, Period
+
+HOUR = timedelta(hours=1)
+#: For how long one that ended is still shown.
+RECENT = timedelta(days=1)
+MOST_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What is looked at besides the store."""
+
+    #: The types of sources that need the cookies of each platform.
+    crawled: Mapping[Platform, str]
+    cookies: CookiePolicy
+    caps: Caps
+    #: More notes than this that wait to be collected are a backlog.
+    most_pending: int
+    #: On the disk that must not fill up.
+    folder: Path
+
+
+def gather(conn: Connection, watched: Watched, *, now: datetime) -> Snapshot:
+    incidents = alerts.count_incidents(conn, since=now - INCIDENT_WINDOW)
+    requests = crawl_minutes.count_since(conn, now - REQUEST_WINDOW)
+    return Snapshot(
+        at=now,
+        cookies=tuple(_cookies(conn, watched, now)),
+        requests=tuple(RequestCount(platform=name, ok=one.ok, failed=one.failed) for name, one in requests.items()),
+        pending_notes=symptoms.count_pending_notes(conn),
+        most_pending=watched.most_pending,
+        recovered_executions=incidents.get(Incident.EXECUTIONS_RECOVERED, 0),
+        recovered_records=incidents.get(Incident.RECORDS_RECOVERED, 0),
+        invalid_notes=incidents.get(Incident.INVALID_INPUT, 0),
+        sources=tuple(symptoms.troubled_sources(conn, now=now)),
+        late_sources=symptoms.count_late(conn, due_before=now - LATE_AFTER),
+        x_key_refused=_x_key_refused(conn),
+        spending=_spending(conn, watched.caps, now),
+        room=room_at(watched.folder),
+        webhooks=tuple(symptoms.silent_webhooks(conn)),
+    )
+
+
+def list_alerts(conn: Connection, caller: Caller, *, now: datetime) -> list[Alert]:
+    """What fires and what ended of late, as far as it is the caller's business; strangers are told nothing."""
+    if not caller.is_known:
+        return []
+    return alerts.list_shown(
+        conn, caller.user_id, all_sources=caller.sees_all, ended_since=now - RECENT, limit=MOST_SHOWN
+    )
+
+
+def room_at(folder: Path) -> Room | None:
+    """None where there is no such folder, as beside a store on another machine."""
+    try:
+        usage = shutil.disk_usage(folder)
+    except FileNotFoundError:
+        return None
+    return Room(path=str(folder), free=usage.free, total=usage.total)
+
+
+def _cookies(conn: Connection, watched: Watched, now: datetime) -> list[Forecast]:
+    """Of the platforms that somebody means to crawl: there are cookies, or a source that needs them."""
+    used = cookies.uses_since(conn, now - HOUR)
+    searched = symptoms.active_types(conn, watched.crawled.values())
+    pools = {platform: cookies.list_all(conn, platform) for platform in watched.crawled}
+    return [
+        forecast(platform, pool, used_last_hour=used.get(platform, 0), now=now, policy=watched.cookies)
+        for platform, pool in pools.items()
+        if pool or watched.crawled[platform] in searched
+    ]
+
+
+def _x_key_refused(conn: Connection) -> str | None:
+    refused = alerts.last_incident(conn, Incident.X_KEY_REFUSED)
+    if refused is None:
+        return None
+    at, message = refused
+    read_at = symptoms.last_read_of_x(conn)
+    return None if read_at is not None and read_at > at else message
+
+
+def _spending(conn: Connection, caps: Caps, now: datetime) -> tuple[Spending, ...]:
+    spent = spending.spent(conn, now.date())
+    return (
+        Spending(period=Period.DAY, pages=spent.day, cap=caps.day),
+        Spending(period=Period.MONTH, pages=spent.month, cap=caps.month),
+    )

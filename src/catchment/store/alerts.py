@@ -1,0 +1,160 @@
+"""Alerts in the store, with what became of the news of each, and the incidents that some of them are about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, cast, delete, func, insert, or_, select, true
+from sqlalchemy import String as Text
+
+from catchment.domain.alert import Alert, Key, Rule, Severity
+from catchment.store.conflict import insert_into
+from catchment.store.sources import visible_to
+from catchment.store.tables import alerts, incidents, outbox, sources, webhooks
+
+#: Rules whose subject is the id of a source; whoever may not see the source may not see them.
+OF_SOURCES = (Rule.SOURCE_BROKEN, Rule.SOURCE_QUIET, Rule.SOURCE_GAP)
+
+
+class Incident(StrEnum):
+    EXECUTIONS_RECOVERED = "executions_recovered"
+    RECORDS_RECOVERED = "records_recovered"
+    INVALID_INPUT = "invalid_input"
+    X_KEY_REFUSED = "x_key_refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Heard:
+    """What became of the letters of one event."""
+
+    first_at: datetime | None
+    waiting: int
+
+
+def list_known(conn: Connection) -> list[Alert]:
+    """All of them, with whether the news reached somebody."""
+    rows = conn.execute(select(alerts)).all()
+    heard = _heard(conn, {row.event_id for row in rows if row.event_id})
+    return [_alert(row, heard.get(row.event_id)) for row in rows]
+
+
+def list_shown(
+    conn: Connection, user_id: int | None, *, all_sources: bool, ended_since: datetime, limit: int
+) -> list[Alert]:
+    """What fires, the most severe first, then what ended of late; of sources only what may be seen."""
+    shown = and_(
+        alerts.c.fired_at.is_not(None),
+        or_(alerts.c.resolved_at.is_(None), alerts.c.resolved_at >= ended_since),
+        _is_visible(user_id, all_sources=all_sources),
+    )
+    order = (alerts.c.resolved_at.is_not(None), alerts.c.resolved_at.desc(), alerts.c.severity, alerts.c.fired_at)
+    return [_alert(row, None) for row in conn.execute(select(alerts).where(shown).order_by(*order).limit(limit))]
+
+
+def count_firing(conn: Connection) -> Mapping[Severity, int]:
+    is_firing = and_(alerts.c.fired_at.is_not(None), alerts.c.resolved_at.is_(None))
+    counts = select(alerts.c.severity, func.count()).where(is_firing).group_by(alerts.c.severity)
+    return {Severity(severity): count for severity, count in conn.execute(counts)}
+
+
+def save(conn: Connection, changed: Iterable[Alert], *, events: Mapping[Key, str | None]) -> None:
+    """`events` names the event that tells of each alert of which there is news."""
+    for alert in changed:
+        row = _row(alert)
+        if alert.key in events:
+            row["event_id"] = events[alert.key]
+        fresh = insert_into(conn, alerts).values(row)
+        conn.execute(fresh.on_conflict_do_update(index_elements=["rule", "subject"], set_=row))
+
+
+def forget(conn: Connection, keys: Iterable[Key]) -> None:
+    for rule, subject in keys:
+        conn.execute(delete(alerts).where(alerts.c.rule == rule, alerts.c.subject == subject))
+
+
+def note_incident(conn: Connection, kind: Incident, *, amount: int = 1, message: str = "", now: datetime) -> None:
+    conn.execute(insert(incidents).values(kind=kind, amount=amount, message=message, at=now))
+
+
+def note_recovery(conn: Connection, *, executions: int, records: int, now: datetime) -> None:
+    """Executions that stopped without a word were ended, and what they held was freed."""
+    counts = {Incident.EXECUTIONS_RECOVERED: executions, Incident.RECORDS_RECOVERED: records}
+    for kind, amount in counts.items():
+        if amount:
+            note_incident(conn, kind, amount=amount, now=now)
+
+
+def count_incidents(conn: Connection, *, since: datetime) -> Mapping[str, int]:
+    """By kind."""
+    counts = select(incidents.c.kind, func.sum(incidents.c.amount)).where(incidents.c.at >= since)
+    return {kind: int(amount) for kind, amount in conn.execute(counts.group_by(incidents.c.kind))}
+
+
+def last_incident(conn: Connection, kind: Incident) -> tuple[datetime, str] | None:
+    """When, and what was said."""
+    last = select(incidents.c.at, incidents.c.message).where(incidents.c.kind == kind)
+    row = conn.execute(last.order_by(incidents.c.at.desc()).limit(1)).one_or_none()
+    return (row.at, row.message) if row else None
+
+
+def delete_old(conn: Connection, *, before: datetime) -> int:
+    """Forget what ended or happened long ago."""
+    ended = conn.execute(delete(alerts).where(alerts.c.resolved_at < before)).rowcount
+    return ended + conn.execute(delete(incidents).where(incidents.c.at < before)).rowcount
+
+
+def _heard(conn: Connection, event_ids: Collection[str]) -> Mapping[str, _Heard]:
+    """By event. Found by way of the webhooks, as the index of letters has them first."""
+    if not event_ids:
+        return {}
+    letters = (
+        select(
+            outbox.c.event_id,
+            func.min(outbox.c.delivered_at, type_=outbox.c.delivered_at.type),
+            func.count(outbox.c.next_try_at),
+        )
+        .select_from(webhooks.join(outbox, outbox.c.webhook_id == webhooks.c.id))
+        .where(outbox.c.event_id.in_(event_ids))
+        .group_by(outbox.c.event_id)
+    )
+    return {event_id: _Heard(first_at=first, waiting=waiting) for event_id, first, waiting in conn.execute(letters)}
+
+
+def _is_visible(user_id: int | None, *, all_sources: bool) -> ColumnElement[bool]:
+    if all_sources:
+        return true()
+    seen = select(cast(sources.c.id, Text)).where(visible_to(user_id, all_sources=False))
+    return or_(alerts.c.rule.not_in(OF_SOURCES), alerts.c.subject.in_(seen))
+
+
+def _row(alert: Alert) -> dict[str, Any]:
+    return {
+        "rule": alert.rule,
+        "subject": alert.subject,
+        "severity": alert.severity,
+        "message": alert.message,
+        "since": alert.since,
+        "fired_at": alert.fired_at,
+        "told_at": alert.told_at,
+        "resolved_at": alert.resolved_at,
+    }
+
+
+def _alert(row: Row[Any], heard: _Heard | None) -> Alert:
+    """Where nobody listens, or the letter is long forgotten, the log is all that was to be told."""
+    return Alert(
+        rule=Rule(row.rule),
+        subject=row.subject,
+        severity=Severity(row.severity),
+        message=row.message,
+        since=row.since,
+        fired_at=row.fired_at,
+        resolved_at=row.resolved_at,
+        told_at=row.told_at,
+        heard_at=heard.first_at if heard else row.told_at,
+        is_on_its_way=heard is not None and heard.first_at is None and heard.waiting > 0,
+    )

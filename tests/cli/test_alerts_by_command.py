@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from command import Command
+
+from catchment.domain.alert import Alert, Rule, Severity
+from catchment.store import alerts
+from catchment.store.door import open_store
+from catchment.store.migrate import migrate
+from source_factory import START
+
+
+async def raise_alert(home: Path) -> None:
+    raised = Alert(
+        rule=Rule.COOKIE_EXHAUSTED,
+        subject="xhs",
+        severity=Severity.P0,
+        message="None is left.",
+        since=START,
+        fired_at=START,
+    )
+    store = open_store(f"sqlite:///{home / 'catchment.sqlite3'}")
+    await migrate(store)
+    await store.write(alerts.save, [raised], events={})
+    await store.close()
+
+
+@pytest.mark.proves("E-12")
+def test_alerts_are_shown_by_command_and_with_the_status(catchment: Command, home: Path) -> None:
+    assert catchment.json("alerts") == []
+    asyncio.run(raise_alert(home))
+    [one] = catchment.json("alerts")
+    assert (one["rule"], one["severity"], one["runbook"]) == (
+        "COOKIE_EXHAUSTED",
+        "P0",
+        "docs/runbooks/cookie-exhausted.md",
+    )
+    shown = catchment("alerts")
+    assert "None is left." in shown.stdout
+    assert "1 open." in shown.stderr
+    assert "COOKIE_EXHAUSTED" in catchment("status").stdout
+    assert [alert["rule"] for alert in catchment.json("status")["alerts"]] == ["COOKIE_EXHAUSTED"]
+
+
+@pytest.mark.proves("E-12")
+def test_a_webhook_is_given_its_form_by_command(catchment: Command) -> None:
+    words = ("hooks", "add", "https://hooks.example/x", "--name", "chat", "--topic", "alert", "--format", "slack")
+    made = catchment.json(*words)
+    assert (made["format"], made["secret"]) == ("slack", "")
+    assert [hook["format"] for hook in catchment.json("hooks", "list")] == ["slack"]
