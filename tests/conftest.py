@@ -18,12 +18,18 @@ from sqlalchemy.engine import URL, make_url
 
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
+from catchment.logs import line_of
 from catchment.settings import Settings
 from catchment.store.door import Store, open_store
 from catchment.store.migrate import migrate, migrate_url
+from leak_watch import LeakWatch, refuse_leaks
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 _numbers = itertools.count()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(LeakWatch())
 
 
 @pytest.fixture(scope="session")
@@ -58,8 +64,19 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
     name = f"test_{next(_numbers)}"
     with psycopg.connect(postgres_server, autocommit=True) as conn:
         conn.execute(f"CREATE DATABASE {name} TEMPLATE catchment_template")
-    yield _database(postgres_server, name).render_as_string(hide_password=False)
-    with psycopg.connect(postgres_server, autocommit=True) as conn:
+    url = _database(postgres_server, name)
+    yield url.render_as_string(hide_password=False)
+    try:
+        # A lock that a test left behind is the business of that test.
+        plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        with psycopg.connect(plain, options="-c lock_timeout=5s") as conn:
+            refuse_leaks(conn)
+    finally:
+        _drop(postgres_server, name)
+
+
+def _drop(server: str, name: str) -> None:
+    with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
@@ -109,8 +126,8 @@ async def system(open_test_system: OpenSystem) -> AsyncIterator[System]:
 
 @pytest.fixture
 def log() -> Iterator[list[str]]:
-    """What is logged while the test runs, as `LEVEL message`."""
+    """What is logged while the test runs, as `LEVEL message [request id]`."""
     lines: list[str] = []
-    handler = logger.add(lambda message: lines.append(str(message).rstrip("\n")), format="{level} {message}")
+    handler = logger.add(lambda message: lines.append(str(message).rstrip("\n")), format=line_of("{level} {message}"))
     yield lines
     logger.remove(handler)

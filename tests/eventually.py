@@ -11,10 +11,10 @@ DEADLINE_SECONDS = 40
 LOOK_SECONDS = 0.02
 
 
-async def eventually(ask: Callable[[], Awaitable[T]]) -> T:
+async def eventually(ask: Callable[[], Awaitable[T]], *, look_seconds: float = LOOK_SECONDS) -> T:
     """The first answer that is not empty."""
     async with asyncio.timeout(DEADLINE_SECONDS):
         while True:
             if answer := await ask():
                 return answer
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(look_seconds)

@@ -57,6 +57,7 @@ HOMES = {
     "typer": {"cli"},
     "uvicorn": {"web"},
     "uvloop": {"eventloop"},
+    "xhshow": {"sources"},
     "yaml": {"parse", "publish"},
     "yarl": {"fetch", "manage", "sources"},
 }

@@ -73,3 +73,10 @@ def test_every_setting_says_what_it_is_for():
     for _, spec, _ in specs():
         assert spec.help.endswith(".")
         assert spec.names
+
+
+@pytest.mark.proves("E-07")
+def test_no_secret_is_shown_when_settings_are():
+    secret = {spec.names[0]: f"https://planted.example/{'x' * 32}" for _, spec, _ in specs() if spec.secret}
+    assert len(secret) > 5
+    assert "planted" not in repr(load(**secret))

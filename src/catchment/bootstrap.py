@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from loguru import logger
 
@@ -16,18 +18,38 @@ from catchment.collect.cadence import CadenceBook
 from catchment.collect.collector import Collector
 from catchment.collect.commit import Rules
 from catchment.collect.committer import Committer
+from catchment.collect.cookies import StoredCookies
 from catchment.collect.courier import Courier
-from catchment.collect.duties import cleanup, collector_tick, delivery, recovery, scheduled_scrape
+from catchment.collect.crawl import Crawl
+from catchment.collect.duties import (
+    cleanup,
+    collector_tick,
+    copying,
+    delivery,
+    lock_recovery,
+    recovery,
+    scheduled_scrape,
+    watching,
+)
+from catchment.collect.feishu.copying import Copier, make_copier
 from catchment.collect.housekeeping import Housekeeper
 from catchment.collect.jobs import Job, JobKeeper
+from catchment.collect.journal import CrawlJournal
 from catchment.collect.leases import LeasePolicy, owner_name
 from catchment.collect.pool import Pool
 from catchment.collect.records import Keepers
 from catchment.collect.scrapes import ScrapeKeeper, XBooks
 from catchment.collect.scraping import ScrapingService
+from catchment.collect.sealing import CookieSeal
 from catchment.collect.visitor import Visitor
+from catchment.collect.watch import Watch
+from catchment.collect.workflow import Workflow
 from catchment.crypto import Vault, derive_key, key_from_file
+from catchment.domain.alert import Rule, Terms
+from catchment.domain.alert_rules import TERMS
+from catchment.domain.cookie import CookiePolicy
 from catchment.domain.job import SCRAPER_JOB
+from catchment.domain.note import Platform
 from catchment.domain.scrape_task import usernames_in
 from catchment.domain.tweet import Scrape
 from catchment.fetch.client import HttpClient, Limits
@@ -37,6 +59,7 @@ from catchment.fetch.pacing import PacePolicy, Pacer
 from catchment.manage.accounts import Accounts
 from catchment.manage.applying import Applier
 from catchment.manage.catalog import Catalog
+from catchment.manage.cookies import Cookies
 from catchment.manage.entrance import Entrance
 from catchment.manage.feeds import Feeds
 from catchment.manage.follows import Follows
@@ -53,16 +76,22 @@ from catchment.manage.subscriptions import Subscriptions
 from catchment.manage.surveying import Surveyor
 from catchment.manage.tokens import Tokens
 from catchment.manage.webhooks import Webhooks
+from catchment.monitor.alerting import Watched
 from catchment.publish.press import Press
 from catchment.schedule.jobs import Alarms, Cron
 from catchment.settings import Settings
 from catchment.sources.base import Registry
 from catchment.sources.builtin import builtin_fetchers
+from catchment.sources.crawl.platform import Platforms
+from catchment.sources.crawl.reader import Reader, ReadPolicy
+from catchment.sources.crawl.search import SOURCE_TYPES, keyword_explorers
+from catchment.sources.crawl.wiring import make_platforms
 from catchment.sources.outfit import Outfitter
 from catchment.sources.plugins import installed_fetchers
 from catchment.sources.shortcuts import Services
 from catchment.sources.x.scrape import Scraper
 from catchment.sources.x.wiring import make_scraper, x_fetchers
+from catchment.store import found_notes
 from catchment.store.door import Store, open_store
 from catchment.store.migrate import migrate
 from catchment.store.scraper_schedule import clear_next_run
@@ -99,6 +128,12 @@ class System:
     scraper_schedule: ScraperScheduling
     jobs: JobKeeper
     webhooks: Webhooks
+    workflow: Workflow
+    crawl: Crawl
+    cookies: Cookies
+    reader: Reader
+    #: None where Feishu is not set up.
+    copier: Copier | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +287,11 @@ class _Workshop:
             scraper_schedule=self._scraper_schedule,
             jobs=self._jobs(),
             webhooks=Webhooks(store=store, guard=self._guard, vault=self._vault, clock=clock),
+            workflow=self._workflow,
+            crawl=self._crawl(),
+            cookies=self._cookies(),
+            reader=self._reader,
+            copier=self._copier,
         )
 
     @cached_property
@@ -264,7 +304,7 @@ class _Workshop:
         return XBooks(
             store=self._store,
             clock=self._clock,
-            caps=Caps(day=settings.twitter_daily_pages, month=settings.twitter_monthly_pages),
+            caps=_x_caps(settings),
             interval_of=lambda source: self._cadences.of(source).interval,
         )
 
@@ -275,7 +315,8 @@ class _Workshop:
     @cached_property
     def _registry(self) -> Registry:
         of_x = x_fetchers(self._settings, self._scraper, self._x_books)
-        return Registry([*builtin_fetchers(self._settings), *of_x, *installed_fetchers(logger.error)])
+        ours = [*builtin_fetchers(self._settings), *of_x, *keyword_explorers(self._reader)]
+        return Registry([*ours, *installed_fetchers(logger.error)])
 
     @cached_property
     def _catalog(self) -> Catalog:
@@ -343,6 +384,50 @@ class _Workshop:
         )
 
     @cached_property
+    def _platforms(self) -> Platforms:
+        return make_platforms(self._settings, self._clock)
+
+    @cached_property
+    def _cookie_seal(self) -> CookieSeal:
+        return CookieSeal(vault=_cookie_vault(self._settings), key_id=self._settings.cookie_key_id)
+
+    @cached_property
+    def _cookie_pool(self) -> StoredCookies:
+        return StoredCookies(
+            store=self._store,
+            seal=self._cookie_seal,
+            clock=self._clock,
+            leases=_leases(self._settings),
+            policy=_cookie_policy(self._settings),
+        )
+
+    def _cookies(self) -> Cookies:
+        return Cookies(
+            store=self._store,
+            pool=self._cookie_pool,
+            seal=self._cookie_seal,
+            platforms=self._platforms,
+            http=self._http,
+            clock=self._clock,
+            policy=_cookie_policy(self._settings),
+            check_seconds=self._settings.cookie_validate_timeout,
+        )
+
+    @cached_property
+    def _reader(self) -> Reader:
+        async def known_address(platform: Platform, note_id: str) -> str | None:
+            return await self._store.read(found_notes.address_of, platform, note_id)
+
+        return Reader(
+            platforms=self._platforms,
+            pool=self._cookie_pool,
+            http=self._http,
+            journal=CrawlJournal(store=self._store, clock=self._clock),
+            known_address=known_address,
+            policy=_read_policy(self._settings),
+        )
+
+    @cached_property
     def _follows(self) -> Follows:
         return Follows(store=self._store, clock=self._clock)
 
@@ -364,6 +449,32 @@ class _Workshop:
         defaults = _scraper_defaults(self._settings)
         return ScraperScheduling(store=self._store, clock=self._clock, alarms=self._alarms, defaults=defaults)
 
+    @cached_property
+    def _workflow(self) -> Workflow:
+        return Workflow(store=self._store, clock=self._clock, lock_timeout=_lock_timeout(self._settings))
+
+    def _crawl(self) -> Crawl:
+        return Crawl(
+            store=self._store,
+            workflow=self._workflow,
+            collector=self._collector,
+            lock_timeout=_lock_timeout(self._settings),
+        )
+
+    @cached_property
+    def _copier(self) -> Copier | None:
+        return make_copier(self._settings, store=self._store, http=self._http, clock=self._clock)
+
+    def _watch(self) -> Watch:
+        watched = Watched(
+            crawled=SOURCE_TYPES,
+            cookies=_cookie_policy(self._settings),
+            caps=_x_caps(self._settings),
+            most_pending=self._settings.alert_pending_notes,
+            folder=_store_folder(self._settings, self._store),
+        )
+        return Watch(store=self._store, clock=self._clock, watched=watched, terms=_alert_terms(self._settings))
+
     def _jobs(self) -> JobKeeper:
         store, clock, leases = self._store, self._clock, _leases(self._settings)
         courier = Courier(store=store, http=self._http, vault=self._vault, clock=clock, leases=_leases(self._settings))
@@ -371,7 +482,10 @@ class _Workshop:
             collector_tick(self._collector),
             cleanup(self._housekeeper, clock),
             recovery(store, clock),
+            lock_recovery(self._workflow, timedelta(minutes=self._settings.recovery_interval_minutes)),
             delivery(courier),
+            watching(self._watch()),
+            *([copying(self._copier)] if self._copier else []),
             *_scraper_jobs(self._settings, self._scraping, self._follows, self._scraper_schedule),
         ]
         return JobKeeper(store=store, clock=clock, leases=leases, alarms=self._alarms, jobs=duties)
@@ -380,6 +494,60 @@ class _Workshop:
 def _leases(settings: Settings) -> LeasePolicy:
     """Of one holder: each part of the system gives back only what is its own."""
     return LeasePolicy(owner=owner_name(), duration=timedelta(seconds=settings.lease_seconds))
+
+
+def _cookie_vault(settings: Settings) -> Vault | None:
+    """None without a key; earlier keys open what they sealed until it is rotated."""
+    if not settings.cookie_master_key:
+        return None
+    passphrases = {**settings.cookie_earlier_keys, settings.cookie_key_id: settings.cookie_master_key}
+    keys = {
+        key_id: partial(derive_key, passphrase, settings.cookie_key_salt) for key_id, passphrase in passphrases.items()
+    }
+    return Vault(key_id=settings.cookie_key_id, keys=keys)
+
+
+def _cookie_policy(settings: Settings) -> CookiePolicy:
+    return CookiePolicy(
+        most_in_a_row=settings.max_consecutive_errors,
+        most_in_all=settings.max_total_errors,
+        cooling=timedelta(minutes=settings.cooling_duration_minutes),
+        zone=ZoneInfo(settings.cookie_daily_tz),
+        spacing=timedelta(seconds=settings.crawl_spacing_seconds),
+    )
+
+
+def _read_policy(settings: Settings) -> ReadPolicy:
+    return ReadPolicy(
+        search_seconds=settings.search_timeout,
+        note_seconds=settings.detail_timeout,
+        batch_seconds=settings.detail_batch_timeout,
+        spacing_seconds=settings.crawl_spacing_seconds,
+        at_once=settings.crawl_at_once,
+        keep_authors=settings.crawl_keep_authors,
+    )
+
+
+def _lock_timeout(settings: Settings) -> timedelta:
+    return timedelta(minutes=settings.lock_timeout_minutes)
+
+
+def _alert_terms(settings: Settings) -> Mapping[Rule, Terms]:
+    lasting = {
+        Rule.API_SUCCESS_RATE_LOW: timedelta(minutes=settings.alert_success_minutes),
+        Rule.PROCESSING_BACKLOG: timedelta(minutes=settings.alert_pending_minutes),
+    }
+    return {**TERMS, **{rule: replace(TERMS[rule], lasting=time) for rule, time in lasting.items()}}
+
+
+def _store_folder(settings: Settings, store: Store) -> Path:
+    """Where a full disk would hurt first."""
+    file = store.url.database if store.url.get_backend_name() == "sqlite" else None
+    return Path(file).parent if file else settings.home
+
+
+def _x_caps(settings: Settings) -> Caps:
+    return Caps(day=settings.twitter_daily_pages, month=settings.twitter_monthly_pages)
 
 
 def _scraper_defaults(settings: Settings) -> ScraperDefaults:

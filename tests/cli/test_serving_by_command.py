@@ -154,7 +154,7 @@ async def test_a_crew_stops_with_its_leader(start: Start) -> None:
 
 
 #: What the demo follows beside feeds.
-SERVICES = {"hackernews", "reddit", "github_trending"}
+SERVICES = {"hackernews", "reddit", "github_trending", "xhs_search", "weibo_search"}
 
 
 @pytest.mark.proves("F-02")

@@ -21,15 +21,31 @@ COMMANDS = every_command(get_command(app))
 
 
 def test_the_commands_are_those_that_were_promised() -> None:
-    promised = ["up", "demo", "collect", "add", "import", "export", "apply", "sitemap", "status", "doctor"]
+    promised = [
+        "up",
+        "demo",
+        "collect",
+        "add",
+        "import",
+        "export",
+        "apply",
+        "sitemap",
+        "status",
+        "alerts",
+        "doctor",
+        "audit",
+    ]
     groups = {
         "sources": "list show pause resume remove set",
         "items": "list",
         "packs": "create list show install export remove",
         "feeds": "create list show remove write upload",
         "x": "scrape follow unfollow follows",
+        "cookies": "add list enable disable set reset remove validate rotate forecast",
+        "crawl": "search detail run executions recover n8n",
         "jobs": "list pause resume",
         "hooks": "add list remove ping deliveries redeliver",
+        "feishu": "check",
         "config": "list set unset",
         "keys": "create list revoke",
         "users": "add list disable enable reset-password",

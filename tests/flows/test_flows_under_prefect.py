@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 
 import feedparser
 import pytest
@@ -19,11 +20,13 @@ from prefect.settings import get_current_settings
 from catchment.errors import InvalidInput, VisitError
 from catchment.flows.serving import deployments
 from catchment.flows.sitemaps import fetch_what_changed, incremental_sitemap_to_rss_flow, sitemap_to_rss_flow
+from eventually import eventually
 from s3_store import ACCESS, REGION, SECRET, S3Store
 from sitemap_site import WORDS
 from source_factory import START
 
 DAY = timedelta(days=1)
+DEPLOYMENT = "Incremental Sitemap to RSS/incremental-rss-mill"
 
 pytestmark = [
     pytest.mark.usefixtures("prefect_server", "settings"),
@@ -259,7 +262,7 @@ class TestServing:
         text = f"sites:\n  mill:\n    sitemap_url: {pages.publish()}\n    output: {{local_file: {tmp_path}/mill.xml}}\n"
         (tmp_path / "sites.yaml").write_text(text)
         async with served(tmp_path), get_client() as client:
-            deployment = await eventually(lambda: find(client, "Incremental Sitemap to RSS/incremental-rss-mill"))
+            deployment = await eventually(partial(find, client, DEPLOYMENT), look_seconds=0.2)
             assert [one.schedule.cron for one in deployment.schedules] == ["0 */2 * * *"]
             begun = await client.create_flow_run_from_deployment(deployment.id)
 
@@ -267,7 +270,7 @@ class TestServing:
                 run = await client.read_flow_run(begun.id)
                 return run.state if run.state.is_final() else None
 
-            assert (await eventually(ended)).is_completed()
+            assert (await eventually(ended, look_seconds=0.2)).is_completed()
         assert [entry.link for entry in feedparser.parse((tmp_path / "mill.xml").read_bytes()).entries] == [
             site.url("/1")
         ]
@@ -302,13 +305,6 @@ async def find(client, name):
         return await client.read_deployment_by_name(name)
     except ObjectNotFound:
         return None
-
-
-async def eventually(ask):
-    """The first answer that is not empty; the test's own time is the limit."""
-    while not (answer := await ask()):  # noqa: ASYNC110 - another process is asked
-        await asyncio.sleep(0.2)
-    return answer
 
 
 def crons(deployment):

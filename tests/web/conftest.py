@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 
 import httpx
 import pytest
+from browser import CHROMIUM, Page, opened_page
 from web_site import ADMIN_KEY, JWT_KEY, SERVICE_KEY, Site
 
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
 from catchment.settings import Settings
 from catchment.web.app import create_app
+from catchment.web.server import serve_app
 
 
 @pytest.fixture
@@ -33,6 +37,25 @@ async def keyless_system(sqlite_url: str, clock: ManualClock) -> AsyncIterator[S
     settings = Settings(database_url=sqlite_url, jwt_secret_key=JWT_KEY)
     async with open_system(settings, clock=clock) as system:
         yield system
+
+
+@pytest.fixture
+async def served_url(lean_site: Site) -> AsyncIterator[str]:
+    """On a real socket, for a real browser."""
+    stop = asyncio.Event()
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(serve_app(lean_site.app, host="127.0.0.1", port=0, stop=stop, on_ready=ready.set_result))
+    yield await ready
+    stop.set()
+    await task
+
+
+@pytest.fixture
+async def page(tmp_path: Path) -> AsyncIterator[Page]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    async with opened_page(tmp_path / "profile") as page:
+        yield page
 
 
 def _opened(url: str, clock: ManualClock) -> AbstractAsyncContextManager[System]:

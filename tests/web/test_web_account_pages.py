@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, Page, opened_page
+from browser import Page
 from web_site import Site
 
 from catchment.manage.accounts import Enrolment
 from catchment.web.forgery import SESSION_COOKIE, TOKEN_FIELD, token_of
-from catchment.web.server import serve_app
 
 CAROL = "carol@example.org"
 
@@ -107,24 +104,6 @@ async def test_who_is_not_signed_in_is_shown_the_way_and_a_key_of_nobody_has_no_
     assert (await lean_site.get("/account", "admin")).status_code == 403
     assert "/account" not in (await lean_site.get("/", "admin")).text
     assert "/account" in (await lean_site.get("/", "alice")).text
-
-
-@pytest.fixture
-async def served_url(lean_site: Site) -> AsyncIterator[str]:
-    stop = asyncio.Event()
-    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(serve_app(lean_site.app, host="127.0.0.1", port=0, stop=stop, on_ready=ready.set_result))
-    yield await ready
-    stop.set()
-    await task
-
-
-@pytest.fixture
-async def page(tmp_path: Path) -> AsyncIterator[Page]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    async with opened_page(tmp_path / "profile") as page:
-        yield page
 
 
 SIGN_IN = """(() => {{

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 import re
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, Page, opened_page
+from browser import Page
 from web_site import Site
 
 from catchment.domain.caller import OPERATOR
@@ -17,7 +14,6 @@ from catchment.domain.item import make_item
 from catchment.manage.catalog import Draft
 from catchment.store import items
 from catchment.web.board import MOST_SOURCES
-from catchment.web.server import serve_app
 
 
 async def test_a_stranger_sees_public_sources_and_how_to_sign_in(site: Site):
@@ -98,24 +94,6 @@ async def test_with_very_many_sources_the_page_stays_light_and_says_how_many_mor
     assert page.text.count("<tr data-key=") == MOST_SOURCES + 1  # and the empty shape
     assert '<b data-text="hidden">1800</b>' in page.text
     assert len(page.content) < 250_000
-
-
-@pytest.fixture
-async def served_url(lean_site: Site) -> AsyncIterator[str]:
-    stop = asyncio.Event()
-    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(serve_app(lean_site.app, host="127.0.0.1", port=0, stop=stop, on_ready=ready.set_result))
-    yield await ready
-    stop.set()
-    await task
-
-
-@pytest.fixture
-async def page(tmp_path: Path) -> AsyncIterator[Page]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    async with opened_page(tmp_path / "profile") as page:
-        yield page
 
 
 TITLES = "[...document.querySelectorAll('.items a')].map((link) => link.textContent).join()"

@@ -245,7 +245,7 @@ async def test_health_is_always_200_and_tells_of_each_part(site: Site, clock: Ma
     health = await site.get("/health")
     assert health.status_code == 200
     body = health.json()
-    assert (body["status"], body["checks"]) == ("degraded", {"store": True, "collector": False})
+    assert (body["status"], body["checks"]) == ("degraded", {"store": True, "collector": False, "cookies": True})
     assert (body["timestamp"], body["components"]["store"]["status"]) == ("2026-03-01T12:00:00.000Z", "healthy")
     until = clock.now() + timedelta(minutes=1)
     start = {"owner": "h:1:x", "now": clock.now(), "until": until}

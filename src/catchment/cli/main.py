@@ -6,13 +6,18 @@ import typer
 
 from catchment.cli.accounts import keys, users
 from catchment.cli.adding import add
+from catchment.cli.alerts import alerts
 from catchment.cli.applying import apply
+from catchment.cli.auditing import audit
 from catchment.cli.collecting import collect
+from catchment.cli.cookies import cookies
+from catchment.cli.crawl import crawl
 from catchment.cli.demonstrating import demo
 from catchment.cli.diagnosing import doctor
 from catchment.cli.exchanging import export, import_
 from catchment.cli.failing import Commands
 from catchment.cli.feeds import feeds
+from catchment.cli.feishu import feishu
 from catchment.cli.hooks import hooks
 from catchment.cli.items import items
 from catchment.cli.jobs import jobs
@@ -45,14 +50,19 @@ app.command()(export)
 app.command()(apply)
 app.add_typer(packs)
 app.command()(status)
+app.command()(alerts)
 app.add_typer(config)
 x.command()(scrape)
 app.add_typer(x)
+app.add_typer(cookies)
+app.add_typer(crawl)
 app.add_typer(jobs)
 app.add_typer(hooks)
+app.add_typer(feishu)
 app.add_typer(keys)
 app.add_typer(users)
 app.command()(doctor)
+app.command()(audit)
 
 
 def run() -> None:

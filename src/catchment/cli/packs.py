@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,6 @@ from catchment.manage.forms import Format
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
-    from catchment.domain.pack import Pack
     from catchment.manage.packs import Installed, Made
 
 packs = typer.Typer(name="packs", help="Lists of sources: make, share and install them.", no_args_is_help=True)
@@ -56,7 +55,7 @@ def create(
     for note in made.notes:
         say(note)
     if as_json:
-        print_json(_shape(made.pack))
+        print_json(made.pack.shown())
     else:
         typer.echo(f"Made the pack {made.pack.slug} with {len(made.pack.sources)} sources.")
 
@@ -69,7 +68,7 @@ def list_(*, as_json: AsJson = False) -> None:
     """
     found = with_system(lambda system: system.packs.list(OPERATOR))
     if as_json:
-        print_json([_shape(pack) for pack in found])
+        print_json([pack.shown() for pack in found])
         return
     rows = ((one.slug, one.name, len(one.sources), one.install_count, one.is_public) for one in found)
     print_table(("slug", "name", "sources", "installed", "public"), rows)
@@ -83,7 +82,7 @@ def show(slug: Slug, *, as_json: AsJson = False) -> None:
     """
     pack = with_system(lambda system: system.packs.show(slug, OPERATOR))
     if as_json:
-        print_json(_shape(pack))
+        print_json(pack.shown())
         return
     print_facts({"name": pack.name, "description": pack.description, "installed": pack.install_count}, title=pack.slug)
     rows = ((one.get("name"), one["type"], one.get("tags"), one["config"]) for one in pack.sources)
@@ -159,17 +158,3 @@ def _is_file(text: str) -> bool:
         or bool({".", "/", "\\"} & set(text))
         or Path(text).is_file()
     )
-
-
-def _shape(pack: Pack) -> dict[str, Any]:
-    return {
-        "id": pack.id,
-        "slug": pack.slug,
-        "name": pack.name,
-        "description": pack.description,
-        "is_public": pack.is_public,
-        "install_count": pack.install_count,
-        "created_by": pack.created_by,
-        "created_at": pack.created_at,
-        "sources": [dict(entry) for entry in pack.sources],
-    }

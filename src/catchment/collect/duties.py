@@ -11,18 +11,23 @@ from sqlalchemy import Connection
 from catchment.clock import Clock
 from catchment.collect.collector import Collector
 from catchment.collect.courier import Courier
+from catchment.collect.feishu.copying import Copier
 from catchment.collect.housekeeping import Housekeeper
 from catchment.collect.jobs import Job, at_once, every, not_by_the_clock
 from catchment.collect.leases import recover
 from catchment.collect.scraping import ScrapingService
-from catchment.domain.job import COLLECTOR_TICK, JobState
+from catchment.collect.watch import Watch
+from catchment.collect.workflow import Workflow
+from catchment.domain.job import COLLECTOR_TICK, FEISHU_JOB, JobState
 from catchment.domain.scrape_task import ScrapeOrder, TaskStatus
 from catchment.errors import Conflict, InvalidInput, TooManyAttempts, VisitError
 from catchment.store import jobs
 from catchment.store.door import Store
 
-CLEANUP, RECOVERY, OUTBOX = "cleanup", "recovery", "outbox"
+CLEANUP, RECOVERY, LOCK_RECOVERY, OUTBOX = "cleanup", "recovery", "lock_recovery", "outbox"
 CLEANUP_EVERY, RECOVERY_EVERY, OUTBOX_EVERY = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=10)
+FEISHU_EVERY = timedelta(minutes=1)
+ALERTS, ALERTS_EVERY = "alerts", timedelta(seconds=30)
 
 Usernames = Callable[[], Awaitable[tuple[str, ...]]]
 
@@ -55,6 +60,16 @@ def recovery(store: Store, clock: Clock) -> Job:
     return Job(name=RECOVERY, work=free, first=at_once, next_after=every(RECOVERY_EVERY), on_restore=_at_each_start)
 
 
+def lock_recovery(workflow: Workflow, interval: timedelta) -> Job:
+    """The locks of workflows, which may be driven from elsewhere, have a schedule of their own."""
+
+    async def free() -> str:
+        recovered = await workflow.recover()
+        return f"{recovered.executions} execution(s) and {recovered.records} record(s) recovered"
+
+    return Job(name=LOCK_RECOVERY, work=free, first=at_once, next_after=every(interval))
+
+
 def _at_each_start(conn: Connection, state: JobState, now: datetime) -> None:
     """What was left behind may be the work of whoever starts again."""
     jobs.set_due(conn, state.name, now)
@@ -62,6 +77,14 @@ def _at_each_start(conn: Connection, state: JobState, now: datetime) -> None:
 
 def delivery(courier: Courier) -> Job:
     return Job(name=OUTBOX, work=courier.deliver_due, first=at_once, next_after=every(OUTBOX_EVERY))
+
+
+def copying(copier: Copier) -> Job:
+    return Job(name=FEISHU_JOB, work=copier.copy_due, first=at_once, next_after=every(FEISHU_EVERY))
+
+
+def watching(watch: Watch) -> Job:
+    return Job(name=ALERTS, work=watch.look, first=at_once, next_after=every(ALERTS_EVERY))
 
 
 async def scheduled_scrape(scraping: ScrapingService, usernames: Usernames) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from catchment.domain.filters import Filters, read_filters
@@ -79,13 +80,10 @@ def shown(config: Mapping[str, Any]) -> dict[str, Any]:
     return {**config, AUTH_KEY: {**auth, "password": MASK}} if isinstance(auth, Mapping) else dict(config)
 
 
-def _flag(name: str) -> Callable[[Any], bool]:
-    def read(value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise BadConfig(f"{name} is true or false; {value!r} is neither.")
-        return value
-
-    return read
+def read_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise BadConfig(f"{name} is true or false; {value!r} is neither.")
+    return value
 
 
 def _user_agent(value: Any) -> str:
@@ -124,12 +122,12 @@ def _keep_days(value: Any) -> int:
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
-    ADAPTIVE_KEY: _flag(ADAPTIVE_KEY),
+    ADAPTIVE_KEY: partial(read_flag, ADAPTIVE_KEY),
     FILTERS_KEY: read_filters,
     USER_AGENT_KEY: _user_agent,
     HEADERS_KEY: _headers,
     AUTH_KEY: _basic_auth,
-    ALLOW_PRIVATE_KEY: _flag(ALLOW_PRIVATE_KEY),
-    VERIFY_TLS_KEY: _flag(VERIFY_TLS_KEY),
+    ALLOW_PRIVATE_KEY: partial(read_flag, ALLOW_PRIVATE_KEY),
+    VERIFY_TLS_KEY: partial(read_flag, VERIFY_TLS_KEY),
     KEEP_DAYS_KEY: _keep_days,
 }

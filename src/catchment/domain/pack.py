@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +23,11 @@ class Pack:
     created_by: int | None
     install_count: int
     created_at: datetime
+
+    def shown(self) -> dict[str, Any]:
+        """As API and command line give it out."""
+        facts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return facts | {"sources": [dict(entry) for entry in self.sources]}
 
     def is_seen_by(self, caller: Caller) -> bool:
         return self.is_public or caller.sees_all or caller.owns(self.created_by)

@@ -219,6 +219,14 @@ Index(
     postgresql_where=runs.c.status == text("'running'"),
 )
 Index("ix_runs_finished_at", runs.c.finished_at)
+# The owner of a workflow's run is the execution itself.
+Index(
+    "uq_runs_execution_id",
+    runs.c.owner,
+    unique=True,
+    sqlite_where=text("kind = 'workflow'"),
+    postgresql_where=text("kind = 'workflow'"),
+)
 
 fetch_log = Table(
     "fetch_log",
@@ -324,9 +332,32 @@ candidates = Table(
     Column("attempts", SmallInteger, nullable=False),
     Column("last_error", Text),
     Column("claimed_by", Id),
+    # None once it was tried, also while the run that claimed it goes on: then nobody holds it.
+    Column("claimed_at", UtcDateTime),
+    # Where a note is from; there it is unique, whoever finds it. Pages of sites have none.
+    Column("platform", String(10)),
+    Column("last_error_code", String(30)),
     UniqueConstraint("source_id", "key"),
     CheckConstraint("state IN (0, 1, 2)", name="state"),
 )
+_IS_NOTE = text("platform IS NOT NULL")
+Index(
+    "uq_candidates_platform_native_id",
+    candidates.c.platform,
+    candidates.c.native_id,
+    unique=True,
+    sqlite_where=_IS_NOTE,
+    postgresql_where=_IS_NOTE,
+)
+Index(
+    "ix_candidates_notes_state",
+    candidates.c.state,
+    candidates.c.first_seen,
+    candidates.c.id,
+    sqlite_where=_IS_NOTE,
+    postgresql_where=_IS_NOTE,
+)
+Index("ix_candidates_notes_claimed_by", candidates.c.claimed_by, sqlite_where=_IS_NOTE, postgresql_where=_IS_NOTE)
 Index("ix_candidates_source_id_state_id", candidates.c.source_id, candidates.c.state, candidates.c.id)
 Index("ix_candidates_source_id_last_seen", candidates.c.source_id, candidates.c.last_seen)
 
@@ -465,6 +496,7 @@ webhooks = Table(
     Column("allow_private", Boolean, nullable=False),
     Column("secret", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    Column("format", String(10), nullable=False, server_default=text("'json'")),
     UniqueConstraint("name"),
 )
 
@@ -494,6 +526,13 @@ Index(
     sqlite_where=outbox.c.next_try_at.is_not(None),
     postgresql_where=outbox.c.next_try_at.is_not(None),
 )
+Index(
+    "ix_outbox_dead",
+    outbox.c.webhook_id,
+    outbox.c.dead_at,
+    sqlite_where=outbox.c.dead_at.is_not(None),
+    postgresql_where=outbox.c.dead_at.is_not(None),
+)
 
 # Named lists of sources that people pass on: entries such as a file has them, without secrets.
 source_packs = Table(
@@ -508,4 +547,121 @@ source_packs = Table(
     Column("created_by", Id, ForeignKey("users.id", ondelete="SET NULL")),
     Column("install_count", Integer, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+)
+
+# What was collected of notes, each once on its platform. The views `tbl_candidate`, `tbl_crawl_execution` and
+# `tbl_source` show candidates, runs and this in the words of those who crawl by keyword.
+notes = Table(
+    "notes",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("platform", String(10), nullable=False),
+    Column("note_id", String(128), nullable=False),
+    Column("idempotency_key", String(140), nullable=False),
+    Column("source_id", Id, ForeignKey("sources.id", ondelete="SET NULL")),
+    Column("url", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("note_type", String(20), nullable=False),
+    Column("images", Json, nullable=False),
+    Column("video_url", Text),
+    Column("likes", BigInteger),
+    Column("collects", BigInteger),
+    Column("comments", BigInteger),
+    Column("shares", BigInteger),
+    Column("author_id", Text, nullable=False),
+    Column("author_name", Text, nullable=False),
+    Column("tags", Json, nullable=False),
+    Column("comment_list", Json, nullable=False),
+    Column("published_at", UtcDateTime),
+    Column("extracted_at", UtcDateTime, nullable=False),
+    Column("exec_meta", Json, nullable=False),
+    UniqueConstraint("platform", "idempotency_key"),
+)
+Index("ix_notes_source_id", notes.c.source_id)
+
+# Notes in tables outside, by the name of the table. A row without `copied_at` is a note whose copying failed so far.
+note_copies = Table(
+    "note_copies",
+    metadata,
+    Column("note_id", Id, ForeignKey("notes.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("sink", String(100), primary_key=True),
+    Column("record_id", Text),
+    Column("copied_at", UtcDateTime),
+    Column("attempts", Integer, nullable=False),
+    Column("last_error", Text),
+    Column("next_try_at", UtcDateTime),
+    sqlite_with_rowid=False,
+)
+
+# Alerts: one row for each rule and what it is about, as it is now or was when it last ended. `event_id` is the event in
+# the outbox that last told of it.
+alerts = Table(
+    "alerts",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("rule", String(50), nullable=False),
+    Column("subject", String(200), nullable=False),
+    Column("severity", String(2), nullable=False),
+    Column("message", Text, nullable=False),
+    Column("since", UtcDateTime, nullable=False),
+    Column("fired_at", UtcDateTime),
+    Column("told_at", UtcDateTime),
+    Column("event_id", String(36)),
+    Column("resolved_at", UtcDateTime),
+    UniqueConstraint("rule", "subject"),
+)
+
+# What happened at a moment and leaves no state behind that a rule could look at.
+incidents = Table(
+    "incidents",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("kind", String(30), nullable=False),
+    Column("amount", Integer, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+)
+Index("ix_incidents_at", incidents.c.at)
+
+# How requests to crawled platforms went, by the minute.
+crawl_minutes = Table(
+    "crawl_minutes",
+    metadata,
+    Column("minute", UtcDateTime, primary_key=True),
+    Column("platform", String(10), primary_key=True),
+    Column("ok", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),
+)
+
+# Cookies of the platforms, sealed. A lease of one is a run. `store/cookies.py` reads and writes them; the view
+# `tbl_cookie` shows the same under other names.
+cookies = Table(
+    "cookies",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", String(50), nullable=False, unique=True),
+    Column("platform", String(10), nullable=False),
+    Column("sealed", Text, nullable=False),
+    Column("key_id", String(100), nullable=False),
+    Column("status", String(10), nullable=False),
+    Column("is_enabled", Boolean, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("daily_limit", Integer, nullable=False),
+    # Uses on the day `used_on`, in the zone of COOKIE_DAILY_TZ.
+    Column("daily_used", Integer, nullable=False),
+    Column("used_on", Date),
+    Column("consecutive_errors", Integer, nullable=False),
+    Column("total_used", BigInteger, nullable=False),
+    Column("total_errors", Integer, nullable=False),
+    Column("counted_since", UtcDateTime, nullable=False),
+    Column("cooling_since", UtcDateTime),
+    Column("cooling_until", UtcDateTime),
+    Column("last_used_at", UtcDateTime),
+    Column("last_error_at", UtcDateTime),
+    Column("description", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    CheckConstraint("status IN ('active', 'cooling', 'invalid', 'banned')", name="status"),
+    CheckConstraint("(status = 'cooling') = (cooling_until IS NOT NULL)", name="cooling"),
 )

@@ -11,6 +11,8 @@ from catchment import __version__
 from catchment.bootstrap import System
 from catchment.monitor.status import View
 from catchment.web.board import read_board
+from catchment.web.crawler import cookies as crawler_cookies
+from catchment.web.crawler import reading
 from catchment.web.errors import install_error_handlers
 from catchment.web.live import LOOK_SECONDS, Live
 from catchment.web.metrics import Metrics
@@ -22,6 +24,7 @@ from catchment.web.routes import (
     admin_scrape,
     admin_users,
     admin_webhooks,
+    alerts,
     collector,
     config,
     dashboard,
@@ -42,6 +45,7 @@ from catchment.web.routes import (
     sources,
     subscriptions,
     tweets,
+    workflow,
 )
 
 _ROUTERS = (
@@ -53,6 +57,7 @@ _ROUTERS = (
     subscriptions,
     packs,
     collector,
+    alerts,
     config,
     digests,
     feed,
@@ -72,6 +77,9 @@ _ROUTERS = (
     admin_webhooks,
     tweets,
     follows,
+    reading,
+    crawler_cookies,
+    workflow,
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -61,7 +60,7 @@ class PackOut(Out):
 
     @classmethod
     def of(cls, pack: Pack) -> PackOut:
-        return cls(**_shown(pack))
+        return cls(**pack.shown())
 
 
 class MadeOut(PackOut):
@@ -91,7 +90,7 @@ async def make_pack(body: PackIn, system: TheSystem, caller: Known) -> MadeOut:
         listing=Listing(entries=read_places(body.sources)),
     )
     made = await system.packs.make(draft, caller)
-    return MadeOut(**_shown(made.pack), notes=list(made.notes))
+    return MadeOut(**made.pack.shown(), notes=list(made.notes))
 
 
 @router.get("/{slug}", responses=problems(401, 404))
@@ -112,17 +111,3 @@ async def remove_pack(pack_id: PathId, system: TheSystem, caller: Known) -> Ok:
     """Remove a pack of your own; the sources that came from it stay."""
     await system.packs.remove(pack_id, caller)
     return Ok()
-
-
-def _shown(pack: Pack) -> Mapping[str, Any]:
-    return {
-        "id": pack.id,
-        "slug": pack.slug,
-        "name": pack.name,
-        "description": pack.description,
-        "is_public": pack.is_public,
-        "install_count": pack.install_count,
-        "created_by": pack.created_by,
-        "created_at": pack.created_at,
-        "sources": [dict(entry) for entry in pack.sources],
-    }
