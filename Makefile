@@ -3,14 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PREFECT := .venv-prefect
+# Another n8n that is installed already may be named instead.
+N8N_DIR ?= $(CURDIR)/.n8n
 # Data of `make up` stays beside the code; everything else of the environment is respected.
 export CATCHMENT_HOME ?= $(CURDIR)/data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo test test-prefect test-slow check format bench soak coverage-map clean
+.PHONY: help setup up demo test test-prefect test-n8n test-slow check format bench soak coverage-map acceptance-e clean
 
 help: ## Show what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
 
 setup: $(VENV)/.ready ## Make the virtual environment with pinned versions
 
@@ -37,6 +39,14 @@ $(PREFECT)/.ready: pyproject.toml constraints-prefect.txt
 	$(PREFECT)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-prefect.txt -e '.[prefect,test]'
 	@touch $@
 
+test-n8n: setup $(N8N_DIR)/node_modules/.bin/n8n ## Run the workflow files in a real n8n, which is installed once (2.4 GB, ten minutes)
+	N8N_DIR='$(N8N_DIR)' $(BIN)/pytest tests/n8n
+
+$(N8N_DIR)/node_modules/.bin/n8n:
+	mkdir -p '$(N8N_DIR)'
+	cp tests/n8n/package.json '$(N8N_DIR)'
+	npm install --prefix '$(N8N_DIR)' --no-package-lock --no-audit --no-fund --loglevel=error
+
 test-slow: setup ## Soak and kill -9 storms; SLOW=short makes them brief
 	SLOW=$(SLOW) $(BIN)/pytest -m slow
 
@@ -60,5 +70,8 @@ soak: setup ## Three minutes of 10,000 sources, a third of them faulty
 coverage-map: setup ## Which requirement is proven by which tests, and which by none
 	@$(BIN)/python scripts/coverage_map.py
 
+acceptance-e: setup ## The acceptance checklist of the crawler, line by line, each with pass or fail
+	@$(BIN)/python scripts/acceptance_e.py
+
 clean: ## Remove what was made, but not the data
-	rm -rf $(VENV) $(PREFECT) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PREFECT) .n8n .pytest_cache .mypy_cache .ruff_cache .hypothesis
