@@ -269,7 +269,7 @@ async def a_note_cannot_be_asked_for(system, site, clock):
     await system.workflow.give_up(begun.execution_id, ref(1), error)
     await system.workflow.release(begun.execution_id, Result())
     # Without a cookie there would be another alert.
-    await write(system, update(sources).values(is_active=False))
+    await write(system, update(sources).values(is_active=False, paused_by=PausedBy.PERSON))
 
 
 async def nothing(system, site, clock):

@@ -30,7 +30,8 @@ SLOW_SECONDS = 25.0
 @pytest.fixture(scope="session")
 def n8n(tmp_path_factory: pytest.TempPathFactory) -> RealN8n:
     """With the workflows imported, as anybody would."""
-    assert N8N_DIR is not None
+    if N8N_DIR is None:
+        pytest.skip("asked for by name, but only `make test-n8n` has an n8n to run")
     n8n = RealN8n(command=Path(N8N_DIR) / "node_modules" / ".bin" / "n8n", home=tmp_path_factory.mktemp("n8n"))
     imported = asyncio.run(n8n("import:workflow", "--separate", f"--input={FILES}"))
     assert imported.code == 0, imported.said

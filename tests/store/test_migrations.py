@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 from sqlalchemy.engine import make_url
 
 from catchment.errors import SettingsError, StoreError
 from catchment.store import migrate as migrate_module
 from catchment.store.door import migration_engine, open_store
-from catchment.store.migrate import migrate, migrate_url
+from catchment.store.migrate import head_revision, migrate, migrate_url
 from catchment.store.tables import metadata
 
 VERSIONS = Path(migrate_module.__file__).parent / "migrations" / "versions"
@@ -34,6 +35,16 @@ def test_migrations_give_exactly_the_tables_of_the_tables_file(engine):
     with engine.connect() as conn, warnings.catch_warnings():
         warnings.simplefilter("error")
         assert compare_metadata(MigrationContext.configure(conn), metadata) == []
+
+
+def test_the_newest_file_is_named_by_the_revision_that_it_leads_to(engine):
+    scripts = ScriptDirectory(str(VERSIONS.parent))
+    assert [scripts.get_current_head()] == scripts.get_heads() == [head_revision()]
+    assert all(
+        path.name.startswith(f"{script.revision}_")
+        for script in scripts.walk_revisions()
+        for path in [Path(script.path)]
+    )
 
 
 @pytest.mark.proves("E-17")

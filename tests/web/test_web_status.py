@@ -282,6 +282,9 @@ async def test_a_store_that_is_gone_is_unhealthy_not_ready_and_a_503_elsewhere(
             assert sources.status_code == 503
             assert "accepting" not in sources.text
     assert any(line.startswith("ERROR") and "accepting" in line for line in log)
+    # Whoever looks through the store after the test has to get in.
+    with psycopg.connect(url.render_as_string(hide_password=False), autocommit=True) as conn:
+        conn.execute(f"ALTER DATABASE {system.store.url.database} ALLOW_CONNECTIONS true")
 
 
 async def test_metrics_count_requests_by_route_template_and_sources_by_health(site: Site, clock: ManualClock):
