@@ -55,6 +55,8 @@ class ScriptedSite:
         self.pages[url].version += 1
         self.pages[url].lastmod = now
 
+    lane = None
+
     async def explore(self, _: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
         listed = [Listed(url, page.lastmod) for url, page in self.pages.items() if url not in self.unlisted]
         for start in range(0, len(listed), self.stretch):

@@ -80,3 +80,44 @@ def test_no_secret_is_shown_when_settings_are():
     secret = {spec.names[0]: f"https://planted.example/{'x' * 32}" for _, spec, _ in specs() if spec.secret}
     assert len(secret) > 5
     assert "planted" not in repr(load(**secret))
+
+
+@pytest.mark.proves("E-19")
+@pytest.mark.parametrize(
+    ("variable", "default", "other"),
+    [
+        ("LOCK_TIMEOUT_MINUTES", 30, "7"),
+        ("RECOVERY_INTERVAL_MINUTES", 15, "7"),
+        ("COOLING_DURATION_MINUTES", 30, "7"),
+        ("MAX_CONSECUTIVE_ERRORS", 3, "7"),
+        ("MAX_TOTAL_ERRORS", 10, "7"),
+        ("SEARCH_TIMEOUT", 30, "7"),
+        ("DETAIL_TIMEOUT", 15, "7"),
+        ("CATCHMENT_DETAIL_BATCH_TIMEOUT", 60, "7"),
+        ("BATCH_SIZE", 10, "7"),
+        ("CRAWL_CONCURRENCY", 1, "7"),
+        ("CRAWL_SPACING_SECONDS", 2, "7"),
+        ("COOKIE_KEY_SALT", "mediacrawler_v3", "7"),
+        ("COOKIE_KEY_ID", "key_v1", "7"),
+        ("COOKIE_DAILY_TZ", "Asia/Shanghai", "UTC"),
+    ],
+)
+def test_the_constants_of_the_crawler_are_settings_by_its_names_and_defaults(variable, default, other):
+    field = next(field for field, spec, _ in specs() if variable in spec.names)
+    assert getattr(load(), field) == default
+    assert str(getattr(load(**{variable: other}), field)).removesuffix(".0") == other
+
+
+@pytest.mark.proves("E-07")
+@pytest.mark.parametrize("key", ["short", "x" * 31])
+def test_a_master_key_that_is_too_short_is_refused_without_being_shown(key):
+    with pytest.raises(SettingsError, match="at least 32 characters") as refused:
+        load(COOKIE_MASTER_KEY=key)
+    assert key not in str(refused.value)
+
+
+@pytest.mark.proves("E-07")
+def test_passphrases_of_earlier_keys_go_by_the_names_of_the_keys():
+    settings = load(COOKIE_KEY_ID="key_v2", COOKIE_KEY_KEY_V1="an earlier passphrase for the tests")
+    assert settings.cookie_key_id == "key_v2"
+    assert settings.cookie_earlier_keys == {"key_v1": "an earlier passphrase for the tests"}

@@ -406,11 +406,10 @@ class _Workshop:
             store=self._store,
             pool=self._cookie_pool,
             seal=self._cookie_seal,
-            platforms=self._platforms,
-            http=self._http,
+            reader=self._reader,
             clock=self._clock,
             policy=_cookie_policy(self._settings),
-            check_seconds=self._settings.cookie_validate_timeout,
+            wait_seconds=self._settings.detail_batch_timeout,
         )
 
     @cached_property
@@ -522,8 +521,10 @@ def _read_policy(settings: Settings) -> ReadPolicy:
         search_seconds=settings.search_timeout,
         note_seconds=settings.detail_timeout,
         batch_seconds=settings.detail_batch_timeout,
-        spacing_seconds=settings.crawl_spacing_seconds,
-        at_once=settings.crawl_at_once,
+        check_seconds=settings.cookie_validate_timeout,
+        # What a platform gets is for all collector processes together.
+        spacing_seconds=settings.crawl_spacing_seconds * settings.processes,
+        at_once=max(1, settings.crawl_at_once // settings.processes),
         keep_authors=settings.crawl_keep_authors,
     )
 

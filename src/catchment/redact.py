@@ -14,7 +14,8 @@ from typing import Final
 
 MASK: Final = "***REDACTED***"
 
-_SEPARATOR: Final = r"""(?P<sep>(?:\\*["'])?[ \t]*(?:[:=]|%3[Dd])[ \t]*)"""
+#: As it is, or as it stands in a query: `%3D` is `=`, `%22` a quotation mark.
+_SEPARATOR: Final = r"""(?P<sep>(?:\\*["']|%22)?[ \t]*(?:[:=]|%3[ADad])[ \t]*)"""
 _QUOTED: Final = r"""(?P<quote>\\*["'])(?:(?!(?P=quote))(?:\\.|[^\r\n]))*(?P=quote)?"""
 _BARE: Final = r"""[^\s;&,"']*"""
 _VALUE: Final = rf"(?:{_QUOTED}|{_BARE})"
@@ -22,8 +23,9 @@ _VALUE: Final = rf"(?:{_QUOTED}|{_BARE})"
 #: Cookies that open an account at the platforms, by their exact names. `LOGIN_STATUS` only says that somebody is in.
 PLATFORM_COOKIES: Final = (
     "a1", "webId", "gid", "xsecappid", "abRequestId", "websectiga", "sec_poison_id", "acw_tc",
-    "SUB", "SUBP", "SSOLoginState", "WBPSESS",
-    "sessionid", "sessionid_ss", "sid_tt", "sid_guard", "uid_tt", "odin_tt", "ttwid", "msToken",
+    "SUB", "SUBP", "SCF", "SSOLoginState", "WBPSESS",
+    "sessionid", "sessionid_ss", "sid_tt", "sid_guard", "sid_ucp_v1", "ssid_ucp_v1", "uid_tt", "uid_tt_ss", "odin_tt",
+    "ttwid", "msToken", "passport_auth_status",
 )  # fmt: skip
 _SECRET_WORDS: Final = frozenset({
     "auth", "authorization", "apikey", "bearer", "cookie", "credential", "credentials", "jwt", "key", "pass",
@@ -56,11 +58,12 @@ _RULES: Final = (
     ),
     # Nothing may follow `web_session=` but the mask, not even a quotation mark.
     _Rule(("web_session",), re.compile(rf"(?P<name>web_session)(?P<sep>[ \t]*=)[ \t]*(?:{_QUOTED})?{_BARE}")),
-    # Short names are anchored, or `a1=` would also eat the value of `data1=`.
+    # Short names are anchored, or `a1=` would also eat the value of `data1=`. What is encoded is no part of a name.
     _Rule(
         ("web_session", *(name.lower() for name in PLATFORM_COOKIES)),
         re.compile(
-            rf"(?P<name>web_session|(?<![\w%-])(?:{'|'.join(PLATFORM_COOKIES)})){_SEPARATOR}{_VALUE}",
+            rf"(?P<name>web_session|(?:(?<![\w%-])|(?<=%[0-9A-Fa-f]{{2}}))(?:{'|'.join(PLATFORM_COOKIES)}))"
+            rf"{_SEPARATOR}{_VALUE}",
             re.ASCII,
         ),
     ),

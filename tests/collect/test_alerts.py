@@ -266,7 +266,7 @@ async def a_note_cannot_be_asked_for(system, site, clock):
     await system.workflow.report(begun.execution_id, source.id, listed(1))
     await system.workflow.claim(begun.execution_id, limit=1)
     error = CrawlError(Code.INVALID_INPUT, "It has no token.")
-    await system.workflow.give_up(begun.execution_id, ref(1), error)
+    await system.workflow.give_up(begun.execution_id, ref(1).note_id, error)
     await system.workflow.release(begun.execution_id, Result())
     # Without a cookie there would be another alert.
     await write(system, update(sources).values(is_active=False, paused_by=PausedBy.PERSON))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from sqlalchemy import text
 
 from catchment.bootstrap import System
 from catchment.domain.caller import OPERATOR
+from catchment.domain.cookie import CookieStatus
 from catchment.domain.note import Platform, Search
 from catchment.domain.run import RunStatus
 from catchment.errors import NotFound
@@ -181,3 +183,56 @@ async def test_a_crawl_by_hand_is_refused_while_another_execution_runs(scene):
 async def test_a_crawl_of_nothing_says_how_to_add_a_keyword(scene):
     with pytest.raises(NotFound, match="--type xhs_search"):
         await scene.crawl()
+
+
+@pytest.mark.proves("E-21", "E-13")
+async def test_while_our_address_is_blocked_the_source_is_put_off_and_nothing_is_blamed(scene, clock):
+    source = await scene.follow()
+    await scene.collect(source)
+    clock.advance(timedelta(hours=2))
+    scene.service.trouble(Kind.IP_BLOCKED)
+    result = await scene.collect(source)
+    assert result.error is None
+    assert result.postponed_until >= clock.now() + timedelta(minutes=30)
+    assert {one["retry_count"] for one in await scene.rows("SELECT retry_count FROM tbl_candidate")} == {0}
+
+
+@pytest.mark.proves("E-21", "E-10")
+async def test_a_ban_costs_the_account_and_not_the_notes(open_test_system, clock):
+    async with scene_of(open_test_system, clock, cookies=1) as scene:
+        shown = await scene.system.reader.search(Platform.XHS, Search(keyword="咖啡"))
+        scene.service.trouble(Kind.BANNED, note=shown.result().cards[0].ref.note_id)
+        result = await scene.collect(await scene.follow())
+        assert result.error is None
+        assert result.postponed_until is not None
+        assert [one.status for one in await scene.system.cookies.list()] == [CookieStatus.BANNED]
+        assert {one["status"] for one in await scene.rows("SELECT status FROM tbl_candidate")} <= {
+            "pending",
+            "collected",
+        }
+
+
+@pytest.mark.proves("E-06")
+async def test_a_crawl_by_hand_is_found_in_logs_and_notes_by_the_trace_that_it_tells(scene, log):
+    await scene.follow()
+    execution = await scene.crawl()
+    notes = await scene.rows("SELECT exec_meta FROM tbl_source")
+    assert notes
+    assert all(execution.trace_id in str(note["exec_meta"]) for note in notes)
+    assert any(execution.trace_id in line for line in log)
+
+
+async def test_a_crawl_that_was_put_off_says_so(open_test_system, clock):
+    async with scene_of(open_test_system, clock, cookies=0) as scene:
+        await scene.follow()
+        execution = await scene.crawl()
+        assert execution.status is RunStatus.COMPLETED
+        assert "put off until" in execution.error_summary
+
+
+async def test_keywords_of_one_platform_take_turns_so_that_other_sources_find_a_worker(scene):
+    first, second = await scene.follow("咖啡"), await scene.follow("茶")
+    async with scene.system.collector.working(grace_seconds=5):
+        collect = scene.system.collector.collect_source
+        results = await asyncio.gather(collect(first), collect(second))
+    assert sorted(one.postponed_until is not None for one in results) == [False, True]

@@ -80,8 +80,8 @@ class TestWorks:
         [read] = page.comments
         assert (read.likes, read.reply_count, read.images) == (5, 9, ("https://p3.douyinpic.com/c.jpeg",))
         assert [(one.id, one.replies) for one in read.replies] == [("2", ())]
-        assert page.cursor == "20"
-        assert read_comments({"comments": None, "has_more": 0, "cursor": 20}).cursor is None
+        assert page.next == "20"
+        assert read_comments({"comments": None, "has_more": 0, "cursor": 20}).next is None
 
 
 class TestNames:

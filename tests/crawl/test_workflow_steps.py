@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import text, update
 
 from catchment.domain.candidate import NOTE_RETRIES, CandidateState
 from catchment.domain.crawling import HANDLING, Code, CrawlError
@@ -17,6 +17,7 @@ from catchment.errors import Conflict, LeaseLost, NotFound
 from catchment.sources.crawl.items import item_of
 from catchment.store import alerts
 from catchment.store.items import ItemQuery, list_items
+from catchment.store.tables import sources
 from crawl_notes import LOCK_TIMEOUT, add_keyword, crawled, listed, note, ref
 from source_factory import START
 
@@ -163,36 +164,44 @@ class TestRecords:
         for tried in range(NOTE_RETRIES):
             execution = await begin(workflow, source, 1)
             await workflow.claim(execution, limit=10)
-            assert await workflow.give_up(execution, ref(1), error) == (CandidateState.PENDING, tried + 1)
+            assert await workflow.give_up(execution, ref(1).note_id, error) == (CandidateState.PENDING, tried + 1)
             assert await workflow.claim(execution, limit=10) == [], "not by the execution that just failed at it"
             await workflow.release(execution, Result())
         execution = await begin(workflow)
         await workflow.claim(execution, limit=10)
-        assert await workflow.give_up(execution, ref(1), error) == (CandidateState.FAILED, NOTE_RETRIES)
+        assert await workflow.give_up(execution, ref(1).note_id, error) == (CandidateState.FAILED, NOTE_RETRIES)
         (row,) = await candidates(store)
         assert (row["status"], row["retry_count"]) == ("failed", 3)
         assert (row["last_error_code"], row["last_error_message"]) == ("PLATFORM_ERROR", "It answered 500.")
 
     @pytest.mark.proves("E-11", "E-21")
-    @pytest.mark.parametrize("code", [code for code in Code if not HANDLING[code].retryable])
+    @pytest.mark.parametrize("code", [Code.NOT_FOUND, Code.INVALID_INPUT])
     async def test_a_record_that_no_other_try_would_help_has_failed_at_once(self, workflow, source, code):
         execution = await begin(workflow, source, 1)
         await workflow.claim(execution, limit=10)
-        given_up = await workflow.give_up(execution, ref(1), CrawlError(code, "No."))
+        given_up = await workflow.give_up(execution, ref(1).note_id, CrawlError(code, "No."))
         assert given_up.state is CandidateState.FAILED
+
+    @pytest.mark.proves("E-11", "E-21")
+    @pytest.mark.parametrize("code", [code for code in Code if HANDLING[code].halts])
+    async def test_a_record_that_is_not_to_blame_is_pending_again(self, workflow, source, code):
+        execution = await begin(workflow, source, 1)
+        await workflow.claim(execution, limit=10)
+        given_up = await workflow.give_up(execution, ref(1).note_id, CrawlError(code, "No."))
+        assert given_up.state is CandidateState.PENDING
 
     @pytest.mark.proves("E-11")
     async def test_another_execution_may_try_at_once_what_the_first_failed_at(self, workflow, source):
         first = await begin(workflow, source, 1)
         (record,) = await workflow.claim(first, limit=10)
-        await workflow.give_up(first, ref(1), CrawlError(Code.TIMEOUT_ERROR, "Too long."))
+        await workflow.give_up(first, ref(1).note_id, CrawlError(Code.TIMEOUT_ERROR, "Too long."))
         second = await begin(workflow, name="another")
         assert [one.id for one in await workflow.claim(second, limit=10)] == [record.id]
 
     async def test_a_record_that_is_not_locked_cannot_be_given_up(self, workflow, source):
         execution = await begin(workflow, source, 1)
         with pytest.raises(Conflict):
-            await workflow.give_up(execution, ref(1), CrawlError(Code.TIMEOUT_ERROR, "Too long."))
+            await workflow.give_up(execution, ref(1).note_id, CrawlError(Code.TIMEOUT_ERROR, "Too long."))
 
 
 class TestWriting:
@@ -245,7 +254,7 @@ class TestWriting:
         execution = await begin(workflow, source, 1, 2, 3)
         await workflow.claim(execution, limit=10)
         await write(workflow, execution, 1)
-        await workflow.give_up(execution, ref(2), CrawlError(Code.TIMEOUT_ERROR, "Too long."))
+        await workflow.give_up(execution, ref(2).note_id, CrawlError(Code.TIMEOUT_ERROR, "Too long."))
         ended = await workflow.release(execution, Result())
         assert (ended.items_processed, ended.items_failed) == (1, 1)
         assert await statuses(store) == ["collected", "pending", "pending"]
@@ -291,7 +300,7 @@ class TestRecovery:
         before = await candidates(store)
         for step in (
             lambda: write(workflow, late, 1),
-            lambda: workflow.give_up(late, ref(1), CrawlError(Code.NOT_FOUND, "Gone.")),
+            lambda: workflow.give_up(late, ref(1).note_id, CrawlError(Code.NOT_FOUND, "Gone.")),
             lambda: workflow.claim(late, limit=1),
             lambda: workflow.report(late, source.id, listed(7)),
             lambda: workflow.release(late, Result()),
@@ -310,3 +319,34 @@ class TestRecovery:
         await workflow.recover()
         counted = await store.read(alerts.count_incidents, since=START)
         assert sum(counted.values()) == 2
+
+
+class TestNotesThatAreFoundAgain:
+    @pytest.mark.proves("E-13")
+    async def test_the_address_is_the_latest_since_what_shows_a_note_expires(self, workflow, source, store):
+        execution = await begin(workflow, source, 1)
+        (again,) = listed(1)
+        newer = again._replace(url=f"{again.url}&newer=1")
+        assert await workflow.report(execution, source.id, [newer]) == (0, 1)
+        (record,) = await workflow.claim(execution, limit=10)
+        assert record.listed.url == newer.url
+
+    @pytest.mark.proves("E-11")
+    @pytest.mark.parametrize("change", ["is_deleted", "is_active"])
+    async def test_one_that_nobody_works_for_any_more_goes_to_whoever_finds_it_again(
+        self, workflow, source, store, clock, change
+    ):
+        execution = await begin(workflow, source, 1)
+        values = {change: change == "is_deleted"}
+        await store.write(lambda conn: conn.execute(update(sources).where(sources.c.id == source.id).values(values)))
+        other = await add_keyword(store, clock, "tea")
+        await workflow.report(execution, other.id, listed(1))
+        (record,) = await workflow.claim(execution, limit=10)
+        assert record.source_id == other.id
+
+    async def test_one_whose_source_is_at_work_stays_with_it(self, workflow, source, store, clock):
+        execution = await begin(workflow, source, 1)
+        other = await add_keyword(store, clock, "tea")
+        await workflow.report(execution, other.id, listed(1))
+        (record,) = await workflow.claim(execution, limit=10)
+        assert record.source_id == source.id

@@ -125,3 +125,19 @@ def test_what_an_older_release_stored_survives_every_migration_both_ways(engine)
         with engine.connect() as conn:
             counts = {table: conn.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() for table in OLD_ROWS}
         assert counts == dict.fromkeys(OLD_ROWS, 1), f"at {revision}"
+
+
+@pytest.mark.proves("E-17")
+def test_what_an_older_release_cannot_read_does_not_outlive_the_way_back(engine):
+    migrate_url(engine.url)
+    now = "'2026-03-01T12:00:00.000000+00:00'"
+    rows = ", ".join(
+        f"('{kind}', 'x', 'exec-1-{kind}', 'running', {now}, {now}, {now}, '{{}}')"
+        for kind in ("workflow", "cookie", "source")
+    )
+    with engine.begin() as conn:
+        columns = "kind, subject, owner, status, started_at, heartbeat_at, lease_until, progress"
+        conn.execute(text(f"INSERT INTO runs ({columns}) VALUES {rows}".replace(":", r"\:")))
+    migrate_url(engine.url, "0009")
+    with engine.connect() as conn:
+        assert conn.execute(text("SELECT kind FROM runs")).scalars().all() == ["source"]

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from catchment.domain.note import Platform
 from catchment.domain.note_json import card_to_json, note_to_json
 from catchment.store.items import ItemQuery, list_items
 from crawl_notes import LOCK_TIMEOUT, add_keyword, card, note
@@ -128,6 +129,16 @@ async def test_what_cannot_be_is_refused_in_the_envelope_and_says_what_is_wrong(
     status, answer = await driver.step(step, body)
     assert (status, answer["error"]["code"]) == (400, "INVALID_INPUT")
     assert field in str(answer["error"])
+
+
+async def test_a_failure_may_leave_the_platform_out_whichever_it_is(driver, site, clock):
+    source = await add_keyword(site.system.store, clock, "coffee")
+    await driver.begin()
+    item = card_to_json(card(1, Platform.WEIBO))
+    await driver.step("candidates", {"source_id": source.id, "items": [item]})
+    await driver.step("claim")
+    status, answer = await driver.step("fail", {"note_id": item["note_id"], "error": "TIMEOUT_ERROR"})
+    assert (status, answer["status"]) == (200, "pending")
 
 
 async def test_what_is_found_for_no_keyword_source_is_refused(driver):

@@ -62,12 +62,16 @@ def run(
 
             return await collect_unless_stopped(system, crawl_them) or (False, None)
 
-    is_over, execution = with_system(work)
+    try:
+        is_over, execution = with_system(work)
+    except TimeoutError as error:
+        say(f"Error: {error}")
+        is_over, execution = False, None
     if as_json:
         print_line(_run_shape(execution, is_over=is_over))
     else:
         _tell_run(execution, results, is_over=is_over)
-    if any(result.error is not None for result in results):
+    if not is_over or any(result.error is not None for result in results):
         raise typer.Exit(FAILED)
 
 

@@ -106,6 +106,7 @@ class StoredCookies:
         while (held := await self._claim(partial(cookies.borrow, name=name))) is None:
             if await self._store.read(cookies.get, name) is None:
                 raise NotFound(f"There is no cookie {name!r}.")
+            await recover(self._store, self._clock)
             await self._wait(LOOK_AGAIN)
         return held
 

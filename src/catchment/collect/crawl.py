@@ -6,18 +6,22 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+from loguru import logger
+
 from catchment.collect.beside import beside
 from catchment.collect.collector import Collector
 from catchment.collect.workflow import Workflow
-from catchment.domain.execution import MEDIA_CRAWLER, Execution, Result
+from catchment.domain.execution import MEDIA_CRAWLER, Execution, Result, current_trace
 from catchment.domain.note import Platform
 from catchment.domain.run import RunStatus
 from catchment.domain.source import Source
 from catchment.domain.visit import VisitResult
-from catchment.errors import Conflict, NotFound
+from catchment.errors import Conflict, NotFound, StoreError
 from catchment.sources.crawl.search import PLATFORM_OF_TYPE
 from catchment.store import sources
 from catchment.store.door import Store
+
+MOST_SUMMARY = 500
 
 
 class Crawl:
@@ -51,32 +55,44 @@ class Crawl:
         if begun is None:
             return None
         result = Result(status=RunStatus.FAILED, error_summary="It was broken off.")
+        trace = current_trace.set(begun.trace_id)
         try:
             async with beside(self._beat(begun.execution_id)):
                 result = _summary([await self._visit(source, on_result) for source in chosen])
         finally:
+            current_trace.reset(trace)
             ended = await self._workflow.release(begun.execution_id, result)
         return ended
 
     async def _visit(self, source: Source, on_result: Callable[[VisitResult], None]) -> VisitResult:
         try:
             result = await self._collector.collect_source(source.id)
-        except Conflict as busy:
-            result = VisitResult(source_id=source.id, name=source.name, type=source.type, skipped=str(busy))
+        except (Conflict, NotFound) as why:
+            result = VisitResult(source_id=source.id, name=source.name, type=source.type, skipped=str(why))
         on_result(result)
         return result
 
     async def _beat(self, execution_id: str) -> None:
         while True:
             await asyncio.sleep(self._heartbeat_seconds)
-            await self._workflow.heartbeat(execution_id)
+            try:
+                await self._workflow.heartbeat(execution_id)
+            except StoreError as error:
+                # The lock holds for a while yet.
+                logger.error("the lock of {} cannot be kept at this moment: {}", execution_id, error)
 
 
 def _summary(results: Sequence[VisitResult]) -> Result:
-    errors = [f"source {one.source_id}: {one.error}" for one in results if one.error is not None]
+    amiss = [f"source {one.source_id}: {why}" for one in results if (why := _amiss(one))]
     return Result(
-        status=RunStatus.FAILED if errors else RunStatus.COMPLETED,
-        error_summary="; ".join(errors)[:500] or None,
+        status=RunStatus.FAILED if any(one.error for one in results) else RunStatus.COMPLETED,
+        error_summary="; ".join(amiss)[:MOST_SUMMARY] or None,
         items_processed=sum(one.inserted for one in results),
         items_failed=sum(one.failed for one in results),
     )
+
+
+def _amiss(result: VisitResult) -> str | None:
+    if result.postponed_until is not None:
+        return f"put off until {result.postponed_until:%H:%M} UTC"
+    return result.error or result.skipped

@@ -131,6 +131,10 @@ class Gatherer:
             if _is_refusal(error):
                 halts.append(error)
             return None if _is_blameless(error) else failure_of(candidate, error)
+        except CatchmentError as error:
+            # Something of ours is amiss, such as the store: the note cannot help it.
+            halts.append(error)
+            return None
         except Exception as error:  # noqa: BLE001 - the edge: what a page breaks is that page's failure, nobody else's
             logger.opt(exception=error).error("source {}: {} broke its fetcher", self._source.id, candidate.listed.url)
             return Failure(candidate, f"It broke its fetcher: {redact_text(repr(error))}")
@@ -139,7 +143,7 @@ class Gatherer:
 def failure_of(candidate: Candidate, error: VisitError) -> Failure:
     if not isinstance(error, CrawlError):
         return Failure(candidate, redact_text(str(error)))
-    return Failure(candidate, redact_text(str(error)), error.code, is_final=not error.handling.retryable)
+    return Failure(candidate, redact_text(str(error)), error.code, is_final=error.handling.is_final)
 
 
 def mark_failed(conn: Connection, failures: Sequence[Failure], *, now: datetime) -> None:

@@ -32,6 +32,7 @@ Work = Callable[[], Awaitable[str]]
 NextAfter = Callable[[Connection, datetime], datetime | None]
 #: How often a process looks whether another one changed the schedule.
 LOOK_SECONDS = 5.0
+STORE_AGAIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +164,19 @@ class JobKeeper:
         except Exception as error:  # noqa: BLE001 - the edge: a job that fails must not stop the next one
             logger.opt(exception=error).error("the job {} failed", job.name)
             message, ok = redact_text(f"{type(error).__name__}: {error}"), False
-        await self._store.write(self._end, job, run, ok=ok, message=message, now=self._clock.now())
+        await self._put_down(job, run, ok=ok, message=message)
         await self.follow()
+
+    async def _put_down(self, job: Job, run: Run, *, ok: bool, message: str) -> None:
+        """Until it is written: a run that never ends would keep the next one from beginning."""
+        while True:
+            try:
+                await self._store.write(self._end, job, run, ok=ok, message=message, now=self._clock.now())
+            except StoreError as error:
+                logger.error("how the job {} ended cannot be stored yet: {}", job.name, error)
+                await asyncio.sleep(STORE_AGAIN_SECONDS)
+            else:
+                return
 
     def _end(self, conn: Connection, job: Job, run: Run, *, ok: bool, message: str, now: datetime) -> None:
         status = RunStatus.COMPLETED if ok else RunStatus.FAILED

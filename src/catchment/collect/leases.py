@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from catchment.clock import Clock
 from catchment.domain.run import Run
 from catchment.errors import StoreError
-from catchment.store import found_notes, runs
+from catchment.store import alerts, found_notes, runs
 from catchment.store.door import Store
 
 
@@ -69,7 +69,7 @@ def _needs_recovery(conn: Connection, *, now: datetime) -> bool:
 def _recover(conn: Connection, *, now: datetime) -> list[Run]:
     dead = _dead(runs.running_owners(conn))
     ended = [*runs.expire(conn, now=now), *runs.expire_owners(conn, dead, now=now)]
-    found_notes.reclaim(conn, [run.id for run in ended])
+    alerts.note_recovery(conn, executions=0, records=found_notes.reclaim(conn, [run.id for run in ended]), now=now)
     return ended
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from http import HTTPStatus
@@ -28,10 +29,13 @@ from catchment.errors import (
 )
 from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text
-from catchment.sources.base import Context, Explorer, Fetcher, Registry
+from catchment.sources.base import Context, Explorer, Fetcher, Journey, Registry
 from catchment.sources.outfit import Outfitter
 from catchment.sources.survey import survey
 from catchment.store.door import Store
+
+#: When to come back to a lane that another journey is on.
+LANE_SECONDS = 30.0
 
 
 class Visitor:
@@ -84,7 +88,8 @@ class Visitor:
         store = FencedStore(store=self._store, run_id=run.id)
         trip = Traveller(store=store, clock=self._clock, source=source, journey=journey, filters=options.filters)
         trips.append(trip)
-        await trip.travel()
+        async with _along(journey):
+            await trip.travel()
         return Fetched(memory=source.memory)
 
     def _prepare(self, source: Source) -> tuple[Options, Context]:
@@ -102,6 +107,18 @@ class Visitor:
             self._warned_types.add(source.type)
             logger.warning("{}: such sources are skipped until there is one", reason)
         return Skipped(reason=reason)
+
+
+@asynccontextmanager
+async def _along(journey: Journey) -> AsyncIterator[None]:
+    """In its lane, if it has one; whoever finds it taken holds up nobody else while waiting."""
+    if journey.lane is None:
+        yield
+        return
+    if journey.lane.locked():
+        raise Deferred(journey.address, seconds=LANE_SECONDS)
+    async with journey.lane:
+        yield
 
 
 def _filtered(fetched: Fetched, options: Options) -> Fetched:

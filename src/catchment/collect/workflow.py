@@ -21,7 +21,7 @@ from catchment.domain.candidate import Candidate, CandidateState, Listed, after_
 from catchment.domain.crawling import CrawlError
 from catchment.domain.execution import Execution, Recovered, Result, new_execution_id, new_trace_id
 from catchment.domain.item import Item
-from catchment.domain.note import Action, Crawled, NoteRef, Written
+from catchment.domain.note import Action, Crawled, NoteRef, Platform, Written
 from catchment.domain.options import read_options
 from catchment.domain.run import Run
 from catchment.domain.source import Source
@@ -92,9 +92,11 @@ class Workflow:
         """Write the note of a record that is locked, once: a second write is skipped, and frees the record as well."""
         return await self._fenced(execution_id, _write, crawled, item, now=self._clock.now())
 
-    async def give_up(self, execution_id: str, note: NoteRef, error: CrawlError) -> GivenUp:
+    async def give_up(
+        self, execution_id: str, note_id: str, error: CrawlError, *, platform: Platform | None = None
+    ) -> GivenUp:
         """Free a record that could not be fetched: it is tried again by others, until that was often enough."""
-        return await self._fenced(execution_id, _give_up, note, error, now=self._clock.now())
+        return await self._fenced(execution_id, _give_up, note_id, platform, error, now=self._clock.now())
 
     async def release(self, execution_id: str, result: Result) -> Execution:
         return await self._fenced(execution_id, executions.release, result, now=self._clock.now())
@@ -145,9 +147,10 @@ def _claim(conn: Connection, run: Run, *, platform: str | None, limit: int, now:
 
 
 def _write(conn: Connection, run: Run, crawled: Crawled, item: Item, *, now: datetime) -> Written:
-    candidate = found_notes.held_by(conn, run.id, crawled.note.ref)
+    ref = crawled.note.ref
+    candidate = found_notes.held_by(conn, run.id, ref.note_id, platform=ref.platform)
     if candidate is None:
-        return _written_before(conn, crawled.note.ref)
+        return _written_before(conn, ref)
     source = _source_of(conn, candidate)
     written = notes.write(conn, crawled, source_id=source.id, now=now)
     kept = read_options(source.config).filters.apply([item]) if written.action is Action.CREATED else []
@@ -159,14 +162,16 @@ def _written_before(conn: Connection, note: NoteRef) -> Written:
     """Of a record that is no longer locked, only what was written of it can still be told."""
     existing = notes.find(conn, note)
     if existing is None:
-        raise _not_locked(note)
+        raise _not_locked(note.note_id)
     return Written(id=existing, action=Action.SKIPPED)
 
 
-def _give_up(conn: Connection, run: Run, note: NoteRef, error: CrawlError, *, now: datetime) -> GivenUp:
-    candidate = found_notes.held_by(conn, run.id, note)
+def _give_up(
+    conn: Connection, run: Run, note_id: str, platform: Platform | None, error: CrawlError, *, now: datetime
+) -> GivenUp:
+    candidate = found_notes.held_by(conn, run.id, note_id, platform=platform)
     if candidate is None:
-        raise _not_locked(note)
+        raise _not_locked(note_id)
     failure = failure_of(candidate, error)
     mark_failed(conn, [failure], now=now)
     return GivenUp(*after_failure(candidate, is_final=failure.is_final))
@@ -178,5 +183,5 @@ def _source_of(conn: Connection, candidate: Candidate) -> Source:
     return source
 
 
-def _not_locked(note: NoteRef) -> Conflict:
-    return Conflict(f"The note {note.note_id} of {note.platform} is not locked by this execution: claim it first.")
+def _not_locked(note_id: str) -> Conflict:
+    return Conflict(f"The note {note_id} is not locked by this execution: claim it first.")

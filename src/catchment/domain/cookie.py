@@ -29,7 +29,6 @@ class Refusal(StrEnum):
 
     CAPTCHA = "captcha"
     ACCESS = "access"
-    LOGIN = "login"
 
 
 class CookieStatus(StrEnum):

@@ -34,8 +34,10 @@ class Handling:
     #: Waits before the first, second, … try again; none where another try would not help. A cookie that cools down
     #: says itself how long to wait.
     waits: tuple[timedelta, ...] = ()
-    #: The other notes would fare no better at this moment.
+    #: The other notes would fare no better at this moment, and this one is not to blame.
     halts: bool = False
+    #: It is about the note, and will be so at any other time.
+    is_final: bool = False
 
     @property
     def retryable(self) -> bool:
@@ -49,16 +51,16 @@ def _after(*seconds: int) -> tuple[timedelta, ...]:
 HANDLING: Mapping[Code, Handling] = MappingProxyType(
     {
         Code.COOKIE_EXHAUSTED: Handling(status=HTTPStatus.SERVICE_UNAVAILABLE, halts=True),
-        Code.COOKIE_INVALID: Handling(status=HTTPStatus.UNAUTHORIZED, waits=_after(0, 0, 0)),
+        Code.COOKIE_INVALID: Handling(status=HTTPStatus.UNAUTHORIZED, waits=_after(0, 0, 0), halts=True),
         Code.COOKIE_COOLING: Handling(status=HTTPStatus.TOO_MANY_REQUESTS, waits=_after(0, 0, 0), halts=True),
-        Code.ACCOUNT_BANNED: Handling(status=HTTPStatus.FORBIDDEN),
+        Code.ACCOUNT_BANNED: Handling(status=HTTPStatus.FORBIDDEN, halts=True),
         Code.PLATFORM_ERROR: Handling(status=HTTPStatus.BAD_GATEWAY, waits=_after(5, 15)),
         Code.PARSE_ERROR: Handling(status=HTTPStatus.INTERNAL_SERVER_ERROR, waits=_after(5, 15)),
         Code.NETWORK_ERROR: Handling(status=HTTPStatus.SERVICE_UNAVAILABLE, waits=_after(5, 15, 45)),
         Code.TIMEOUT_ERROR: Handling(status=HTTPStatus.GATEWAY_TIMEOUT, waits=_after(10, 30)),
         Code.PARTIAL_FAIL: Handling(status=HTTPStatus.MULTI_STATUS, waits=_after(10, 10)),
-        Code.INVALID_INPUT: Handling(status=HTTPStatus.BAD_REQUEST),
-        Code.NOT_FOUND: Handling(status=HTTPStatus.NOT_FOUND),
+        Code.INVALID_INPUT: Handling(status=HTTPStatus.BAD_REQUEST, is_final=True),
+        Code.NOT_FOUND: Handling(status=HTTPStatus.NOT_FOUND, is_final=True),
         Code.RATE_LIMITED: Handling(status=HTTPStatus.TOO_MANY_REQUESTS, waits=_after(10, 30), halts=True),
     }
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +14,8 @@ from catchment.domain.run import RunStatus
 MEDIA_CRAWLER = "media_crawler"
 #: What is answered to whoever comes second; it is written in the language of the document that named it.
 ALREADY_RUNNING = "已有执行在运行"
+#: The trace of the execution that this task works for, if it works for one.
+current_trace: ContextVar[str | None] = ContextVar("current_trace", default=None)
 _TRACE = re.compile(r"wf-\d+-[0-9a-f]{8}(?![0-9a-f])")
 
 

@@ -16,16 +16,17 @@ from catchment.collect.sealing import CookieSeal
 from catchment.crypto import Unsealable
 from catchment.domain.cookie import Cookie, CookiePolicy, CookieStatus, as_of, renewed
 from catchment.domain.cookie_pool import HOUR, Forecast, forecast
-from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Platform
 from catchment.errors import Conflict, InvalidInput, NotFound
 from catchment.fetch.credentials import LentCookie
-from catchment.sources.crawl.platform import Platforms, Sender
+from catchment.sources.crawl.allowance import Waiting
+from catchment.sources.crawl.reader import Reader
 from catchment.store import cookies
 from catchment.store.cookies import Change
 from catchment.store.door import Store
 
 MOST_NAME = 50
+#: No browser sends more to one site.
 LEAST_VALUE, MOST_VALUE = 10, 16_384
 MOST_PRIORITY = 100
 MOST_DAILY = 10_000
@@ -77,20 +78,19 @@ class Cookies:
         store: Store,
         pool: StoredCookies,
         seal: CookieSeal,
-        platforms: Platforms,
-        http: Sender,
+        reader: Reader,
         clock: Clock,
         policy: CookiePolicy,
-        check_seconds: float,
+        wait_seconds: float,
     ) -> None:
         self._store = store
         self._pool = pool
         self._seal = seal
-        self._platforms = platforms
-        self._http = http
+        self._reader = reader
         self._clock = clock
         self._policy = policy
-        self._check_seconds = check_seconds
+        #: How long a check may take, waiting for the cookie and for a turn at the platform included.
+        self._wait_seconds = wait_seconds
 
     async def add(self, name: str, platform: Platform, value: str, *, settings: CookieChanges | None = None) -> Cookie:
         """Add a cookie; one of that name gets the new value instead, and is active again."""
@@ -131,23 +131,20 @@ class Cookies:
 
     async def check(self, name: str) -> Checked:
         """Ask the platform whether it knows the cookie; if it does not, the cookie is invalid."""
-        cookie = await self.get(name)
-        if cookie.platform not in self._platforms:
-            raise InvalidInput(f"Nothing here reads {cookie.platform}, so its cookies cannot be checked.")
-        platform = self._platforms[cookie.platform]
 
         async def ask(lent: LentCookie) -> bool:
-            return await platform.is_valid(self._http, lent.value)
+            await self._keep_distance(name)
+            return await self._reader.is_valid(lent)
 
-        try:
-            async with asyncio.timeout(self._check_seconds):
-                is_valid = await self._pool.check(name, ask)
-        except TimeoutError as error:
-            message = f"{cookie.platform} did not answer within {self._check_seconds:g} seconds."
-            raise CrawlError(Code.TIMEOUT_ERROR, message, details={"timeout_seconds": self._check_seconds}) from error
-        status = (await self.get(name)).status
+        async with Waiting(self._wait_seconds).ends_in_time():
+            is_valid = await self._pool.check(name, ask)
+        cookie = await self.get(name)
         return Checked(
-            name=name, platform=cookie.platform, is_valid=is_valid, status=status, checked_at=self._clock.now()
+            name=name,
+            platform=cookie.platform,
+            is_valid=is_valid,
+            status=cookie.status,
+            checked_at=self._clock.now(),
         )
 
     async def rotate(self, progress: Progress | None = None) -> Rotated:
@@ -179,6 +176,13 @@ class Cookies:
             )
             for platform in sorted({one.platform for one in known})
         ]
+
+    async def _keep_distance(self, name: str) -> None:
+        """A check is a request like any other: one cookie makes them no faster than its policy lets it."""
+        last_used_at = (await self.get(name)).last_used_at
+        if last_used_at is not None:
+            wait = last_used_at + self._policy.spacing - self._clock.now()
+            await asyncio.sleep(max(0.0, wait.total_seconds()))
 
     async def _change(self, name: str, judge: Callable[[Cookie], Cookie]) -> Cookie:
         changed: Change | None = await self._store.write(cookies.change, name, judge)

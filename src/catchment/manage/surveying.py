@@ -52,6 +52,7 @@ class AsListed:
         self._journey = journey
         self._order: dict[str, int] = {}
         self.policy = journey.policy
+        self.lane = journey.lane
         self.address = journey.address
         self.name = journey.name
 

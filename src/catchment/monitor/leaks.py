@@ -3,9 +3,10 @@
 A finding never quotes what it found, not even in part: it says what it is called, and where it stands.
 
 In source, secrets of tests and examples have to be told from real ones. A value is taken for a placeholder when it says
-so itself (it holds one of `PLACEHOLDER_WORDS`), when it is filled in elsewhere (`{…}`, `${…}`, `<…>`, `…`), when it is
-masked or a path, when it has no digit or no letter, or when it is too short or too regular for a secret. Neither the
-file nor the folder matters. Logs and the store hold no examples, so nothing is excused there.
+so itself (it holds one of `PLACEHOLDER_WORDS`), when it is a path or the name of a variable (`$NAME`), or when what it
+holds besides parts that are filled in elsewhere (`{…}`, `${…}`, `<…>`) or masked (`***`) has no digit or no letter, or
+is too short or too regular for a secret. Neither the file nor the folder matters. Logs and the store hold no examples,
+so nothing is excused there.
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ from catchment.domain.options import AUTH_KEY
 from catchment.redact import MASK, sightings
 
 PLACEHOLDER_WORDS: Final = (
-    "test", "example", "planted", "fake", "dummy", "placeholder", "changeme", "your", "hunter2", "12345",
+    "test", "example", "planted", "fake", "dummy", "placeholder", "changeme", "your", "hunter2",
 )  # fmt: skip
 LEAST_SECRET: Final = 16
 #: Bits a character: English words have about three, random letters and digits about four.
 LEAST_ENTROPY: Final = 3.0
 #: Of the platforms' cookies those that log somebody in, and whose names mean nothing else.
 LOGIN_COOKIES: Final = frozenset({"web_session", "SUB", "WBPSESS", "sid_tt", "sid_guard", "sessionid_ss"})
+#: Many sites call theirs so; Douyin's is told by its value.
+_SESSION: Final = "sessionid"
+_SESSION_OF_DOUYIN = re.compile(r"[0-9a-f]{32,}")
 LEAST_COOKIE: Final = 8
 #: Columns that hold nothing but what is sealed.
 SEALED_COLUMNS: Final = frozenset({("cookies", "sealed"), ("webhooks", "secret")})
@@ -37,14 +41,16 @@ SOURCE_CONFIG: Final = ("sources", "config")
 
 _ASSIGNED = re.compile(
     r"(?P<name>api[_-]?key|access[_-]?key|secret|passw(?:or)?d|passphrase|(?<!xsec_)token|(?:master|private)[_-]key)"
-    r"""[\w-]*["']?\s{0,3}[:=]\s{0,3}(?P<quote>["']?)(?P<value>[^\s"',;)\]}]+)""",
+    r"""[\w-]*["']?\s{0,3}[:=]\s{0,3}(?P<quote>["']?)(?P<value>(?:\{[^{}\s"']*\}|[^\s"',;)\]}])+)""",
     re.IGNORECASE,
 )
 _OUR_KEY = re.compile(rf"\b{KEY_PREFIX}[0-9a-f]{{40}}\b")
 _KNOWN_SHAPE = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}\b|\bxox[abp]-[\w-]{20,}"
 )
-_FILLED_IN_OR_PATH = re.compile(r"[{}<>$…*]|^/")
+_FILLED_IN = re.compile(r"\$?\{[^{}]*\}|<[^<>]*>|\*{3,}")
+_PATH_OR_VARIABLE = re.compile(r"/.*|\$[A-Za-z_]\w*")
+_COUNTED_UP = re.compile(r"(?<![0-9a-z])12345(?![0-9a-z])")
 
 
 class Severity(StrEnum):
@@ -98,8 +104,11 @@ class Issue:
 
 def is_placeholder(value: str) -> bool:
     lowered = value.lower()
-    if any(word in lowered for word in PLACEHOLDER_WORDS) or _FILLED_IN_OR_PATH.search(value):
+    if any(word in lowered for word in PLACEHOLDER_WORDS) or _COUNTED_UP.search(lowered):
         return True
+    if _PATH_OR_VARIABLE.fullmatch(value):
+        return True
+    value = _FILLED_IN.sub("", value)
     mixed = any(char.isdigit() for char in value) and any(char.isalpha() for char in value)
     return not mixed or len(value) < LEAST_SECRET or entropy(value) < LEAST_ENTROPY
 
@@ -130,7 +139,7 @@ def in_source(line: str, *, where: str, number: int, is_code: bool) -> Iterator[
 
 def in_log(line: str, *, where: str, number: int) -> Iterator[Issue]:
     found = list(sightings(line))
-    if cookies := [name for name, _ in found if name in LOGIN_COOKIES]:
+    if cookies := [name for name, value in found if _is_login(name, value)]:
         yield Issue(kind=Kind.COOKIE, where=where, line=number, message=_of_cookie(cookies[0]))
     elif _OUR_KEY.search(line):
         yield Issue(kind=Kind.API_KEY, where=where, line=number, message="An API key of Catchment was logged.")
@@ -160,7 +169,11 @@ def in_config(config: Mapping[str, Any], *, where: str) -> Iterator[Issue]:
 
 
 def _cookies(text: str) -> Iterator[tuple[str, str]]:
-    return ((name, value) for name, value in sightings(text) if name in LOGIN_COOKIES)
+    return ((name, value) for name, value in sightings(text) if _is_login(name, value))
+
+
+def _is_login(name: str, value: str) -> bool:
+    return name in LOGIN_COOKIES or (name == _SESSION and _SESSION_OF_DOUYIN.match(value) is not None)
 
 
 def _of_cookie(name: str) -> str:

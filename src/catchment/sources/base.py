@@ -94,6 +94,8 @@ class Journey(Protocol):
     address: str
     #: What the place is called.
     name: str
+    #: What only one journey at a time goes along; the others come back later.
+    lane: asyncio.Lock | None
 
     def explore(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
         """List what there is, document by document, in stretches of about a thousand.

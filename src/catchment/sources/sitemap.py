@@ -76,6 +76,8 @@ class SitemapExplorer:
 
 
 class SitemapJourney:
+    lane: asyncio.Lock | None = None
+
     def __init__(self, context: Context, config: SitemapConfig, *, user_agent: str) -> None:
         self._context = context
         self._config = config

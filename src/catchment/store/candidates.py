@@ -41,7 +41,7 @@ from catchment.domain.candidate import (
     judge,
 )
 from catchment.store.bulk import BulkInsert, BulkUpdate
-from catchment.store.tables import candidates, listings, runs
+from catchment.store.tables import candidates, listings, runs, sources
 
 #: Errors are for people to read.
 MAX_MESSAGE = 500
@@ -97,6 +97,7 @@ def note(
         attempts=0,
     )
     _change(conn, [_changed_row(known, one, listing_id, now) for known, one in judged.changed])
+    _bring_notes_up_to_date(conn, source_id, listed)
     if judged.same:
         same = {"ids": [known.id for known in judged.same], "b_listing": listing_id, "b_now": now}
         conn.execute(_SEE_AGAIN, same)
@@ -262,6 +263,44 @@ _CLAIM_DOUBTED = claiming(
         MINE.c.fingerprint.is_not(None).desc(), MINE.c.collected_at, MINE.c.id
     )
 )
+
+
+#: Where a note is seen may change with each listing, as what shows it does. One that nobody works for any more is
+#: collected by whoever finds it again.
+_BRING_UP_TO_DATE = (
+    update(candidates)
+    .where(candidates.c.platform == bindparam("b_platform"), candidates.c.native_id == bindparam("b_note"), IS_PENDING)
+    .values(
+        url=bindparam("b_url"),
+        facts=bindparam("b_facts"),
+        source_id=case(
+            (
+                exists().where(
+                    sources.c.id == candidates.c.source_id,
+                    or_(sources.c.is_deleted.is_(True), sources.c.is_active.is_(False)),
+                ),
+                bindparam("b_source"),
+            ),
+            else_=candidates.c.source_id,
+        ),
+    )
+)
+
+
+def _bring_notes_up_to_date(conn: Connection, source_id: int, listed: Sequence[Listed]) -> None:
+    found = [
+        {
+            "b_platform": one.platform,
+            "b_note": one.native_id,
+            "b_url": one.url,
+            "b_facts": one.facts,
+            "b_source": source_id,
+        }
+        for one in listed
+        if one.platform is not None
+    ]
+    if found:
+        conn.execute(_BRING_UP_TO_DATE, found)
 
 
 def _known(conn: Connection, source_id: int, keys: Sequence[bytes]) -> dict[bytes, Known]:

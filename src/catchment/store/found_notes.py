@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, String, bindparam, case, exists, false, func, or_, select, update
+from sqlalchemy import Connection, String, bindparam, case, exists, false, func, or_, select, update
 
 from catchment.domain.candidate import NOTE_RETRIES, Candidate, CandidateState
-from catchment.domain.note import NoteRef
 from catchment.store.candidates import IS_PENDING, MINE, claimable, claiming, read_candidate
 from catchment.store.tables import candidates, sources
 
@@ -20,10 +19,15 @@ def claim(conn: Connection, run_id: int, *, platform: str | None, limit: int, no
     return [read_candidate(row) for row in sorted(rows, key=lambda row: (row.first_seen, row.id))]
 
 
-def held_by(conn: Connection, run_id: int, note: NoteRef) -> Candidate | None:
-    """The candidate for a note, if this run claimed it and it was not tried since."""
+def held_by(conn: Connection, run_id: int, note_id: str, *, platform: str | None) -> Candidate | None:
+    """The candidate for a note, if this run claimed it and it was not tried since; of the first platform, where none is
+    named.
+    """
     mine = (candidates.c.claimed_by == run_id, candidates.c.claimed_at.is_not(None), IS_PENDING)
-    row = conn.execute(select(candidates).where(*_is(note.platform, note.note_id), *mine)).one_or_none()
+    wanted = select(candidates).where(candidates.c.native_id == note_id, candidates.c.platform.is_not(None), *mine)
+    if platform is not None:
+        wanted = wanted.where(candidates.c.platform == platform)
+    row = conn.execute(wanted.order_by(candidates.c.id).limit(1)).one_or_none()
     return read_candidate(row) if row else None
 
 
@@ -40,11 +44,8 @@ def reclaim(conn: Connection, run_ids: Sequence[int]) -> int:
 
 def address_of(conn: Connection, platform: str, note_id: str) -> str | None:
     """The address under which a note was found, with whatever it takes to see it."""
-    return conn.execute(select(candidates.c.url).where(*_is(platform, note_id))).scalar_one_or_none()
-
-
-def _is(platform: str, note_id: str) -> tuple[ColumnElement[bool], ...]:
-    return candidates.c.platform == platform, candidates.c.native_id == note_id
+    found = select(candidates.c.url).where(candidates.c.platform == platform, candidates.c.native_id == note_id)
+    return conn.execute(found).scalar_one_or_none()
 
 
 _PLATFORM = bindparam("on_platform", type_=String)

@@ -58,8 +58,11 @@ def active_types(conn: Connection, types: Collection[str]) -> set[str]:
 
 
 def count_pending_notes(conn: Connection) -> int:
+    """Of sources that are at work: what nobody means to collect is no backlog."""
     pending = and_(candidates.c.platform.is_not(None), candidates.c.state == _PENDING)
-    return conn.execute(select(func.count()).select_from(candidates).where(pending)).scalar_one()
+    is_at_work = and_(sources.c.is_deleted.is_(False), sources.c.is_active.is_(True))
+    found = candidates.join(sources, sources.c.id == candidates.c.source_id)
+    return conn.execute(select(func.count()).select_from(found).where(pending, is_at_work)).scalar_one()
 
 
 def last_read_of_x(conn: Connection) -> datetime | None:

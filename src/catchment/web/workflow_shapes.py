@@ -211,7 +211,7 @@ def _read_error(given: Any) -> Any:
 
 class FailIn(StepIn):
     note_id: NoteId
-    platform: Platform = Platform.XHS
+    platform: Platform | None = Field(default=None, description="Where several platforms know a note of this id.")
     error: Annotated[ErrorIn, BeforeValidator(_read_error)] = Field(description="Or its code alone.")
 
 

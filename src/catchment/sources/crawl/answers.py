@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
+from urllib.parse import quote
 
 from catchment.domain.crawling import Code, CrawlError
 from catchment.errors import BadConfig, Blocked, ParseError, TimedOut, VisitError
@@ -23,6 +24,10 @@ _MEANINGS: Final[tuple[tuple[type[VisitError], Code, str], ...]] = (
     # Of all that is sent, only a cookie is written by hand.
     (BadConfig, Code.COOKIE_INVALID, "malformed"),
 )
+#: Causes that make it certain that nobody is signed in. An access that is restricted may be so for a while only.
+_SIGNED_OUT: Final = frozenset({"login_expired", "incomplete", "malformed", "stale"})
+#: What is shorter stands in other words as well, and opens nothing.
+_LEAST_SECRET: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +42,7 @@ class Patience:
 async def ask(http: Sender, request: Request) -> Response:
     """The answer, whatever its status: platforms say more in the body. Who calls keeps the pace."""
     try:
-        return await http.send(replace(request, own_pace=True, keep_failures=True))
+        return await http.send(replace(request, keep_failures=True))
     except VisitError as error:
         raise translated(error) from error
 
@@ -62,9 +67,19 @@ def unexpected(what: str) -> CrawlError:
     return CrawlError(Code.PARSE_ERROR, message, details={"cause": "shape"})
 
 
-def quoted(said: str, *, secrets: Iterable[str] = ()) -> str:
-    """What a platform said, short, and without what it was asked with."""
-    for secret in secrets:
-        if secret:
-            said = said.replace(secret, MASK)
+def is_signed_out(error: CrawlError) -> bool:
+    """Whether it says of the cookie that nobody is logged in by it, for good."""
+    return error.code is Code.COOKIE_INVALID and error.details.get("cause") in _SIGNED_OUT
+
+
+def quoted(said: str, *, cookie: str, secrets: Iterable[str] = ()) -> str:
+    """What a platform said, short, and without what it was asked with: the cookie, its values, and other secrets."""
+    hidden = {cookie, *_values(cookie), *secrets}
+    # The longest first: a value may be a part of another one.
+    for secret in sorted((one for one in hidden if len(one) >= _LEAST_SECRET), key=len, reverse=True):
+        said = said.replace(secret, MASK).replace(quote(secret, safe="", errors="replace"), MASK)
     return redact_text(said)[:_MOST_SHOWN]
+
+
+def _values(cookie: str) -> Iterator[str]:
+    return (part.partition("=")[2].strip() for part in cookie.split(";"))

@@ -16,7 +16,8 @@ from catchment.domain.note import Comment, Note, NoteRef, Platform, Search, Sear
 from catchment.fetch.client import Request, Response
 from catchment.parse.html import storable
 from catchment.parse.json_values import object_at
-from catchment.sources.crawl.answers import Patience, ask
+from catchment.sources.crawl.answers import Patience, ask, is_signed_out
+from catchment.sources.crawl.comment_pages import CommentPage, first_comments
 from catchment.sources.crawl.douyin_parser import has_more, note_url, read_cards, read_comments, read_note
 from catchment.sources.crawl.douyin_refusals import missing_work, read_answer
 from catchment.sources.crawl.platform import Sender
@@ -113,18 +114,12 @@ class Douyin:
         return read_note(work)
 
     async def comments(self, http: Sender, cookie: str, ref: NoteRef, *, limit: int) -> tuple[Comment, ...]:
-        found: dict[str, Comment] = {}
-        cursor: str | None = "0"
-        while cursor is not None and len(found) < limit:
+        async def read_page(cursor: str) -> CommentPage[str]:
             asked = {"aweme_id": ref.note_id, "cursor": cursor, "count": str(_COMMENTS), "item_type": "0"}
-            page = read_comments(
-                await self._signed(http, cookie, "/comment/list/", asked, seconds=self._patience.detail)
-            )
-            fresh = {comment.id: comment for comment in page.comments if comment.id not in found}
-            found |= fresh
-            # A place to go on from that brings nothing new would be asked for without an end.
-            cursor = page.cursor if fresh else None
-        return tuple(found.values())[:limit]
+            seconds = self._patience.detail
+            return read_comments(await self._signed(http, cookie, "/comment/list/", asked, seconds=seconds))
+
+        return await first_comments(read_page, start="0", limit=limit)
 
     async def is_valid(self, http: Sender, cookie: str) -> bool:
         """The cookie says so itself, and Douyin shows whose it is."""
@@ -133,7 +128,7 @@ class Douyin:
         try:
             await self._signed(http, cookie, "/user/profile/self/", {}, seconds=self._patience.validate)
         except CrawlError as error:
-            if error.code in {Code.COOKIE_INVALID, Code.ACCOUNT_BANNED}:
+            if is_signed_out(error):
                 return False
             raise
         return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from catchment.domain.note import Author, Comment, Counts, Note, NoteCard, NoteRef, NoteType, Platform, read_count
@@ -12,17 +11,11 @@ from catchment.parse.entry import absolute
 from catchment.parse.html import storable
 from catchment.parse.json_values import list_at, object_at, objects_at, text_at
 from catchment.sources.crawl.answers import unexpected
+from catchment.sources.crawl.comment_pages import CommentPage
 
 SITE: Final = "https://www.douyin.com"
 _MOST_TITLE: Final = 80
 _MOST_NAME: Final = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentPage:
-    comments: tuple[Comment, ...]
-    #: Where the next page begins; None at the end.
-    cursor: str | None
 
 
 def read_cards(answer: Mapping[str, Any]) -> tuple[NoteCard, ...]:
@@ -53,10 +46,10 @@ def read_note(work: Mapping[str, Any]) -> Note:
     )
 
 
-def read_comments(answer: Mapping[str, Any]) -> CommentPage:
+def read_comments(answer: Mapping[str, Any]) -> CommentPage[str]:
     comments = tuple(_comment(comment) for comment in objects_at(answer, "comments"))
     cursor = text_at(answer, "cursor")
-    return CommentPage(comments=comments, cursor=cursor if has_more(answer) and cursor else None)
+    return CommentPage(comments=comments, next=cursor if has_more(answer) and cursor else None)
 
 
 def has_more(answer: Mapping[str, Any]) -> bool:

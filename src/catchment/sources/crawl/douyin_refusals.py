@@ -15,9 +15,10 @@ _DOUYIN: Final = Refusals(
     platform="Douyin",
     statuses={403: ACCESS, 404: GONE, 429: ACCESS},
     words=(
+        # Of an author who is banned only the works are gone.
+        (("不存在", "已删除", "已被删除", "无法观看", "该作者", "该用户"), GONE),
         # Who is banned is asked to log in as well, so this comes first.
-        (("封禁", "被封", "冻结", "账号异常"), BANNED),
-        (("不存在", "已删除", "已被删除", "无法观看"), GONE),
+        (("封禁", "冻结", "账号异常"), BANNED),
         (("频繁", "稍后再试"), ACCESS),
         (("登录",), LOGIN_EXPIRED),
     ),

@@ -25,6 +25,7 @@ _BESIDES = (
     "images",
     "video_url",
     "tags",
+    "updated_at",
     "comment_list",
 )
 

@@ -88,6 +88,9 @@ class PacedSender:
         self._read = read
 
     async def send(self, request: Request) -> Response:
+        if request.own_pace:
+            # Not the platform's, such as a service that signs.
+            return await self._http.send(request)
         allowance = self._read.allowance
         allowance.pause()
         async with self._pacer.slot(self._read.platform.name):

@@ -38,6 +38,7 @@ class ReadPolicy:
     search_seconds: float = 30.0
     note_seconds: float = 15.0
     batch_seconds: float = 60.0
+    check_seconds: float = 10.0
     spacing_seconds: float = 2.0
     at_once: int = 1
     keep_authors: bool = False
@@ -101,9 +102,19 @@ class Reader:
             read.findings = findings
             return self._read_note(read, ref, comments_limit)
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(ref)) for ref in refs]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(one(ref)) for ref in refs]
+        except ExceptionGroup as failures:
+            # What is none of the platform's, such as a store that is gone, is the same for all.
+            raise failures.exceptions[0] from failures.exceptions[0].__cause__
         return [task.result() for task in tasks]
+
+    async def is_valid(self, cookie: LentCookie) -> bool:
+        """Whether its platform takes the cookie for somebody who is logged in."""
+        read = self._begin(cookie.platform, self._policy.check_seconds, Waiting(None), cookie.name)
+        async with read.allowance.running():
+            return await read.platform.is_valid(self._way_out(read), cookie.value)
 
     async def _read_note(self, read: Read, ref: NoteRef, comments_limit: int) -> Outcome[Note]:
         try:
@@ -146,6 +157,9 @@ class Reader:
         allowance = Allowance(seconds)
         return Read(platform=self._platforms[platform], allowance=allowance, waiting=waiting, cookie_name=cookie_name)
 
+    def _way_out(self, read: Read) -> PacedSender:
+        return PacedSender(self._http, self._pacer, read)
+
     async def _ask(self, read: Read, what: str, work: Work[T]) -> T:
         """What the work comes to with a cookie that is alive."""
         async with read.waiting.ends_in_time():
@@ -178,7 +192,7 @@ class Reader:
 
         try:
             async with read.allowance.running():
-                value = await work(PacedSender(self._http, self._pacer, read), cookie.value)
+                value = await work(self._way_out(read), cookie.value)
         except CrawlError as error:
             await take_down(error)
             raise

@@ -71,6 +71,6 @@ class Refusals:
         return next((reason for words, reason in self.words if any(word in said for word in words)), None)
 
     def unknown(self, said: str, *, cookie: str) -> CrawlError:
-        told = quoted(said, secrets=[cookie]) or "it gave no reason"
+        told = quoted(said, cookie=cookie) or "it gave no reason"
         message = f"{self.platform} refused: {told}; tried again later"
         return CrawlError(Code.PLATFORM_ERROR, message, details={"cause": "refused"})

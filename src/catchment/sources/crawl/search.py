@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Listing, Read, Stretch, Told
 from catchment.domain.crawling import Code, CrawlError
-from catchment.domain.execution import new_trace_id, request_id
+from catchment.domain.execution import current_trace, new_trace_id, request_id
 from catchment.domain.note import Crawled, Note, Platform, Search, SearchPage
 from catchment.domain.search_words import SortType, TypeNumber
 from catchment.fetch.pacing import Deferred
@@ -43,7 +43,11 @@ MOST_KEYWORD, MOST_PAGES, MOST_COMMENTS = 100, 20, 200
 FEW_COMMENTS: Final = 10
 #: Until there is a cookie again, a source is put off for so long at least.
 _SECONDS_WITHOUT_COOKIE: Final = 900.0
-_WITHOUT_COOKIE: Final = frozenset({Code.COOKIE_EXHAUSTED, Code.COOKIE_COOLING})
+_ABOUT_COOKIES: Final = frozenset(
+    {Code.COOKIE_EXHAUSTED, Code.COOKIE_COOLING, Code.COOKIE_INVALID, Code.ACCOUNT_BANNED}
+)
+#: A visit waits this many seconds for another try; what takes longer is put off, so that others get their turn.
+_LONGEST_WAIT: Final = 60.0
 #: A search shows the newest of something endless: what it no longer shows is not gone, and was read before.
 _POLICY: Final = CandidatePolicy(
     baseline_items=None,
@@ -88,6 +92,7 @@ class KeywordExplorer:
         self._platform = platform
         self._reader = reader
         self._sleep = sleep
+        self._lane = asyncio.Lock()
 
     def identity(self, config: Mapping[str, Any]) -> str:
         wanted = read_config(config)
@@ -103,7 +108,7 @@ class KeywordExplorer:
 
     def set_out(self, context: Context) -> KeywordJourney:
         config = read_config(context.source.config)
-        return KeywordJourney(self._platform, self._reader, config, now=context.now, sleep=self._sleep)
+        return KeywordJourney(self._platform, self._reader, config, now=context.now, sleep=self._sleep, lane=self._lane)
 
 
 def keyword_explorers(reader: Reader, *, sleep: Sleep = asyncio.sleep) -> list[KeywordExplorer]:
@@ -112,15 +117,24 @@ def keyword_explorers(reader: Reader, *, sleep: Sleep = asyncio.sleep) -> list[K
 
 class KeywordJourney:
     def __init__(
-        self, platform: Platform, reader: Reader, config: KeywordConfig, *, now: datetime, sleep: Sleep
+        self,
+        platform: Platform,
+        reader: Reader,
+        config: KeywordConfig,
+        *,
+        now: datetime,
+        sleep: Sleep,
+        lane: asyncio.Lock,
     ) -> None:
         self._platform = platform
         self._reader = reader
         self._config = config
         self._now = now
         self._sleep = sleep
-        self._trace_id = new_trace_id(now)
+        self._trace_id = current_trace.get() or new_trace_id(now)
         self.policy = _POLICY
+        # The platform is read slowly, so that one keyword at a time is enough to keep it busy.
+        self.lane: asyncio.Lock | None = lane
         self.address = f"{platform}:{config.keyword}"
         self.name = config.keyword
 
@@ -146,19 +160,16 @@ class KeywordJourney:
         return page
 
     async def _ask(self, step: str, read: Callable[[], Awaitable[Outcome[T]]]) -> tuple[T, Outcome[T]]:
-        """Tried again by the table of errors. Without a cookie nothing has failed: it is put off until there is one."""
+        """Tried again by the table of errors, or put off where that takes longer than a visit should."""
 
         async def once() -> tuple[T, Outcome[T]]:
             outcome = await read()
+            if outcome.error is not None and (seconds := _put_off_for(outcome.error)):
+                raise Deferred(f"{self._platform} ({outcome.error.code})", seconds=seconds) from outcome.error
             return outcome.result(), outcome
 
         with marked(step):
-            try:
-                return await patiently(once, sleep=self._sleep)
-            except CrawlError as error:
-                if error.code not in _WITHOUT_COOKIE:
-                    raise
-                raise Deferred(f"{self._platform} (cookies)", seconds=_until_cookie(error)) from error
+            return await patiently(once, sleep=self._sleep)
 
     def _how(self, step: str, read: Outcome[Note]) -> dict[str, Any]:
         return {
@@ -181,5 +192,12 @@ def _searched_for(pasted: str, platform: Platform) -> str | None:
     return url.query.get("keyword" if platform is Platform.XHS else "q")
 
 
-def _until_cookie(error: CrawlError) -> float:
-    return max(_SECONDS_WITHOUT_COOKIE, error.retry_after or 0.0)
+def _put_off_for(error: CrawlError) -> float | None:
+    """Seconds until it is worth coming back: until there is a cookie again, or as long as the platform asks for.
+
+    The reader tried other cookies already, so that one which is dead says that there is none left to try.
+    """
+    asked_for = error.retry_after or 0.0
+    if error.code in _ABOUT_COOKIES:
+        return max(_SECONDS_WITHOUT_COOKIE, asked_for)
+    return asked_for if asked_for > _LONGEST_WAIT else None

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawling import CrawlError
 from catchment.domain.note import Comment, Note, NoteRef, NoteType, Platform, Search, SearchPage, Sort
 from catchment.fetch.client import Request, Response
 from catchment.parse.html import storable
 from catchment.parse.json_values import object_at
-from catchment.sources.crawl.answers import Patience, ask
+from catchment.sources.crawl.answers import Patience, ask, is_signed_out
+from catchment.sources.crawl.comment_pages import CommentPage, first_comments
 from catchment.sources.crawl.platform import Sender
-from catchment.sources.crawl.weibo_parser import note_url, read_cards, read_comments, read_note, read_state
+from catchment.sources.crawl.weibo_parser import Place, note_url, read_cards, read_comments, read_note, read_state
 from catchment.sources.crawl.weibo_refusals import page_refusal, read_envelope, read_page
 
 USER_AGENT: Final = (
@@ -75,22 +76,17 @@ class Weibo:
         return read_note(state)
 
     async def comments(self, http: Sender, cookie: str, ref: NoteRef, *, limit: int) -> tuple[Comment, ...]:
-        found: dict[str, Comment] = {}
-        following: tuple[str, str] | None = ("", "0")
-        while following is not None and len(found) < limit:
-            page = read_comments(await self._comments(http, cookie, ref, *following))
-            fresh = {comment.id: comment for comment in page.comments if comment.id not in found}
-            found |= fresh
-            # A place to go on from that brings nothing new would be asked for without an end.
-            following = page.next if fresh else None
-        return tuple(found.values())[:limit]
+        async def read_page(place: Place) -> CommentPage[Place]:
+            return read_comments(await self._comments(http, cookie, ref, *place))
+
+        return await first_comments(read_page, start=("", "0"), limit=limit)
 
     async def is_valid(self, http: Sender, cookie: str) -> bool:
         try:
             response = await self._get(http, cookie, "/api/config", seconds=self._patience.validate)
             return object_at(read_envelope(response, cookie=cookie), "data").get("login") is True
         except CrawlError as error:
-            if error.code in {Code.COOKIE_INVALID, Code.ACCOUNT_BANNED}:
+            if is_signed_out(error):
                 return False
             raise
 

@@ -1,6 +1,8 @@
 """What Weibo answers, read: posts in search results, the state inside a post's page, and pages of comments.
 
-Posts and comments are HTML with emoticons as pictures; they become plain text that keeps its lines.
+Posts and comments are HTML with emoticons as pictures; they become plain text that keeps its lines, and the addresses
+behind its links. What a repost passes on is marked as mail marks it, by `> ` before each line, and without the name of
+who wrote it: whether names are shown is not decided here.
 """
 
 from __future__ import annotations
@@ -8,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from html import escape, unescape
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 from catchment.domain.note import Author, Comment, Counts, Note, NoteCard, NoteRef, NoteType, Platform, read_count
 from catchment.parse.dates import parse_date
@@ -17,6 +20,7 @@ from catchment.parse.entry import absolute
 from catchment.parse.html import plain_text
 from catchment.parse.json_values import list_at, object_at, objects_at, text_at
 from catchment.sources.crawl.answers import unexpected
+from catchment.sources.crawl.comment_pages import CommentPage
 
 SITE: Final = "https://m.weibo.cn"
 #: The kind of card that is a post.
@@ -28,6 +32,17 @@ _MOST_NAME: Final = 200
 _BREAK: Final = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
 _PICTURE: Final = re.compile(r"<img\b[^<>]*>", re.IGNORECASE)
 _SAID_BY_PICTURE: Final = re.compile(r"\balt=[\"']?([^\"'\s>]+)")
+#: What stands inside ends at the next link, so that links without an end cost nothing.
+_LINK: Final = re.compile(r"<a\b([^<>]*)>((?:[^<]|<(?!/?a\b))*)</a>", re.IGNORECASE)
+_TARGET: Final = re.compile(r"\bhref=(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+#: Topics and people; these are links into Weibo, and say all with their names.
+_NAMES: Final = ("#", "@")
+#: Links that lead elsewhere lead through here.
+_REDIRECTOR: Final = re.compile(r"https?://(?:[\w-]+\.)?weibo\.(?:cn|com)/sinaurl\?", re.IGNORECASE)
+_BEHIND: Final = ("u", "toasturl", "url")
+_WEB: Final = ("https://", "http://")
+_ADDRESS: Final = re.compile(r"https?://\S+")
+_QUOTE: Final = "> "
 _TAG: Final = re.compile(r"#([^#\n]{1,100})#")
 _STATE: Final = re.compile(r"\$render_data\s*=\s*(?=\[)")
 #: The best first. The names are those of the player.
@@ -35,11 +50,8 @@ _STREAMS: Final = ("mp4_1080p_mp4", "mp4_720p_mp4", "mp4_hd_mp4", "mp4_ld_mp4")
 _OLD_STREAMS: Final = ("mp4_720p_mp4", "stream_url_hd", "stream_url")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentPage:
-    comments: tuple[Comment, ...]
-    #: What to ask for next; None at the end.
-    next: tuple[str, str] | None
+#: Where a page of comments begins: by Weibo's names `max_id` and `max_id_type`.
+Place = tuple[str, str]
 
 
 def read_cards(data: Mapping[str, Any]) -> tuple[NoteCard, ...]:
@@ -66,24 +78,24 @@ def read_note(post: Mapping[str, Any]) -> Note:
     if not note_id:
         raise unexpected("Weibo gave a post without an id")
     original = object_at(post, "retweeted_status")
-    content = _content(post, original)
+    content, title = _content(post, original), _title(_words(post) or _words(original))
     return Note(
         ref=_ref(note_id),
         url=note_url(note_id),
-        title=_title(content),
+        title=title,
         content=content,
         type=_type(post),
         author=_author(post),
         published_at=parse_date(text_at(post, "created_at")),
         updated_at=parse_date(text_at(post, "edit_at")),
         counts=_counts(post),
-        images=_images(post) or _images(original),
+        images=_images(post) or _images(original) or _cover(post) or _cover(original),
         video_url=_video(post) or _video(original),
-        tags=tuple(dict.fromkeys(tag.strip() for tag in _TAG.findall(content) if tag.strip())),
+        tags=_tags(content),
     )
 
 
-def read_comments(answer: Mapping[str, Any]) -> CommentPage:
+def read_comments(answer: Mapping[str, Any]) -> CommentPage[Place]:
     """A page of comments: paging stands beside them, with one layer around both at some addresses."""
     inner = answer.get("data")
     page = inner if isinstance(inner, dict) else answer
@@ -99,7 +111,7 @@ def note_url(note_id: str) -> str:
 
 def lines_of(html: str) -> str:
     """The text of a post: line by line, emoticons as the words that stand for them."""
-    spoken = _PICTURE.sub(_words_of_picture, html[:_MOST_TEXT])
+    spoken = _LINK.sub(_with_target, _PICTURE.sub(_words_of_picture, html[:_MOST_TEXT]))
     lines = (plain_text(line, _MOST_TEXT) for line in _BREAK.split(spoken.replace("\n", "<br>")))
     return "\n".join(lines).strip()
 
@@ -115,7 +127,7 @@ def _card(post: Mapping[str, Any]) -> NoteCard:
     return NoteCard(
         ref=_ref(note_id),
         url=note_url(note_id),
-        title=_title(_content(post, object_at(post, "retweeted_status"))),
+        title=_title(_words(post) or _words(object_at(post, "retweeted_status"))),
         type=_type(post),
         author=_author(post),
         counts=_counts(post),
@@ -151,12 +163,21 @@ def _ref(note_id: str) -> NoteRef:
 
 def _content(post: Mapping[str, Any], original: Mapping[str, Any]) -> str:
     """What was written, and below it what was passed on: without that, most reposts say nothing."""
-    return "\n\n".join(text for text in (_words(post), _words(original)) if text)
+    quoted = "\n".join(f"{_QUOTE}{line}".rstrip() for line in _words(original).splitlines())
+    return "\n\n".join(text for text in (_words(post), quoted) if text)
 
 
 def _words(post: Mapping[str, Any]) -> str:
+    """What it says, or where it says nothing, what the page is called that it shows."""
     whole = text_at(object_at(post, "longText"), "longTextContent")
-    return lines_of(whole or text_at(post, "text"))
+    page = object_at(post, "page_info")
+    return lines_of(whole or text_at(post, "text")) or lines_of(text_at(page, "page_title") or text_at(page, "title"))
+
+
+def _tags(content: str) -> tuple[str, ...]:
+    """Not from addresses, where the sign means something else."""
+    found = (tag.strip() for tag in _TAG.findall(_ADDRESS.sub(" ", content)))
+    return tuple(dict.fromkeys(tag for tag in found if tag))
 
 
 def _title(content: str) -> str:
@@ -188,6 +209,12 @@ def _images(post: Mapping[str, Any]) -> tuple[str, ...]:
     return _pictures([one for one in list_at(post, "pics") if isinstance(one, dict)] or numbered)
 
 
+def _cover(post: Mapping[str, Any]) -> tuple[str, ...]:
+    """The picture of the page or film that a post shows."""
+    page = object_at(post, "page_info")
+    return _pictures([object_at(page, "page_pic") or {"url": text_at(page, "page_pic")}])
+
+
 def _pictures(pictures: list[dict[str, Any]]) -> tuple[str, ...]:
     found = (text_at(object_at(one, "large"), "url") or text_at(one, "url") for one in pictures)
     return tuple(dict.fromkeys(address for one in found if (address := absolute(one, SITE))))
@@ -198,6 +225,24 @@ def _video(post: Mapping[str, Any]) -> str | None:
     urls, media = object_at(page, "urls"), object_at(page, "media_info")
     found = [text_at(urls, name) for name in _STREAMS] + [text_at(media, name) for name in _OLD_STREAMS]
     return next((address for one in found if (address := absolute(one, SITE))), None)
+
+
+def _with_target(link: re.Match[str]) -> str:
+    name = plain_text(link[2], _MOST_TEXT)
+    target = _target(link[1])
+    # Where text was cut, a link without a whole address leads to all of it.
+    if not target.startswith(_WEB) or name.startswith(_NAMES) or target in name:
+        return link[2]
+    return f"{link[2]} {escape(target)} "
+
+
+def _target(attributes: str) -> str:
+    found = _TARGET.search(attributes)
+    target = unescape(next((one for one in found.groups() if one), "")).strip() if found else ""
+    if _REDIRECTOR.match(target):
+        behind = parse_qs(target.partition("?")[2])
+        target = next((behind[name][0] for name in _BEHIND if name in behind), target)
+    return absolute(target, SITE) if target.startswith(_WEB) else ""
 
 
 def _words_of_picture(picture: re.Match[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -12,15 +13,20 @@ from catchment.parse.json_values import text_at
 from catchment.sources.crawl.answers import read_json, unexpected
 from catchment.sources.crawl.refusals import ACCESS, BANNED, GONE, LOGIN_EXPIRED, STALE, Reason, Refusals
 
+_GONE_PAGE: Final = ("不存在", "暂无查看权限", "已被删除", "暂不可见", "打开微博客户端")
+#: Of an author who is banned only the posts are gone.
+_GONE_WORDS: Final = (*_GONE_PAGE, "该作者", "该用户", "该博主")
+#: A page for whoever is not signed in. Elsewhere on a page words about logins stand in menus and in posts.
+_LOGIN_PAGE: Final = re.compile(r"Sina Visitor System|<title>[^<]{0,50}(?:登录|登陆)", re.IGNORECASE)
 _WEIBO: Final = Refusals(
     platform="Weibo",
     statuses={404: GONE, 418: ACCESS, 429: ACCESS, 432: STALE},
     words=(
-        (("不存在", "暂无查看权限", "已被删除", "暂不可见", "打开微博客户端"), GONE),
+        (_GONE_WORDS, GONE),
         # Who is banned is asked to log in as well, so this comes first.
-        (("封禁", "被封", "冻结", "帐号异常", "账号异常"), BANNED),
+        (("封禁", "冻结", "帐号异常", "账号异常"), BANNED),
         (("频繁", "频次"), ACCESS),
-        (("登录", "登陆", "Sina Visitor System"), LOGIN_EXPIRED),
+        (("登录", "登陆"), LOGIN_EXPIRED),
     ),
 )
 _GONE_NUMBER: Final = "20101"
@@ -54,9 +60,12 @@ def read_page(response: Response, *, cookie: str) -> str:
 
 
 def page_refusal(html: str) -> CrawlError:
-    """Why a page is not that of a post."""
-    reason = _WEIBO.by_words(html)
-    return _WEIBO.error(reason) if reason else unexpected("The page of a post on Weibo does not hold the post")
+    """Why a page is not that of a post. What it says of bans is never taken for the account's: it holds many words."""
+    if _LOGIN_PAGE.search(html):
+        return _WEIBO.error(LOGIN_EXPIRED)
+    if any(words in html for words in _GONE_PAGE):
+        return _WEIBO.error(GONE)
+    return unexpected("The page of a post on Weibo does not hold the post")
 
 
 def _check_head(response: Response) -> None:

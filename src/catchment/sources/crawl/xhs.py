@@ -17,7 +17,7 @@ from catchment.domain.note import Comment, Note, NoteRef, NoteType, Search, Sear
 from catchment.domain.note import Platform as PlatformName
 from catchment.fetch.client import Request
 from catchment.parse.json_values import object_at
-from catchment.sources.crawl.answers import Patience, ask
+from catchment.sources.crawl.answers import Patience, ask, is_signed_out
 from catchment.sources.crawl.platform import Sender
 from catchment.sources.crawl.xhs_address import SEARCH_SOURCE, ref_of, url_of
 from catchment.sources.crawl.xhs_parser import read_comments, read_feed, read_page, read_search
@@ -112,7 +112,7 @@ class Xhs:
         try:
             data = await self._data(http, cookie, call, seconds=self.patience.validate)
         except CrawlError as error:
-            if error.code is Code.COOKIE_INVALID:
+            if is_signed_out(error):
                 return False
             raise
         return object_at(data, "result").get("success") is True
@@ -140,7 +140,7 @@ class Xhs:
             timeout_seconds=seconds,
         )
         response = await ask(http, request)
-        return read_data(response, secrets=(*cookies.values(), str(call.values.get("xsec_token", ""))))
+        return read_data(response, cookie=cookie, token=str(call.values.get("xsec_token", "")))
 
     async def _from_page(self, http: Sender, cookie: str, ref: NoteRef) -> Note:
         headers = {**self._headers(cookie), **_PAGE_HEADERS}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -26,12 +26,12 @@ _IP_REST_SECONDS: Final = 1800.0
 _SIGNATURE: Final = "signature"
 
 
-def read_data(response: Response, *, secrets: Iterable[str]) -> dict[str, Any]:
+def read_data(response: Response, *, cookie: str, token: str) -> dict[str, Any]:
     """The data in an answer of the API; CrawlError when it holds a no instead."""
     if response.status in _CAPTCHA:
         raise _captcha(response)
     body = _body(response)
-    said = quoted(text_at(body, "msg") or text_at(body, "message"), secrets=secrets)
+    said = quoted(text_at(body, "msg") or text_at(body, "message"), cookie=cookie, secrets=[token])
     if response.status != HTTPStatus.OK or body.get("success") is not True:
         raise _refusal(response.status, number_at(body, "code"), said)
     data = body.get("data")
@@ -77,8 +77,8 @@ def _captcha(response: Response) -> CrawlError:
 
 
 def _refusal(status: int, code: int, said: str) -> CrawlError:
-    """Words say more than a code, and a code more than the status it came under."""
-    no = _by_words(said) or _by_code(code) or _by_status(status)
+    """A code that is known says exactly what it means; words may be about somebody else, such as the note's author."""
+    no = _by_code(code) or _by_words(said) or _by_status(status)
     reason = said or "it gave no reason"
     return no or _no(Code.PLATFORM_ERROR, "refused", f"Xiaohongshu refused (HTTP {status}, code {code}): {reason}")
 

@@ -15,6 +15,7 @@ from catchment.manage.cookies import (
     MOST_DAILY,
     MOST_DESCRIPTION,
     MOST_PRIORITY,
+    MOST_VALUE,
     CookieChanges,
     shown,
 )
@@ -23,9 +24,6 @@ from catchment.web.crawler.envelope import OF_A_READ, Envelope, EnvelopeRoute, T
 from catchment.web.crawler.inputs import CookieName
 from catchment.web.inputs import Text
 from catchment.web.outputs import Moment, Out
-
-#: No browser sends more to one site.
-MOST_VALUE = 16_384
 
 router = APIRouter(prefix="/api", tags=["cookies"], route_class=EnvelopeRoute, responses=failures(401, 403, 503))
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from catchment.domain.candidate import CandidateState
 from catchment.domain.crawling import CrawlError
 from catchment.domain.execution import ALREADY_RUNNING, Result, trace_in
-from catchment.domain.note import Action, Crawled, NoteRef
+from catchment.domain.note import Action, Crawled
 from catchment.domain.note_json import card_from_json, note_from_json
 from catchment.domain.run import RunStatus
 from catchment.redact import redact_text
@@ -138,8 +138,7 @@ async def commit(body: CommitIn, system: TheSystem, asking: TheAsking) -> Commit
 async def fail(body: FailIn, system: TheSystem, asking: TheAsking) -> GivenUpOut:
     """Free a record that could not be fetched: pending again, or failed once that was often enough."""
     error = CrawlError(body.error.code, redact_text(body.error.message))
-    note = NoteRef(platform=body.platform, note_id=body.note_id)
-    given_up = await system.workflow.give_up(body.execution_id, note, error)
+    given_up = await system.workflow.give_up(body.execution_id, body.note_id, error, platform=body.platform)
     status: Literal["pending", "failed"] = "failed" if given_up.state is CandidateState.FAILED else "pending"
     return _said(GivenUpOut, GivenUp(status=status, retry_count=given_up.retry_count), asking)
 

@@ -19,7 +19,7 @@ for (const record of batch.records) {
       retry_count: batch.tried + outcome.retry_count,
     };
     settled.push({ outcome: 'write', note: outcome.data, meta });
-  } else if (wait !== null && isRetryable(outcome.error)) {
+  } else if (wait !== null && isRetryable(outcome.error) && !isLongOff(outcome.error)) {
     again.push(record);
   } else if (stopsAll(outcome.error)) {
     // No fault of the note: it stays as it is, and the end of the execution gives it back.

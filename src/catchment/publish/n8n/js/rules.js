@@ -8,8 +8,11 @@ const UNREADABLE = { code: 'NETWORK_ERROR', message: 'Catchment gave no answer t
 
 const isRetryable = (error) => (RULES[error.code]?.waits ?? []).length > 0;
 
+// It asks for more patience than there is, as an address that is blocked for a while does.
+const isLongOff = (error) => (error.details?.retry_after ?? 0) > LONGEST_WAIT;
+
 // A code that is not in the table is about the caller, such as a key that was refused: nothing else would fare better.
-const stopsAll = (error) => RULES[error.code]?.halts ?? true;
+const stopsAll = (error) => (RULES[error.code]?.halts ?? true) || isLongOff(error);
 
 // How long to wait before the next try, after so many tries again; null when it is enough.
 const waitBefore = (error, tried) => {

@@ -69,5 +69,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    # An older release knows nothing of such runs.
+    op.execute("DELETE FROM runs WHERE kind = 'cookie'")
     op.execute("DROP VIEW tbl_cookie")
     op.drop_table("cookies")

@@ -32,9 +32,9 @@ SELECT candidates.id, candidates.native_id AS note_id, candidates.platform, cand
     candidates.facts ->> 'title' AS title,
     candidates.facts ->> 'author_id' AS author_id,
     candidates.facts ->> 'author_name' AS author_name,
-    CAST(candidates.facts ->> 'liked_count' AS INTEGER) AS liked_count,
-    CAST(candidates.facts ->> 'collected_count' AS INTEGER) AS collected_count,
-    CAST(candidates.facts ->> 'comment_count' AS INTEGER) AS comment_count,
+    CAST(candidates.facts ->> 'liked_count' AS BIGINT) AS liked_count,
+    CAST(candidates.facts ->> 'collected_count' AS BIGINT) AS collected_count,
+    CAST(candidates.facts ->> 'comment_count' AS BIGINT) AS comment_count,
     candidates.last_error_code,
     candidates.last_error AS last_error_message,
     candidates.first_seen AS discovered_at,
@@ -51,11 +51,12 @@ SELECT id, subject AS workflow_name, owner AS execution_id, status, started_at, 
     finished_at AS completed_at,
     COALESCE(
         CAST(progress ->> 'items_processed' AS INTEGER),
-        (SELECT count(*) FROM candidates WHERE claimed_by = runs.id AND state = 1)
+        (SELECT count(*) FROM candidates WHERE platform IS NOT NULL AND claimed_by = runs.id AND state = 1)
     ) AS items_processed,
     COALESCE(
         CAST(progress ->> 'items_failed' AS INTEGER),
-        (SELECT count(*) FROM candidates WHERE claimed_by = runs.id AND state <> 1 AND claimed_at IS NULL)
+        (SELECT count(*) FROM candidates WHERE platform IS NOT NULL AND claimed_by = runs.id
+            AND state <> 1 AND claimed_at IS NULL)
     ) AS items_failed,
     CASE WHEN status = 'timeout' THEN '执行超时自动回收' ELSE progress ->> 'error_summary' END AS error_summary
 FROM runs WHERE kind = 'workflow'
@@ -88,6 +89,8 @@ def upgrade() -> None:
 def downgrade() -> None:
     for view in ("tbl_source", "tbl_crawl_execution", "tbl_candidate"):
         op.execute(f"DROP VIEW {view}")
+    # An older release knows nothing of such runs.
+    op.execute("DELETE FROM runs WHERE kind = 'workflow'")
     op.drop_table("notes")
     op.drop_index("uq_runs_execution_id", "runs")
     for index in (
