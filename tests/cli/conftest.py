@@ -11,8 +11,8 @@ from feed_site import FeedSite
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty data folder, which is the working folder as well: no `.env` is found there."""
+def home(sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder with nothing but a new store, and the working folder as well: no `.env` is found there."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -153,6 +153,7 @@ class TestDoctor:
         return {one["name"]: one for one in json.loads(result.stdout)}
 
     def test_a_new_machine_is_well(self, catchment: Command) -> None:
+        (catchment.home / "catchment.sqlite3").unlink()
         found = self.verdicts(catchment)
         assert {"python", "clock", "settings", "data folder", "disk", "store", "intervals", "network"} == set(found)
         assert "fail" not in {one["verdict"] for one in found.values()}

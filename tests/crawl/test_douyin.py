@@ -260,11 +260,16 @@ class TestCookies:
             assert not await visit.douyin.is_valid(visit.http, f"sessionid={SESSION}; LOGIN_STATUS=0")
             assert not visit.service.requests
 
-    @pytest.mark.parametrize("kind", [Kind.BANNED, Kind.LOGIN_EXPIRED])
-    async def test_one_that_is_refused_is_not_valid(self, kind):
+    async def test_one_that_is_refused_is_not_valid(self):
         async with visiting() as visit:
-            visit.service.trouble(kind, cookie=SESSION)
+            visit.service.trouble(Kind.LOGIN_EXPIRED, cookie=SESSION)
             assert not await visit.douyin.is_valid(visit.http, COOKIE)
+
+    @pytest.mark.proves("E-09")
+    async def test_a_ban_is_told_as_one(self):
+        async with visiting() as visit:
+            visit.service.trouble(Kind.BANNED, cookie=SESSION)
+            assert (await refused(visit.douyin.is_valid(visit.http, COOKIE))).code is Code.ACCOUNT_BANNED
 
     async def test_a_platform_in_trouble_says_nothing_about_it(self):
         async with visiting() as visit:

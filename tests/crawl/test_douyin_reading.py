@@ -132,6 +132,8 @@ class TestRefusals:
             (answer(b" \n"), Code.ACCOUNT_BANNED, "blocked"),
             (answer(b"blocked"), Code.ACCOUNT_BANNED, "blocked"),
             (said(status_code=9, status_msg="账号已被封禁，请重新登录"), Code.ACCOUNT_BANNED, "banned"),
+            (said(status_code=9, status_msg="该作者账号已被封禁"), Code.NOT_FOUND, "gone"),
+            (said(status_code=9, status_msg="作品被封面遮挡"), Code.PLATFORM_ERROR, "refused"),
             (said(status_code=8, status_msg="用户未登录"), Code.COOKIE_INVALID, "login_expired"),
             (said(status_code=2483), Code.COOKIE_INVALID, "login_expired"),
             (said(status_code=1, status_msg="请登录"), Code.COOKIE_INVALID, "login_expired"),

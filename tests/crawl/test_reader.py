@@ -13,6 +13,7 @@ from typing import TypeVar
 import pytest
 from sqlalchemy import Connection, select
 
+from catchment.bootstrap import open_system
 from catchment.clock import ManualClock
 from catchment.domain.authors import hashed_id
 from catchment.domain.cookie import CookieStatus
@@ -88,6 +89,32 @@ async def test_a_dead_cookie_is_switched_within_the_batch_and_found_dead_once(cr
     _, errors = await status_of(crawler, "1 dead")
     assert errors == 1, "one cause counts once in a batch"
     assert await status_of(crawler, "2 well") == (CookieStatus.ACTIVE, 0)
+
+
+@pytest.mark.proves("E-10")
+@pytest.mark.parametrize("names", ["a", "abc"])
+async def test_checks_of_cookies_keep_the_pace_of_the_platform_and_of_each_cookie(sqlite_url: str, names: str):
+    spacing = 0.4
+    paced = {"crawl_at_once": 1, "crawl_spacing_seconds": spacing}
+    async with crawler_site(sqlite_url, ManualClock(START), **paced) as crawler:
+        await crawler.add_cookies(*names)
+        began = monotonic()
+        for name in (names * 3)[:3]:
+            assert (await crawler.system.cookies.check(name)).is_valid
+        assert monotonic() - began > 2 * spacing * 0.9
+
+
+@pytest.mark.proves("E-10")
+async def test_a_cookie_used_elsewhere_a_moment_ago_is_checked_when_its_time_has_come(sqlite_url: str):
+    paced = {"crawl_at_once": 1, "crawl_spacing_seconds": 0.4}
+    clock = ManualClock(START)
+    async with crawler_site(sqlite_url, clock, **paced) as crawler:
+        await crawler.add_cookies("a")
+        async with open_system(crawler.system.settings, clock=clock) as elsewhere:
+            assert (await elsewhere.reader.search(XHS, COFFEE)).error is None
+        began = monotonic()
+        assert (await crawler.system.cookies.check("a")).is_valid
+        assert monotonic() - began > 0.4 * 0.9
 
 
 async def test_a_cookie_that_was_asked_for_by_name_is_not_replaced(crawler: CrawlerSite):

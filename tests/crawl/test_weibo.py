@@ -138,7 +138,7 @@ class TestReading:
             assert {note.type for note in notes} == {NoteType.NORMAL, NoteType.VIDEO}
             assert all(note.video_url for note in notes if note.type is NoteType.VIDEO)
             assert any("[哈哈]\n" in note.content and note.tags == ("手艺",) for note in notes)
-            assert any(note.content.startswith("转发微博\n\n原文：") and note.images for note in notes)
+            assert any(note.content.startswith("转发微博\n\n> 原文：") and note.images for note in notes)
 
     async def test_a_long_text_is_cut_in_the_list_and_whole_on_its_page(self):
         async with visiting() as visit:
@@ -257,11 +257,17 @@ class TestCookies:
             assert await visit.weibo.is_valid(visit.http, COOKIE)
             assert not await visit.weibo.is_valid(visit.http, "SUB=_2A25")
 
-    @pytest.mark.parametrize("kind", [Kind.STALE, Kind.LOGIN_EXPIRED, Kind.BANNED])
+    @pytest.mark.parametrize("kind", [Kind.STALE, Kind.LOGIN_EXPIRED])
     async def test_one_that_is_refused_is_not_valid(self, kind):
         async with visiting() as visit:
             visit.service.trouble(kind, cookie=SESSION)
             assert not await visit.weibo.is_valid(visit.http, COOKIE)
+
+    @pytest.mark.proves("E-09")
+    async def test_a_ban_is_told_as_one(self):
+        async with visiting() as visit:
+            visit.service.trouble(Kind.BANNED, cookie=SESSION)
+            assert (await refused(visit.weibo.is_valid(visit.http, COOKIE))).code is Code.ACCOUNT_BANNED
 
     async def test_a_platform_in_trouble_says_nothing_about_it(self):
         async with visiting() as visit:

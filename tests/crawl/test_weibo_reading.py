@@ -23,8 +23,12 @@ pytestmark = pytest.mark.proves("E-13")
 
 STRANGE = strange_json(
     "ok", "data", "cards", "card_group", "card_type", "mblog", "id", "text", "user", "pics", "page_info", "urls",
-    "created_at", "retweeted_status", "status", "msg", "errno", "url", "max_id", "comments", "longText", "pic",
+    "created_at", "retweeted_status", "page_pic", "page_title", "href", "status", "msg", "errno", "url", "max_id", "comments", "longText", "pic",
 )  # fmt: skip
+
+
+ELSEWHERE = "https%3A%2F%2Fexample.org%2Fa%3Fb%3D1%26c%3D2"
+ICON = "<span class='url-icon'><img src='x'></span>"
 
 
 def answer(body: bytes, *, status: int = 200, url: str = "https://m.weibo.cn/api/x") -> Response:
@@ -59,7 +63,10 @@ class TestTheCapturedTimeline:
         note = read_note(card["mblog"])
         own, passed_on = note.content.split("\n\n", 1)
         assert own == "#过刚刚好的生活，从小小的我开始#"
-        assert passed_on.startswith("2022年 #零废弃日#，@胡歌 与我们分享他在日常生活中看到的零废弃行动")
+        assert passed_on.startswith("> 2022年 #零废弃日#，@胡歌 与我们分享他在日常生活中看到的零废弃行动")
+        assert all(line.startswith(">") for line in passed_on.splitlines()), "it is told from the words of who reposts"
+        assert "万科公益基金会" not in passed_on.splitlines()[0], "whether names are shown is not decided here"
+        assert passed_on.endswith("微博视频 https://video.weibo.com/show?fid=1034:4804256763674671")
         assert "<" not in note.content
         assert note.tags == ("过刚刚好的生活，从小小的我开始", "零废弃日", "胡歌")
         assert note.video_url.startswith("https://f.video.weibocdn.com/o0/LXYpbqKtlx07YxDoYhm801041200P18N0E010.mp4")
@@ -112,6 +119,49 @@ class TestPosts:
     )
     def test_html_becomes_text_with_its_lines_and_emoticons(self, html, text):
         assert lines_of(html) == text
+
+    @pytest.mark.parametrize(
+        ("html", "text"),
+        [
+            (
+                f'看 <a href="https://weibo.cn/sinaurl?luicode=1&amp;u={ELSEWHERE}">{ICON}<span>网页链接</span></a>吧',
+                "看 网页链接 https://example.org/a?b=1&c=2 吧",
+            ),
+            ("<a href='https://weibo.com/sinaurl?u=javascript%3Aalert(1)'>网页链接</a>", "网页链接"),
+            ("<a href=https://example.org/>https://example.org/</a>", "https://example.org/"),
+            ('<a href="/status/4804608494665869">全文</a>', "全文"),
+            ('<a href="https://m.weibo.cn/search?q=1"><span>#茶#</span></a>', "#茶#"),
+            ("<a href='https://m.weibo.cn/n/x'>@someone</a>", "@someone"),
+            ("<a>nowhere</a>", "nowhere"),
+        ],
+    )
+    def test_a_link_keeps_where_it_leads_unless_it_is_a_topic_or_a_person(self, html, text):
+        assert lines_of(html) == text
+
+    def test_the_address_behind_a_link_has_no_topics(self):
+        html = "<a href='https://example.org/#part'>网页链接</a> #茶# <a href='https://example.org/#end'>网页链接</a>"
+        assert read_note({"id": "1", "text": html}).tags == ("茶",)
+
+    @pytest.mark.parametrize("picture", [{"url": "https://wx1.sinaimg.cn/p.jpg"}, "https://wx1.sinaimg.cn/p.jpg"])
+    def test_the_picture_of_the_page_it_shows_stands_in_where_there_is_none(self, picture):
+        post = {"id": "1", "page_info": {"page_pic": picture}}
+        assert read_note(post).images == ("https://wx1.sinaimg.cn/p.jpg",)
+        assert read_note({"id": "2", "retweeted_status": post}).images == ("https://wx1.sinaimg.cn/p.jpg",)
+        assert read_note({**post, "pics": [{"url": "https://wx1.sinaimg.cn/own.jpg"}]}).images == (
+            "https://wx1.sinaimg.cn/own.jpg",
+        )
+
+    def test_a_post_without_words_has_those_of_the_page_it_shows(self):
+        note = read_note({"id": "1", "text": "", "page_info": {"page_title": "On <b>tea</b>"}})
+        assert (note.title, note.content) == ("On tea", "On tea")
+        assert read_note({"id": "1", "text": "mine", "page_info": {"page_title": "x"}}).content == "mine"
+
+    def test_a_repost_without_words_of_its_own_is_called_by_what_it_passes_on(self):
+        note = read_note({"id": "1", "text": "", "retweeted_status": {"text": "first<br>second"}})
+        assert (note.title, note.content) == ("first", "> first\n> second")
+
+    def test_links_made_to_be_slow_to_read_are_not(self):
+        assert lines_of("<a href=x>" * 10_000) == ""
 
     def test_text_made_to_be_slow_to_read_is_not(self):
         assert lines_of("<img alt=" * 40_000 + "#" * 10_000) is not None
@@ -177,6 +227,8 @@ class TestRefusals:
             (answer(b"", status=429), Code.RATE_LIMITED, "access"),
             (envelope(ok=0, msg="请求过于频繁，歇歇吧"), Code.RATE_LIMITED, "access"),
             (envelope(ok=0, msg="您的帐号异常，请登录后申诉"), Code.ACCOUNT_BANNED, "banned"),
+            (envelope(ok=0, msg="该用户因违规已被封禁"), Code.NOT_FOUND, "gone"),
+            (envelope(ok=0, msg="图片被封面替代"), Code.PLATFORM_ERROR, "refused"),
             (envelope(ok=0, msg="系统繁忙"), Code.PLATFORM_ERROR, "refused"),
             (envelope(ok=-1), Code.PLATFORM_ERROR, "refused"),
             (answer(b"", status=502), Code.PLATFORM_ERROR, "status"),
@@ -195,13 +247,24 @@ class TestRefusals:
     def test_what_it_says_does_not_repeat_the_cookie(self):
         assert "the-whole-cookie" not in str(refused(envelope(ok=0, msg="bad the-whole-cookie")))
 
+    @pytest.mark.proves("E-24")
+    @pytest.mark.parametrize("said", ["you are xYz-of-mine", "id xYz-of-mine%2Fand+more", "it is other1 to us"])
+    def test_nor_any_value_in_it(self, said):
+        with pytest.raises(CrawlError) as caught:
+            read_envelope(envelope(ok=0, msg=said), cookie="ALF=xYz-of-mine/and+more; X=xYz-of-mine; Y=other1; Z=to")
+        assert "xYz-of-mine" not in str(caught.value)
+        assert "other1" not in str(caught.value)
+        assert said.split()[0] in str(caught.value), "the rest is told"
+
     @pytest.mark.parametrize(
         ("html", "code"),
         [
             ("<p>微博不存在或暂无查看权限!</p>", Code.NOT_FOUND),
             ("<p>由于博主设置，目前内容暂不可见。</p>", Code.NOT_FOUND),
             ("<title>Sina Visitor System</title>", Code.COOKIE_INVALID),
-            ("<p>您的账号已被封禁</p>", Code.ACCOUNT_BANNED),
+            ("<title>登录 - 微博</title>", Code.COOKIE_INVALID),
+            ("<nav>登录</nav><p>该作者账号已被封禁，帐号异常，已冻结</p>", Code.PARSE_ERROR),
+            ("<nav>登录</nav><p>微博不存在</p>", Code.NOT_FOUND),
             ("<p>hello</p>", Code.PARSE_ERROR),
         ],
     )

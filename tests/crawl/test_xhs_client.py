@@ -13,11 +13,12 @@ from xhs_bench import COOKIE, SESSION, START, Bench, xhs_at_work
 
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import NoteRef, NoteType, Platform, Search, Sort
-from catchment.fetch.client import Request
+from catchment.fetch.client import Request, Response
 from catchment.fetch.pacing import Deferred
 from catchment.simulator.services.crawl import Kind
 from catchment.sources.crawl.answers import Patience
 from catchment.sources.crawl.xhs import search_id
+from catchment.sources.crawl.xhs_refusals import read_data
 
 pytestmark = pytest.mark.proves("E-13")
 COFFEE = Search(keyword="咖啡")
@@ -313,3 +314,30 @@ async def test_whether_a_cookie_is_signed_in():
         with pytest.raises(CrawlError) as caught:
             await bench.xhs.is_valid(bench.http, COOKIE)
         assert caught.value.code is Code.ACCOUNT_BANNED
+
+
+@pytest.mark.proves("E-09")
+async def test_an_access_that_is_restricted_does_not_make_a_cookie_invalid():
+    async with xhs_at_work() as bench:
+        bench.service.trouble(Kind.ACCESS, cookie=SESSION, times=1)
+        with pytest.raises(CrawlError) as caught:
+            await bench.xhs.is_valid(bench.http, COOKIE)
+        assert caught.value.details["cause"] == "access"
+
+
+@pytest.mark.proves("E-09")
+@pytest.mark.parametrize(
+    ("code", "said", "expected"),
+    [
+        (-510001, "该作者账号已被封禁", Code.NOT_FOUND),
+        (-510000, "登录已过期", Code.NOT_FOUND),
+        (300012, "账号被冻结", Code.PLATFORM_ERROR),
+        (-1, "账号因违反社区规范已被封禁", Code.ACCOUNT_BANNED),
+        (-100, "登录已过期", Code.COOKIE_INVALID),
+    ],
+)
+def test_a_code_that_is_known_counts_before_words(code, said, expected):
+    body = json.dumps({"success": False, "code": code, "msg": said}).encode()
+    with pytest.raises(CrawlError) as caught:
+        read_data(Response(status=200, url="https://x", headers={}, body=body), cookie=COOKIE, token="")
+    assert caught.value.code is expected

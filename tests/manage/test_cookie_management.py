@@ -13,6 +13,7 @@ from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Platform
 from catchment.errors import Conflict, InvalidInput, NotFound, SettingsError
 from catchment.manage.cookies import CookieChanges, Cookies, shown
+from catchment.sources.crawl.reader import Reader, ReadPolicy
 from catchment.store import cookies
 from cookie_factory import MASTER_KEY, MINUTE
 from planted import MARKER, planted_cookie
@@ -261,6 +262,7 @@ class Answering:
     """A platform that says of every cookie the same."""
 
     name = Platform.XHS
+    needs_token = True
 
     def __init__(self, answer):
         self.answer = answer
@@ -277,15 +279,22 @@ class Answering:
 class TestChecking:
     def cookies(self, system, answer):
         mine = system.cookies
+        reader = Reader(
+            platforms={Platform.XHS: Answering(answer)},
+            pool=mine._pool,
+            http=system.http,
+            journal=system.reader._journal,
+            known_address=system.reader._known_address,
+            policy=ReadPolicy(check_seconds=0.2),
+        )
         return Cookies(
             store=system.store,
             pool=mine._pool,
             seal=mine._seal,
-            platforms={Platform.XHS: Answering(answer)},
-            http=system.http,
+            reader=reader,
             clock=system.clock,
             policy=mine._policy,
-            check_seconds=0.2,
+            wait_seconds=1.0,
         )
 
     @pytest.mark.parametrize(("answer", "status"), [(True, CookieStatus.ACTIVE), (False, CookieStatus.INVALID)])
@@ -309,10 +318,12 @@ class TestChecking:
             await self.cookies(system, CrawlError(Code.ACCOUNT_BANNED, "no")).check("a")
         assert (await system.cookies.get("a")).status is CookieStatus.BANNED
 
-    async def test_a_platform_that_nobody_reads_is_named(self, system):
-        await system.cookies.add("w", Platform.WEIBO, VALUE)
-        with pytest.raises(InvalidInput, match="wb"):
-            await self.cookies(system, True).check("w")
+    async def test_a_cookie_that_stays_in_use_is_not_waited_for_without_an_end(self, system):
+        await add(system)
+        async with system.cookies._pool.lend(Platform.XHS):
+            with pytest.raises(CrawlError) as busy:
+                await self.cookies(system, True).check("a")
+        assert busy.value.code is Code.TIMEOUT_ERROR
 
 
 async def test_the_forecast_goes_by_the_requests_of_the_last_hour(system, clock):

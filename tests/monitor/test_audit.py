@@ -12,7 +12,17 @@ from sqlalchemy import insert
 
 from catchment.crypto import KEY_PREFIX, Vault
 from catchment.monitor.audit import BATCH, audit_environment, audit_logs, audit_source, audit_store, report_of
-from catchment.monitor.leaks import Issue, Kind, Severity, entropy, in_source, is_placeholder
+from catchment.monitor.leaks import (
+    LOGIN_COOKIES,
+    Issue,
+    Kind,
+    Severity,
+    entropy,
+    in_column,
+    in_log,
+    in_source,
+    is_placeholder,
+)
 from catchment.settings import Settings
 from catchment.store.door import Store
 from catchment.store.tables import config as config_table
@@ -122,6 +132,48 @@ def test_a_secret_in_the_source_is_found_with_its_line_and_not_shown(tmp_path, n
 def test_what_is_no_secret_in_the_source_is_left_alone(tmp_path, name, line):
     (tmp_path / name).write_text(line)
     assert list(audit_source(tmp_path)) == []
+
+
+LOGINS = sorted(LOGIN_COOKIES | {"sessionid"})
+#: As a platform might have made it up.
+LOGIN = "7f3e9c2b8d1a6540" * 2
+
+
+@pytest.mark.parametrize("name", LOGINS)
+@pytest.mark.parametrize("form", ["{}={}", '{{"{}": "{}"}}', "https://example.org/?c=x%3B%20{}%3D{}"])
+def test_a_login_is_known_by_itself_wherever_it_stands(name, form):
+    text = form.format(name, LOGIN)
+    assert Kind.COOKIE in kinds(in_source(f"LEAK = '{text}'", where="a.py", number=1, is_code=True))
+    assert Kind.COOKIE in kinds(in_column("config", "value", text, where="here"))
+    assert Kind.COOKIE in kinds(in_log(text, where="a.log", number=1))
+
+
+def test_the_session_of_another_site_is_no_cookie_of_a_platform():
+    assert list(in_column("config", "value", "sessionid=kq8w2m1x0zp4vt7r", where="here")) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("{value}", True),
+        ("040069b{value}", True),
+        ("${NAME_OF_THE_VARIABLE_1}", True),
+        ("$NAME_OF_THE_VARIABLE_1", True),
+        ("<the-2nd-key-of-the-service>", True),
+        ("***", True),
+        ("…", True),
+        ("key-of-the-service-12345", True),
+        ("key-of-the-service-0123456789", True),
+        ("q7Vx2Lr9$Kd4Tz8Wm1Np6", False),
+        ("q7Vx2Lr9*Kd4Tz8Wm1Np6", False),
+        ("q7Vx2Lr9{Kd4Tz8Wm1Np6", False),
+        ("q7Vx2Lr9>Kd4Tz8Wm1Np6…", False),
+        ("q7Vx2Lr9Kd4Tz8{x}Wm1Np6Bc3", False),
+        ("q7Vx2Lr912345Kd4Tz8Wm1", False),
+    ],
+)
+def test_a_placeholder_is_one_as_a_whole(value, expected):
+    assert is_placeholder(value) is expected
 
 
 def test_the_cookies_of_our_own_tests_are_placeholders():

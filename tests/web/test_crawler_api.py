@@ -274,20 +274,23 @@ async def test_whatever_is_read_leaves_the_store_as_it_was(crawler_on_both: Craw
     crawler = crawler_on_both
     await crawler.add_cookies("a")
 
-    async def everything() -> dict[str, int]:
-        def count(conn: Connection) -> dict[str, int]:
+    async def everything() -> dict[str, list[str]]:
+        def rows(conn: Connection) -> dict[str, list[str]]:
             # What a read does leave: that a cookie was used, and how it went.
             kept = {*metadata.tables, "tbl_candidate", "tbl_source"} - {"cookies", "runs", "crawl_minutes"}
-            return {one: conn.execute(text(f"SELECT count(*) FROM {one}")).scalar_one() for one in sorted(kept)}
+            return {one: sorted(str(row) for row in conn.execute(text(f"SELECT * FROM {one}"))) for one in kept}
 
-        return await crawler.system.store.read(count)
+        return await crawler.system.store.read(rows)
 
+    # Of a key it is remembered that it was used.
+    assert (await crawler.post("/api/search", {**SEARCH, "keyword": ""})).status_code == 400
     before = await everything()
     [url] = await crawler.urls(1)
     for method, path, body in (*READS, ("POST", "/api/note/detail", {"platform": "xhs", "note_ids": [url]})):
         assert (await crawler.ask(method, path, json=body)).status_code in {200, 400}
     assert await everything() == before
-    assert before["raw_items"] == before["notes"] == before["candidates"] == 0
+    assert before["raw_items"] == before["notes"] == before["candidates"] == []
+    assert before["users"], "there is something that could have been changed"
 
 
 @pytest.mark.proves("E-01")
@@ -343,6 +346,15 @@ async def test_a_cookie_that_its_platform_does_not_know_is_found_out(crawler: Cr
     answer = await crawler.get("/api/cookie/validate?cookie_name=a")
     data = checked(answer.json())["data"]
     assert (answer.status_code, data["is_valid"], data["status"]) == (200, False, "invalid")
+
+
+@pytest.mark.proves("E-09", "E-10")
+async def test_a_ban_that_a_validation_brings_to_light_is_one(crawler: CrawlerSite):
+    await crawler.add_cookies("a")
+    crawler.xhs.trouble(Kind.BANNED, cookie=session_of("a"))
+    answer = await crawler.get("/api/cookie/validate?cookie_name=a")
+    assert (answer.status_code, checked(answer.json())["error"]["code"]) == (403, "ACCOUNT_BANNED")
+    assert (await crawler.system.cookies.get("a")).status == "banned"
 
 
 async def test_without_a_key_to_seal_them_with_no_cookie_is_taken(sqlite_url: str):

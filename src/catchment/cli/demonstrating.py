@@ -39,9 +39,9 @@ TICK_SECONDS = 1.0
 INTERVAL_MINUTES = 1
 CRAWL_SPACING_SECONDS = 0.02
 #: What a demo takes for a backlog of notes.
-MOST_PENDING = 50
+MOST_PENDING = 20
 PLATFORM_NAMES = {Platform.XHS: "小红书", Platform.WEIBO: "微博"}
-KEYWORDS, PAGES = ("手冲咖啡", "露营", "城市骑行"), 2
+KEYWORD, PAGES, COMMENTS = "手冲咖啡", 5, 3
 
 
 def demo(
@@ -187,15 +187,15 @@ async def _follow(system: System, web: SimulatedWeb, scenario: Scenario | None) 
 
 
 def _keywords(scenario: Scenario | None) -> list[Draft]:
-    """In a scenario there is more to collect than its troubles last."""
-    keywords, pages = (KEYWORDS[:1], 1) if scenario is None else (KEYWORDS, PAGES)
-    return [*(_search(Platform.XHS, keyword, pages) for keyword in keywords), _search(Platform.WEIBO, KEYWORDS[0], 1)]
+    """More is found for a scenario, as it needs a backlog."""
+    pages = 1 if scenario is None else PAGES
+    return [_search(Platform.XHS, KEYWORD, pages), _search(Platform.WEIBO, KEYWORD, 1)]
 
 
 def _search(platform: Platform, keyword: str, pages: int) -> Draft:
     from catchment.sources.crawl.search import SOURCE_TYPES
 
-    config = {"keyword": keyword, "pages": pages, "comments_limit": 0}
+    config = {"keyword": keyword, "pages": pages, "comments_limit": COMMENTS}
     return _draft(SOURCE_TYPES[platform], f"{PLATFORM_NAMES[platform]}：{keyword}", config, "keywords")
 
 

@@ -50,7 +50,8 @@ _KNOWN_SHAPE = re.compile(
 )
 _FILLED_IN = re.compile(r"\$?\{[^{}]*\}|<[^<>]*>|\*{3,}")
 _PATH_OR_VARIABLE = re.compile(r"/.*|\$[A-Za-z_]\w*")
-_COUNTED_UP = re.compile(r"(?<![0-9a-z])12345(?![0-9a-z])")
+#: As a word: in the middle of others these digits come about by chance.
+_COUNTED_UP = re.compile(r"(?<![0-9a-z])0?12345(?:6(?:7(?:8(?:90?)?)?)?)?(?![0-9a-z])")
 
 
 class Severity(StrEnum):

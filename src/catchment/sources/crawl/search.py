@@ -43,9 +43,9 @@ MOST_KEYWORD, MOST_PAGES, MOST_COMMENTS = 100, 20, 200
 FEW_COMMENTS: Final = 10
 #: Until there is a cookie again, a source is put off for so long at least.
 _SECONDS_WITHOUT_COOKIE: Final = 900.0
-_ABOUT_COOKIES: Final = frozenset(
-    {Code.COOKIE_EXHAUSTED, Code.COOKIE_COOLING, Code.COOKIE_INVALID, Code.ACCOUNT_BANNED}
-)
+_WITHOUT_COOKIE: Final = frozenset({Code.COOKIE_EXHAUSTED, Code.COOKIE_COOLING})
+#: Others were tried in its place already: the note is not to blame, and the source neither.
+_DEAD_COOKIE: Final = frozenset({Code.COOKIE_INVALID, Code.ACCOUNT_BANNED})
 #: A visit waits this many seconds for another try; what takes longer is put off, so that others get their turn.
 _LONGEST_WAIT: Final = 60.0
 #: A search shows the newest of something endless: what it no longer shows is not gone, and was read before.
@@ -169,7 +169,12 @@ class KeywordJourney:
             return outcome.result(), outcome
 
         with marked(step):
-            return await patiently(once, sleep=self._sleep)
+            try:
+                return await patiently(once, sleep=self._sleep)
+            except CrawlError as error:
+                if error.code not in _DEAD_COOKIE:
+                    raise
+                raise Deferred(f"{self._platform} ({error.code})", seconds=_LONGEST_WAIT) from error
 
     def _how(self, step: str, read: Outcome[Note]) -> dict[str, Any]:
         return {
@@ -193,11 +198,8 @@ def _searched_for(pasted: str, platform: Platform) -> str | None:
 
 
 def _put_off_for(error: CrawlError) -> float | None:
-    """Seconds until it is worth coming back: until there is a cookie again, or as long as the platform asks for.
-
-    The reader tried other cookies already, so that one which is dead says that there is none left to try.
-    """
+    """Seconds until it is worth coming back: until there is a cookie again, or as long as the platform asks for."""
     asked_for = error.retry_after or 0.0
-    if error.code in _ABOUT_COOKIES:
+    if error.code in _WITHOUT_COOKIE:
         return max(_SECONDS_WITHOUT_COOKIE, asked_for)
     return asked_for if asked_for > _LONGEST_WAIT else None
