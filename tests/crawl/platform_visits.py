@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from hypothesis import strategies as st
 
 from catchment.clock import Clock, ManualClock
+from catchment.domain.note import NoteRef
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import PacePolicy, Pacer
@@ -53,3 +54,17 @@ def strange_json(*names: str) -> st.SearchStrategy[Any]:
         lambda one: st.lists(one, max_size=3) | st.dictionaries(st.sampled_from(names), one, max_size=6),
         max_leaves=20,
     )
+
+
+class Visit(Protocol):
+    async def search(self) -> object: ...
+
+    async def detail(self, ref: NoteRef) -> object: ...
+
+    async def comments(self, ref: NoteRef) -> object: ...
+
+
+def asked(visit: Visit, way: str, ref: NoteRef) -> Awaitable[object]:
+    """The visit by this way: a search, or of this note its detail or its comments."""
+    ways = {"search": visit.search, "detail": lambda: visit.detail(ref), "comments": lambda: visit.comments(ref)}
+    return ways[way]()

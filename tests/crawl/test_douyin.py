@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from platform_visits import START, WORLD, on_loopback
+from platform_visits import START, WORLD, asked, on_loopback
 
 from catchment.clock import ManualClock
 from catchment.domain.crawling import Code, CrawlError
@@ -225,12 +225,7 @@ class TestRefusals:
         async with visiting() as visit:
             [card, *_] = (await visit.search()).cards
             visit.service.trouble(kind, cookie=SESSION)
-            ways: dict[str, Callable[[], Awaitable[object]]] = {
-                "search": visit.search,
-                "detail": lambda: visit.detail(card.ref),
-                "comments": lambda: visit.comments(card.ref),
-            }
-            error = await refused(ways[way]())
+            error = await refused(asked(visit, way, card.ref))
             assert (error.code, error.details["cause"]) == (code, cause)
 
     async def test_a_work_that_is_gone_is_not_found(self):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from platform_visits import START, WORLD, http_client, on_loopback
+from platform_visits import START, WORLD, asked, http_client, on_loopback
 
 from catchment.clock import ManualClock
 from catchment.domain.crawling import Code, CrawlError
@@ -204,12 +204,7 @@ class TestRefusals:
         async with visiting() as visit:
             [card, *_] = (await visit.search()).cards
             visit.service.trouble(kind, cookie=SESSION)
-            ways: dict[str, Callable[[], Awaitable[object]]] = {
-                "search": visit.search,
-                "detail": lambda: visit.detail(card.ref),
-                "comments": lambda: visit.comments(card.ref),
-            }
-            error = await refused(ways[way]())
+            error = await refused(asked(visit, way, card.ref))
             assert (error.code, error.details["cause"]) == (code, cause)
 
     async def test_a_post_that_is_gone_is_not_found(self):
