@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.engine import URL
 
@@ -48,12 +46,6 @@ def head_revision() -> str:
     return max(path.name[:_DIGITS] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
 
 
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS))
-    return config
-
-
 def _refuse_newer(conn: Connection) -> None:
     current = current_revision(conn)
     if current is not None and current > head_revision():
@@ -64,7 +56,12 @@ def _refuse_newer(conn: Connection) -> None:
 
 
 def _move(conn: Connection, revision: str) -> None:
-    config = _config()
+    # Loaded when there is something to move: most starts find the store as it should be.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS))
     config.attributes["connection"] = conn
     if revision == "head" or _is_ahead(conn, revision):
         command.upgrade(config, revision)
