@@ -9,8 +9,6 @@ N8N_DIR ?= $(CURDIR)/.n8n
 export CATCHMENT_HOME ?= $(CURDIR)/data
 
 .DEFAULT_GOAL := help
-# One more than there are cores: many tests wait for processes and sockets.
-WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 .PHONY: help setup up demo test test-prefect test-n8n test-slow check format bench soak coverage-map acceptance-e clean
 
 help: ## Show what can be made
@@ -30,7 +28,7 @@ demo: setup ## The whole product against a simulated web, offline
 	@env -u CATCHMENT_HOME $(BIN)/catchment demo
 
 test: setup ## Run the tests, on SQLite and PostgreSQL; nothing needs to be installed or started
-	$(BIN)/pytest -n $(WORKERS) -m 'not slow'
+	$(BIN)/pytest -n auto -m 'not slow'
 
 test-prefect: $(PREFECT)/.ready ## Run the flows under a real Prefect, in an environment of its own
 	$(PREFECT)/bin/pytest tests/flows

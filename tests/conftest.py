@@ -11,8 +11,10 @@ from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import hypothesis
 import psycopg
 import pytest
+from hypothesis import HealthCheck
 from loguru import logger
 from sqlalchemy.engine import URL, make_url
 
@@ -25,6 +27,11 @@ from catchment.store.migrate import migrate, migrate_url
 from leak_watch import LeakWatch, refuse_leaks
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+# How fast examples are made says how busy the machine is, and nothing about the code.
+hypothesis.settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis.settings.load_profile("unhurried")
+
 _numbers = itertools.count()
 
 

@@ -100,7 +100,7 @@ def check(before: dict[str, dict[str, object]], after: dict[str, dict[str, objec
 
 
 @pytest.mark.proves("E-11", "E-05")
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(STEPS, max_size=40))
 async def test_the_invariants_of_candidates_hold_through_every_history(store, clock, steps):
     base = 100 * next(_examples)

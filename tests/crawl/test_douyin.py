@@ -10,7 +10,7 @@ from datetime import timedelta
 from urllib.parse import parse_qs
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from platform_visits import START, WORLD, asked, on_loopback
 
@@ -122,7 +122,7 @@ class TestSearching:
             assert {card.type for card in page.cards} == {NoteType.NORMAL}
 
     @given(keyword=st.text(max_size=40))
-    @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=20, deadline=None)
     async def test_any_keyword_can_be_asked_for(self, keyword):
         async with visiting() as visit:
             assert (await visit.search(keyword=keyword)).cards

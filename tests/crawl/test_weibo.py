@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from platform_visits import START, WORLD, asked, http_client, on_loopback
 
@@ -122,7 +122,7 @@ class TestSearching:
             assert request.headers["referer"].startswith("http://127.0.0.1")
 
     @given(keyword=st.text(max_size=40))
-    @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=20, deadline=None)
     async def test_any_keyword_can_be_asked_for(self, keyword):
         async with visiting() as visit:
             assert (await visit.search(keyword=keyword)).cards

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from bench.articles import load, ours, plain, score
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catchment.parse.article import Article, extract
@@ -188,7 +188,7 @@ PIECES = [b"<p>", b"</p>", b"<article>", b"<h1>", b"<title>", b"<script type='ap
           b"<!--", b"text and more text. " * 9, b"<math><svg>", b"<template>", b"<base href='//['>", b"<link rel=canonical href='"]  # fmt: skip
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None)
 @given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=8), max_size=25).map(b"".join))
 def test_no_page_raises(body: bytes):
     article = extract(body, URL)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from feed_documents import atom, rss
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from catchment.errors import ParseError
@@ -74,7 +74,7 @@ def mutated(draw: st.DrawFn) -> bytes:
     return body
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None)
 @given(mutated())
 @example(rss("<item><title>a&#xD800;b</title></item>"))
 @example(rss("<item><title>x</title><description>a&amp;#1;b&amp;#xFFFE;</description></item>"))

@@ -109,7 +109,7 @@ async def test_a_thousand_tweets_are_a_handful_of_statements(store):
     assert statements <= 16
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(batches=st.lists(st.lists(st.integers(0, 12), max_size=10), max_size=6))
 @pytest.mark.proves("D-04")
 async def test_however_they_come_each_tweet_is_stored_once(sqlite_store, batches):
