@@ -9,12 +9,11 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 
-import hypothesis
 import psycopg
 import pytest
-from hypothesis import HealthCheck
 from loguru import logger
 from sqlalchemy.engine import URL, make_url
 
@@ -28,9 +27,13 @@ from leak_watch import LeakWatch, refuse_leaks
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
-# How fast examples are made says how busy the machine is, and nothing about the code.
-hypothesis.settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-hypothesis.settings.load_profile("unhurried")
+# Flows are tested where there is no Hypothesis.
+if find_spec("hypothesis") is not None:
+    from hypothesis import HealthCheck, settings
+
+    # How fast examples are made says how busy the machine is, and nothing about the code.
+    settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("unhurried")
 
 _numbers = itertools.count()
 
