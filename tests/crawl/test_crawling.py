@@ -18,6 +18,7 @@ from catchment.domain.caller import OPERATOR
 from catchment.domain.cookie import CookieStatus
 from catchment.domain.note import Platform, Search
 from catchment.domain.run import RunStatus
+from catchment.domain.source import Why
 from catchment.errors import NotFound
 from catchment.manage.catalog import Draft
 from catchment.simulator.server import SimulatedWeb
@@ -147,7 +148,19 @@ async def test_without_cookies_the_source_is_put_off_and_nothing_counts_against_
         result = await scene.collect(source)
         assert result.error is None
         assert result.postponed_until >= clock.now() + timedelta(minutes=15)
-        assert (await scene.system.catalog.get(source, OPERATOR)).fetch_error_count == 0
+        put_off = await scene.system.catalog.get(source, OPERATOR)
+        assert (put_off.fetch_error_count, put_off.next_check.why) == (0, Why.NO_COOKIE)
+
+
+async def test_without_the_key_of_its_cookies_a_source_says_which_variable_to_set(open_test_system, clock, log):
+    async with scene_of(open_test_system, clock) as scene:
+        source = await scene.follow()
+    async with open_test_system() as keyless:
+        async with keyless.collector.working(grace_seconds=5):
+            result = await keyless.collector.collect_source(source)
+        assert "set COOKIE_MASTER_KEY" in result.error
+        assert (await keyless.catalog.get(source, OPERATOR)).fetch_error_count == 0, "it is no fault of the source"
+    assert not [line for line in log if "Traceback" in line]
 
 
 @pytest.mark.proves("E-21", "E-11")

@@ -17,7 +17,6 @@ from catchment.domain.source import (
     NextCheck,
     PausedBy,
     Source,
-    Why,
 )
 from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, SourceState
 from catchment.schedule.due import (
@@ -100,8 +99,8 @@ def _after(source: Source, ending: Ending, cadence: Cadence, now: datetime, news
             return _after_failure(source, ending, cadence, now)
         case Skipped():
             return replace(_unchanged(source), next_check=without_fetcher(now, cadence))
-        case Postponed(until=until):
-            return replace(_unchanged(source), next_check=NextCheck(at=until, why=Why.HOST_BUDGET))
+        case Postponed(until=until, why=why):
+            return replace(_unchanged(source), next_check=NextCheck(at=until, why=why))
 
 
 def _unchanged(source: Source) -> SourceState:

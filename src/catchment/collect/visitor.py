@@ -22,6 +22,7 @@ from catchment.errors import (
     HttpError,
     LeaseLost,
     RefusedAddress,
+    SettingsError,
     StoreError,
     TimedOut,
     Unreachable,
@@ -59,12 +60,13 @@ class Visitor:
         try:
             return Collected(fetched=await work)
         except Deferred as deferred:
-            return Postponed(until=self._clock.now() + timedelta(seconds=deferred.seconds))
+            logger.info("source {} ({}) is put off: {}", source.id, source.name, deferred)
+            return Postponed(until=self._clock.now() + timedelta(seconds=deferred.seconds), why=deferred.why)
         except VisitError as error:
             return _failure(error)
         except LeaseLost as error:
             return Skipped(reason=str(error))
-        except StoreError as error:
+        except (StoreError, SettingsError) as error:
             return Failed(message=redact_text(str(error)), ours=True)
         except Exception as error:  # noqa: BLE001 - the edge: a plug-in's mistake is its source's failure, nobody else's
             logger.opt(exception=error).error("source {} ({}): its fetcher broke", source.id, source.name)

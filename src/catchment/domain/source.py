@@ -46,6 +46,7 @@ class Why(StrEnum):
     BACK_OFF = "back_off"
     OFFLINE = "offline"
     HOST_BUDGET = "host_budget"
+    NO_COOKIE = "no_cookie"
     PROBE = "probe"
     NO_FETCHER = "no_fetcher"
 

@@ -10,7 +10,7 @@ from typing import Any
 from catchment.domain.item import Item
 from catchment.domain.rhythm import Rhythm
 from catchment.domain.run import Run
-from catchment.domain.source import LastError, Moved, NextCheck, PausedBy, Source
+from catchment.domain.source import LastError, Moved, NextCheck, PausedBy, Source, Why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +61,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postponed:
-    """The host's budget is spent: later, not failed."""
+    """Something that is not its fault stands in the way, such as its host's budget: later, not failed."""
 
     until: datetime
+    why: Why = Why.HOST_BUDGET
 
 
 Ending = Collected | Failed | Skipped | Postponed

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from catchment.domain.source import Why
 from catchment.errors import CatchmentError
 
 _WINDOW_SECONDS: Final = 60.0
@@ -30,11 +31,12 @@ class PacePolicy:
 
 
 class Deferred(CatchmentError):
-    """Not now: come back in `seconds`. Nothing was sent and nothing failed."""
+    """Not now: come back in `seconds`. Nothing failed; `message` tells what stands in the way, if not the pace."""
 
-    def __init__(self, key: str, *, seconds: float) -> None:
-        super().__init__(f"{key} has had its share of requests; the next one may start in {seconds:.1f} s")
+    def __init__(self, key: str, *, seconds: float, why: Why = Why.HOST_BUDGET, message: str | None = None) -> None:
+        super().__init__(message or f"{key} has had its share of requests; the next one may start in {seconds:.1f} s")
         self.seconds = seconds
+        self.why = why
 
 
 class HostPace:

@@ -13,8 +13,7 @@ from catchment.domain.caller import Caller
 from catchment.domain.item import Item
 from catchment.domain.source import NewSource, NextCheck, Source, Why
 from catchment.domain.visit import Fetched
-from catchment.errors import BadConfig, HttpError, ParseError, RefusedAddress, VisitError
-from catchment.fetch.pacing import Deferred
+from catchment.errors import BadConfig, CatchmentError, HttpError, ParseError, RefusedAddress
 from catchment.manage.catalog import Catalog, Draft
 from catchment.redact import redact_text
 from catchment.sources.base import Context, Explorer, Registry, SourceType
@@ -61,7 +60,7 @@ class Previewer:
             fetched = await _first_look(fetcher, context)
         except HOPELESS:
             raise
-        except (VisitError, Deferred) as error:
+        except CatchmentError as error:
             return Preview(doubt=str(error), is_missing=isinstance(error, HttpError) and error.status in _MISSING)
         except Exception as error:  # noqa: BLE001 - the edge: a plug-in that breaks costs a preview, nothing else
             logger.opt(exception=error).error("the fetcher for {!r} broke at a first look", new.type)

@@ -13,6 +13,7 @@ from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.execution import current_trace, new_trace_id, request_id
 from catchment.domain.note import Crawled, Note, Platform, Search, SearchPage
 from catchment.domain.search_words import SortType, TypeNumber
+from catchment.domain.source import Why
 from catchment.fetch.pacing import Deferred
 from catchment.logs import marked
 from catchment.sources.base import Context, Detail, Suggestion
@@ -164,8 +165,8 @@ class KeywordJourney:
 
         async def once() -> tuple[T, Outcome[T]]:
             outcome = await read()
-            if outcome.error is not None and (seconds := _put_off_for(outcome.error)):
-                raise Deferred(f"{self._platform} ({outcome.error.code})", seconds=seconds) from outcome.error
+            if outcome.error is not None and (later := _put_off(self._platform, outcome.error)):
+                raise later from outcome.error
             return outcome.result(), outcome
 
         with marked(step):
@@ -174,7 +175,7 @@ class KeywordJourney:
             except CrawlError as error:
                 if error.code not in _DEAD_COOKIE:
                     raise
-                raise Deferred(f"{self._platform} ({error.code})", seconds=_LONGEST_WAIT) from error
+                raise _later(self._platform, error, _LONGEST_WAIT, Why.NO_COOKIE) from error
 
     def _how(self, step: str, read: Outcome[Note]) -> dict[str, Any]:
         return {
@@ -197,9 +198,13 @@ def _searched_for(pasted: str, platform: Platform) -> str | None:
     return url.query.get("keyword" if platform is Platform.XHS else "q")
 
 
-def _put_off_for(error: CrawlError) -> float | None:
-    """Seconds until it is worth coming back: until there is a cookie again, or as long as the platform asks for."""
+def _put_off(platform: Platform, error: CrawlError) -> Deferred | None:
+    """What is to be put off at once: until there is a cookie again, or for as long as the platform asks for."""
     asked_for = error.retry_after or 0.0
     if error.code in _WITHOUT_COOKIE:
-        return max(_SECONDS_WITHOUT_COOKIE, asked_for)
-    return asked_for if asked_for > _LONGEST_WAIT else None
+        return _later(platform, error, max(_SECONDS_WITHOUT_COOKIE, asked_for), Why.NO_COOKIE)
+    return _later(platform, error, asked_for, Why.RETRY_AFTER) if asked_for > _LONGEST_WAIT else None
+
+
+def _later(platform: Platform, error: CrawlError, seconds: float, why: Why) -> Deferred:
+    return Deferred(platform, seconds=seconds, why=why, message=str(error))
