@@ -44,7 +44,7 @@ class RunningWorld:
 
 
 @contextmanager
-def running_world(words: Sequence[str], *, module: str = "catchment.simulator") -> Iterator[RunningWorld]:
+def running_world(words: Sequence[str], *, module: str = "bench.serving") -> Iterator[RunningWorld]:
     """Run `python -m module words…`, which prints a line of JSON once it serves."""
     command = [sys.executable, "-m", module, *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent) as child:

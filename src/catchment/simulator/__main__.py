@@ -11,8 +11,9 @@ import json
 import resource
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
+from typing import Any
 
 from catchment.simulator.server import SimulatedWeb, wall_clock
 from catchment.simulator.styles import Abilities, Format, Style
@@ -73,10 +74,10 @@ async def serve(wanted: argparse.Namespace) -> None:
         await stopped.wait()
 
 
-def main() -> None:
+def main(run: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run) -> None:
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
-    asyncio.run(serve(arguments(sys.argv[1:])))
+    run(serve(arguments(sys.argv[1:])))
 
 
 if __name__ == "__main__":
