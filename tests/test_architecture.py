@@ -49,6 +49,7 @@ HOMES = {
     "prometheus_client": {"monitor", "web"},
     "psycopg": {"store"},
     "pydantic": {"web"},
+    "pydantic_core": {"store"},
     "re2": {"domain"},
     "rich": {"cli"},
     "sqlalchemy": {"store", "collect", "manage", "monitor", "web"},

@@ -6,11 +6,12 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import make_url
 
 from catchment.domain.run import RunKind, RunStatus
 from catchment.domain.source import NewSource
 from catchment.store import runs, sources
-from catchment.store.door import open_store
+from catchment.store.door import migration_engine, open_store
 from source_factory import START
 
 MINUTE = timedelta(minutes=1)
@@ -41,6 +42,40 @@ async def test_racing_claims_over_several_stores_get_each_source_once(store, sto
     assert sorted(claimed, key=int) == [str(one) for one in ids]
     for other in others:
         await other.close()
+
+
+async def test_a_claim_of_some_takes_the_most_urgent_of_them(store):
+    late, never, early = [await add_source(store, number) for number in range(3)]
+    for source, ago in ((late, MINUTE), (early, 2 * MINUTE)):
+        await store.write(sources.change, source.id, {"last_fetched_at": START - ago}, now=START)
+    everybody = [late.id, never.id, early.id]
+
+    async def claim_some(most):
+        claimed = await store.write(
+            runs.claim_due, everybody, most=most, owner="a:1:x", now=START, until=START + MINUTE
+        )
+        return {int(run.subject) for run in claimed}
+
+    assert await claim_some(2) == {never.id, early.id}
+    assert await claim_some(2) == {late.id}
+    assert await claim_some(2) == set()
+
+
+def test_who_claims_while_another_does_takes_others_and_waits_for_nobody(postgres_url):
+    engine = migration_engine(make_url(postgres_url))
+    with engine.begin() as conn:
+        new = [NewSource(name=f"S{n}", type="rss", config={}, identity=str(n)) for n in range(4)]
+        everybody = [source.id for source in sources.add_all(conn, new, now=START)]
+
+    def claim_two(conn, owner):
+        conn.exec_driver_sql("SET LOCAL lock_timeout = '5s'")
+        claimed = runs.claim_due(conn, everybody, most=2, owner=owner, now=START, until=START + MINUTE)
+        return [int(run.subject) for run in claimed]
+
+    with engine.begin() as one, engine.begin() as other:
+        mine, yours = claim_two(one, "a:1:x"), claim_two(other, "a:2:x")
+    engine.dispose()
+    assert (sorted(mine), sorted(yours)) == (everybody[:2], everybody[2:])
 
 
 async def test_a_subject_of_any_kind_is_claimed_once_until_finished(store):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 from sqlalchemy.dialects import sqlite
 
-from catchment.domain.source import NewSource
+from catchment.domain.rhythm import Rhythm
+from catchment.domain.source import Moved, NewSource, NextCheck, Why
+from catchment.domain.visit import SourceState
 from catchment.errors import Conflict
 from catchment.store import config, runs, sources
 from catchment.store.door import open_store
@@ -30,6 +33,23 @@ async def add_source(store, number, *, fetched=None, check=START, **values):
     return await store.write(sources.change, source.id, {"last_fetched_at": fetched, "next_check_at": check}, now=START)
 
 
+def visited(source, at, **values):
+    state = SourceState(
+        last_fetched_at=at,
+        last_attempt_at=at,
+        fetch_count=source.fetch_count + 1,
+        fetch_error_count=0,
+        last_error=None,
+        is_active=True,
+        paused_by=None,
+        next_check=NextCheck(at=at + HOUR, why=Why.INTERVAL),
+        memory=source.memory,
+        rhythm=source.rhythm,
+        moved=source.moved,
+    )
+    return source, replace(state, **values)
+
+
 async def due(store, now=START, limit=100):
     return await store.read(sources.due_ids, now=now, limit=limit)
 
@@ -42,6 +62,23 @@ async def test_never_fetched_sources_come_first_then_the_longest_unfetched(store
     older = await add_source(store, 4, fetched=START - 5 * HOUR)
     assert await due(store) == [never.id, oldest.id, older.id, recent.id]
     assert await due(store, limit=2) == [never.id, oldest.id]
+
+
+async def test_states_are_stored_whether_or_not_something_was_learnt(store):
+    plain, taught = [await add_source(store, number) for number in range(2)]
+    learnt = {
+        "memory": {"etag": "1"},
+        "rhythm": Rhythm(last_new_at=START, known=2),
+        "moved": Moved(to="http://b/", times=1),
+    }
+    await store.write(sources.save_states, [visited(plain, START), visited(taught, START, **learnt)])
+    once = await store.read(sources.get_many, [plain.id, taught.id])
+    assert [(one.fetch_count, one.next_check.at) for one in once] == [(1, START + HOUR)] * 2
+    assert [one.memory for one in once] == [{}, {"etag": "1"}]
+    await store.write(sources.save_states, [visited(one, START + HOUR) for one in once])
+    twice = await store.read(sources.get_many, [plain.id, taught.id])
+    assert [(one.fetch_count, one.next_check.at) for one in twice] == [(2, START + 2 * HOUR)] * 2
+    assert {name: getattr(twice[1], name) for name in learnt} == learnt
 
 
 @pytest.mark.proves("A-37")

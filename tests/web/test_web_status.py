@@ -42,7 +42,7 @@ async def set_state(site: Site, source: Source, **values: Any) -> None:
         "rhythm": Rhythm(),
         "moved": None,
     }
-    await site.system.store.write(sources.save_states, [(source.id, SourceState(**{**state, **values}))])
+    await site.system.store.write(sources.save_states, [(source, SourceState(**{**state, **values}))])
 
 
 async def rows(site: Site, who: str = "service") -> dict[str, dict[str, Any]]:

@@ -41,7 +41,7 @@ class _Batch:
     now: datetime
     new: list[Owned] = field(default_factory=list)
     changed: list[Owned] = field(default_factory=list)
-    states: list[tuple[int, SourceState]] = field(default_factory=list)
+    states: list[tuple[Source, SourceState]] = field(default_factory=list)
     lines: list[LogLine] = field(default_factory=list)
     records: list[object] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
@@ -60,7 +60,8 @@ def commit_visits(conn: Connection, visits: Sequence[Visit], rules: Rules, now: 
         else:
             news = _find_news(conn, visit, source)
             state = decide(source, visit.ending, rules.cadence_of(source), now, news)
-            results.append(_settle(batch, visit, news, state))
+            batch.states.append((source, state))
+            results.append(_settle(batch, visit, news))
             if address := address_to_adopt(source, state):
                 _adopt(conn, source, address, rules, now)
     items.insert_new(conn, batch.new, now=now)
@@ -94,12 +95,11 @@ def _finish_runs(conn: Connection, visits: Sequence[Visit], now: datetime) -> se
     return held
 
 
-def _settle(batch: _Batch, visit: Visit, news: News, state: SourceState) -> VisitResult:
+def _settle(batch: _Batch, visit: Visit, news: News) -> VisitResult:
     """Put down what this visit writes."""
     source_id = visit.source.id
     batch.new += [(source_id, item) for item in news.new]
     batch.changed += [(source_id, item) for item in news.changed]
-    batch.states.append((source_id, state))
     batch.told.append((visit.source, news.new))
     result = _result(visit, news)
     if isinstance(visit.ending, Collected):

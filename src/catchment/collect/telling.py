@@ -19,7 +19,9 @@ Told = tuple[Source, Sequence[Item]]
 
 def tell(conn: Connection, news: Iterable[Told], *, now: datetime) -> None:
     """One event for each source that has something new, to whoever listens."""
-    outbox.emit(conn, Topic.ITEMS_NEW, (_payload(source, new) for source, new in news if new), now=now)
+    worth_telling = [told for told in news if told[1]]
+    if worth_telling:
+        outbox.emit(conn, Topic.ITEMS_NEW, (_payload(source, new) for source, new in worth_telling), now=now)
 
 
 def _payload(source: Source, new: Sequence[Item]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Many rows into one table, or changed in it, at the speed of the driver.
 
 SQLAlchemy works out the parameters of every row anew, which costs more than storing it. Here the statement and the
-conversion of each column are worked out once per store. SQLite takes rows one by one, as it lives in this process;
-PostgreSQL takes a hundred at a time, as each statement is a journey.
+conversion of each column are worked out once per store. A hundred rows go in one statement: on PostgreSQL each
+statement is a journey, and on SQLite it is where threads take turns.
 """
 
 from __future__ import annotations
@@ -57,21 +57,13 @@ class BulkInsert:
         plan = self._plans.get(conn.dialect.name)
         if plan is None:
             plan = self._plans[conn.dialect.name] = self._plan(conn.dialect)
-        columns = self._converted(plan, rows, same)
-        parameters = list(zip(*(columns[name] for name in plan.order), strict=False))
-        if conn.dialect.name == "sqlite":
-            conn.exec_driver_sql(plan.statement(1), parameters)
-            return
+        given = dict(zip(self._varying, zip(*rows, strict=True), strict=True))
+        given |= {name: (same[name],) * len(rows) for name in self._same}
+        columns = _converted(given, plan.converters)
+        parameters = list(zip(*(columns[name] for name in plan.order), strict=True))
         for start in range(0, len(parameters), ROWS_A_STATEMENT):
             some = parameters[start : start + ROWS_A_STATEMENT]
             conn.exec_driver_sql(plan.statement(len(some)), tuple(chain.from_iterable(some)))
-
-    def _converted(self, plan: _Plan, rows: Sequence[Row], same: dict[str, Any]) -> dict[str, Iterable[Any]]:
-        """Column by column, so that a converter is looked up once for all rows."""
-        columns: dict[str, Iterable[Any]] = dict(zip(self._varying, zip(*rows, strict=True), strict=True))
-        columns |= {name: (same[name],) for name in self._same}
-        columns |= {name: map(convert, columns[name]) for name, convert in plan.converters.items()}
-        return columns | {name: repeat(*columns[name]) for name in self._same}
 
     def _plan(self, dialect: Dialect) -> _Plan:
         names = [*self._varying, *self._same]
@@ -108,8 +100,7 @@ class BulkUpdate:
         if conn.dialect.name not in self._plans:
             self._plans[conn.dialect.name] = self._plan(conn.dialect)
         compiled, converters = self._plans[conn.dialect.name]
-        columns: dict[str, Iterable[Any]] = dict(zip(self._names, zip(*rows, strict=True), strict=True))
-        columns |= {name: map(convert, columns[name]) for name, convert in converters.items()}
+        columns = _converted(dict(zip(self._names, zip(*rows, strict=True), strict=True)), converters)
         if compiled.positiontup:
             ordered = [columns[name.removeprefix("_")] for name in compiled.positiontup]
             conn.exec_driver_sql(str(compiled), list(zip(*ordered, strict=True)))
@@ -127,3 +118,16 @@ class BulkUpdate:
 def _converters(table: Table, names: Iterable[str], dialect: Dialect) -> dict[str, Converter]:
     found = {name: table.c[name].type.dialect_impl(dialect).bind_processor(dialect) for name in names}
     return {name: convert for name, convert in found.items() if convert is not None}
+
+
+def _converted(columns: dict[str, Row], converters: dict[str, Converter]) -> dict[str, Row]:
+    """Column by column, so that a converter is looked up once for all rows."""
+    return columns | {name: _convert_all(convert, columns[name]) for name, convert in converters.items()}
+
+
+def _convert_all(convert: Converter, values: Row) -> Row:
+    """Once where all are one and the same, such as the moment of a transaction."""
+    first = values[0]
+    if all(value is first for value in values):
+        return (convert(first),) * len(values)
+    return tuple(map(convert, values))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -23,6 +23,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool, QueuePool
 
 from catchment.errors import DamagedStore, SettingsError, StoreError
+from catchment.store import json_text
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,6 +33,7 @@ DAMAGE = ("malformed", "not a database")
 #: Another process may be writing; its transactions are short, so this is never reached in health.
 BUSY_SECONDS = 60
 BUSY_LOOK_SECONDS = 0.002
+_JSON: Final[Mapping[str, Any]] = {"json_serializer": json_text.dumps, "json_deserializer": json_text.loads}
 
 
 class Store(Protocol):
@@ -84,7 +86,7 @@ class SqliteStore:
 class PostgresStore:
     def __init__(self, url: URL) -> None:
         self.url = url
-        self._engine = create_async_engine(url, pool_size=10, max_overflow=10, pool_pre_ping=True)
+        self._engine = create_async_engine(url, pool_size=10, max_overflow=10, pool_pre_ping=True, **_JSON)
 
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(lambda conn: query(conn, *args, **kwargs))
@@ -139,6 +141,7 @@ def _sqlite_engine(url: URL, *, begin: Callable[[Connection], None], connections
         pool_size=connections,
         max_overflow=0,
         connect_args={"check_same_thread": False},
+        **_JSON,
     )
     event.listen(engine, "connect", _prepare_sqlite)
     if begin is _begin_writing:
@@ -186,4 +189,4 @@ def migration_engine(url: URL) -> Engine:
     """A plain engine for migrations, which run before anything else does."""
     if url.get_backend_name() == "sqlite":
         return _sqlite_engine(url, begin=_begin_writing, connections=1)
-    return create_engine(url, poolclass=NullPool)
+    return create_engine(url, poolclass=NullPool, **_JSON)

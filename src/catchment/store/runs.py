@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Integer,
     Row,
     String,
     and_,
@@ -38,19 +39,26 @@ _IS_RUNNING: ColumnElement[bool] = runs.c.status == text("'running'")
 _IS_OURS: ColumnElement[bool] = runs.c.kind != text("'workflow'")
 
 
+#: Never fetched first, then the longest unfetched.
+BY_URGENCY = (sources.c.last_fetched_at.asc().nulls_first(), sources.c.id)
+
+
 def running_on(source_id: ColumnElement[int]) -> ColumnElement[bool]:
     """Somebody works on this source."""
     return exists().where(runs.c.kind == RunKind.SOURCE, runs.c.subject == cast(source_id, String), _IS_RUNNING)
 
 
-def claim_due(conn: Connection, ids: Sequence[int], *, owner: str, now: datetime, until: datetime) -> list[Run]:
-    """Claim those of `ids` that are still due and free, in one statement."""
-    return _claim(conn, ids, sources.c.next_check_at <= now, owner=owner, now=now, until=until)
+def claim_due(
+    conn: Connection, ids: Sequence[int], *, owner: str, now: datetime, until: datetime, most: int | None = None
+) -> list[Run]:
+    """Claim those of `ids` that are still due and free, or the `most` urgent of them, in one statement."""
+    which = {"ids": ids, "most": len(ids) if most is None else most}
+    return _claim(conn, _DUE, which, owner=owner, now=now, until=until)
 
 
 def claim_now(conn: Connection, source_id: int, *, owner: str, now: datetime, until: datetime) -> Run | None:
     """Claim a source whatever its schedule says, unless it is deleted or being worked on."""
-    claimed = _claim(conn, [source_id], sources.c.is_deleted.is_(False), owner=owner, now=now, until=until)
+    claimed = _claim(conn, _NOT_DELETED, {"ids": [source_id]}, owner=owner, now=now, until=until)
     return claimed[0] if claimed else None
 
 
@@ -159,37 +167,41 @@ _FINISH = (
 )
 
 
-def _claim(
-    conn: Connection,
-    ids: Sequence[int],
-    eligible: ColumnElement[bool],
-    *,
-    owner: str,
-    now: datetime,
-    until: datetime,
-) -> list[Run]:
-    moment, lease = literal(now, UtcDateTime), literal(until, UtcDateTime)
-    chosen = select(
+def _claimable(eligible: ColumnElement[bool]) -> Any:
+    """The runs to be: one for each of the sources `:ids` that is eligible and free."""
+    moment = bindparam("now", type_=UtcDateTime)
+    return select(
         literal(RunKind.SOURCE.value, String),
         cast(sources.c.id, String),
-        literal(owner, String),
+        bindparam("owner", type_=String),
         literal(RunStatus.RUNNING.value, String),
         moment,
         moment,
-        lease,
+        bindparam("until", type_=UtcDateTime),
         literal({}, Json),
-    ).where(
-        sources.c.id.in_(bindparam("ids", value=list(ids), expanding=True)),
-        eligible,
-        ~running_on(sources.c.id),
-    )
-    columns = ["kind", "subject", "owner", "status", "started_at", "heartbeat_at", "lease_until", "progress"]
+    ).where(sources.c.id.in_(bindparam("ids", expanding=True)), eligible, ~running_on(sources.c.id))
+
+
+_DUE = (
+    _claimable(sources.c.next_check_at <= bindparam("now", type_=UtcDateTime))
+    .order_by(*BY_URGENCY)
+    .limit(bindparam("most", type_=Integer))
+    # Whoever claims at the same time takes others.
+    .with_for_update(of=sources, key_share=True, skip_locked=True)
+)
+_NOT_DELETED = _claimable(sources.c.is_deleted.is_(False))
+_CLAIMED = ["kind", "subject", "owner", "status", "started_at", "heartbeat_at", "lease_until", "progress"]
+
+
+def _claim(
+    conn: Connection, claimable: Any, which: Mapping[str, Any], *, owner: str, now: datetime, until: datetime
+) -> list[Run]:
     # Whoever came first holds the partial unique index: the loser of a race inserts nothing.
-    statement = insert_or_ignore(conn, runs).from_select(columns, chosen)
-    claimed = conn.execute(statement.returning(runs.c.id, runs.c.subject)).all()
+    statement = insert_or_ignore(conn, runs).from_select(_CLAIMED, claimable).returning(runs.c.id, runs.c.subject)
+    claimed = conn.execute(statement, {**which, "owner": owner, "now": now, "until": until}).all()
     return [
-        Run(id=row.id, kind=RunKind.SOURCE, subject=row.subject, owner=owner, started_at=now, lease_until=until)
-        for row in claimed
+        Run(id=run_id, kind=RunKind.SOURCE, subject=subject, owner=owner, started_at=now, lease_until=until)
+        for run_id, subject in claimed
     ]
 
 
