@@ -326,6 +326,24 @@ class TestPoliteness:
         assert all(result.inserted == 1 for result in results)
         assert site.most_in_flight == 3
 
+    @pytest.mark.proves("A-09")
+    async def test_a_collector_leaves_some_of_what_is_due_for_others(self, open_test_system, site):
+        gate = Gate(rss("1"))
+        async with open_test_system(concurrency=5) as one, open_test_system(concurrency=5) as other:
+            for number in range(60):
+                await add(one, site.script(gate, path=f"/{number}"))
+            async with one.collector.working(grace_seconds=5), other.collector.working(grace_seconds=5):
+                rounds = []
+                for collector in (one.collector, other.collector):
+                    rounds.append(asyncio.create_task(collector.collect_due()))
+                    for _ in range(5):
+                        await gate.arrived.acquire()
+                gate.opened.set()
+                shares = await asyncio.gather(*rounds)
+        assert sum(map(len, shares)) == 60
+        assert set(site.hits.values()) == {1}, "each is visited once"
+        assert min(map(len, shares)) >= 5
+
     @pytest.mark.proves("A-34")
     async def test_a_one_shot_waits_for_what_was_deferred(self, open_test_system, site):
         # Two a "minute" of the pacer's own clock; the engine's clock stands still, so the deferred are due at once.

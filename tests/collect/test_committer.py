@@ -26,7 +26,7 @@ async def claimed(store, count):
     new = [NewSource(name=f"S{n}", type="rss", config={}, identity=str(n)) for n in range(count)]
     added = await store.write(sources.add_all, new, now=START)
     ids = [source.id for source in added]
-    jobs = await store.write(_claim, ids, owner="a:1:x", now=START, until=START + HOUR)
+    jobs = await store.write(_claim, ids, most=count, owner="a:1:x", now=START, until=START + HOUR)
     return [jobs[source_id] for source_id in ids]
 
 

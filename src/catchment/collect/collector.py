@@ -103,7 +103,7 @@ class Collector:
             await round_.wait()
             results.update({result.source_id: result for result in round_.results})
             until = round_.postponed_until()
-            if not round_.ids or (until is None and len(round_.ids) < LOOK_LIMIT):
+            if not round_.ids or (until is None and len(round_.ids) < LOOK_LIMIT and not round_.dropped):
                 break
             await self._sleep_until(until)
         await self._housekeeper.tidy_if_due()

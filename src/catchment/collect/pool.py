@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from loguru import logger
 from sqlalchemy import Connection
@@ -25,6 +25,12 @@ from catchment.store.door import Store
 RETRY_SECONDS = 1.0
 #: Claims wait behind commits for the one writer, so that many per worker are claimed ahead.
 AHEAD = 2
+#: No more than this part of what is waiting is claimed at a time, so that other collectors find some as well; but so
+#: many at least.
+SHARE = 4
+LEAST = 20
+#: So many times what is to be claimed is looked at for it, as others may be claiming the same.
+WINDOW = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +63,9 @@ class Pool:
 
     def reset(self) -> None:
         """Forget what was left over when work was cut off: it is due again, or somebody else's by now."""
-        self._waiting: deque[tuple[int, Round]] = deque()
+        self._waiting: dict[int, Round] = {}
         self._has_waiting = asyncio.Event()
-        self._claimed: asyncio.Queue[Job] = asyncio.Queue(AHEAD * self._concurrency)
+        self._claimed: asyncio.Queue[Job] = asyncio.Queue(self._concurrency)
         #: Every source that is queued, claimed, under way or waiting to be stored.
         self._known: set[int] = set()
         self._stopping = False
@@ -75,7 +81,7 @@ class Pool:
         """Queue those sources that are not queued already, as a round."""
         round_ = Round(source_id for source_id in ids if source_id not in self._known)
         self._known.update(round_.ids)
-        self._waiting.extend((source_id, round_) for source_id in round_.ids)
+        self._waiting |= dict.fromkeys(round_.ids, round_)
         if round_.ids:
             self._has_waiting.set()
         return round_
@@ -112,31 +118,38 @@ class Pool:
     async def _feed(self) -> None:
         while True:
             await self._has_waiting.wait()
-            batch = [self._waiting.popleft() for _ in range(min(AHEAD * self._concurrency, len(self._waiting)))]
-            if not self._waiting:
-                self._has_waiting.clear()
-            for job in await self._claim(dict(batch)):
+            for job in await self._claim():
                 await self._claimed.put(job)
+            self._hurry_if_done()
 
-    async def _claim(self, batch: dict[int, Round]) -> list[Job]:
+    async def _claim(self) -> list[Job]:
+        """Claim some of what is waiting; what somebody else took meanwhile waits no longer."""
         if self._stopping:
-            return []
-        claimed = await self._claim_in_store(list(batch))
-        for source_id in batch.keys() - claimed.keys():
+            self._waiting.clear()
+        most = min(max(len(self._waiting) // SHARE, LEAST), AHEAD * self._concurrency)
+        window = dict(islice(self._waiting.items(), WINDOW * most))
+        claimed = await self._claim_in_store(list(window), most)
+        taken = window.keys() - claimed.keys() if len(claimed) < most else set()
+        for source_id in (*claimed, *taken):
+            del self._waiting[source_id]
+        if not self._waiting:
+            self._has_waiting.clear()
+        for source_id in taken:
             self._known.discard(source_id)
-            await self._hand_over(batch[source_id].drop(source_id), batch[source_id])
-        return [Job(run=run, source=source, round=batch[id_]) for id_, (run, source) in claimed.items()]
+            await self._hand_over(window[source_id].drop(source_id), window[source_id])
+        return [Job(run=run, source=source, round=window[id_]) for id_, (run, source) in claimed.items()]
 
-    async def _claim_in_store(self, ids: list[int]) -> dict[int, tuple[Run, Source]]:
-        while True:
+    async def _claim_in_store(self, ids: list[int], most: int) -> dict[int, tuple[Run, Source]]:
+        while ids:
             now = self._clock.now()
             try:
                 return await self._store.write(
-                    _claim, ids, owner=self._leases.owner, now=now, until=self._leases.until(now)
+                    _claim, ids, most=most, owner=self._leases.owner, now=now, until=self._leases.until(now)
                 )
             except StoreError as error:
                 logger.error("nothing can be claimed: {}", error)
                 await asyncio.sleep(RETRY_SECONDS)
+        return {}
 
     async def _work(self) -> None:
         while True:
@@ -155,7 +168,10 @@ class Pool:
             self.in_flight -= 1
             if not self.in_flight:
                 self._idle.set()
-        if not self.in_flight and self._claimed.empty():
+        self._hurry_if_done()
+
+    def _hurry_if_done(self) -> None:
+        if not (self.in_flight or self._waiting) and self._claimed.empty():
             self._committer.hurry()
 
     async def _hand_over(self, visits: list[Visit], round_: Round) -> None:
@@ -168,9 +184,10 @@ class Pool:
 
 
 def _claim(
-    conn: Connection, ids: list[int], *, owner: str, now: datetime, until: datetime
+    conn: Connection, ids: list[int], *, most: int, owner: str, now: datetime, until: datetime
 ) -> dict[int, tuple[Run, Source]]:
     """Claim and read what was claimed, in the order asked for."""
-    by_id = {int(run.subject): run for run in runs.claim_due(conn, ids, owner=owner, now=now, until=until)}
+    claimed = runs.claim_due(conn, ids, most=most, owner=owner, now=now, until=until)
+    by_id = {int(run.subject): run for run in claimed}
     rows = {source.id: source for source in sources.get_many(conn, list(by_id))}
     return {source_id: (by_id[source_id], rows[source_id]) for source_id in ids if source_id in by_id}

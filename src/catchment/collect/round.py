@@ -21,6 +21,8 @@ class Round:
     def __init__(self, ids: Iterable[int]) -> None:
         self.ids = tuple(ids)
         self.results: list[VisitResult] = []
+        #: How many turned out to be somebody else's.
+        self.dropped = 0
         self._unvisited = set(self.ids)
         self._unsettled = set(self.ids)
         self._held: list[Visit] = []
@@ -40,6 +42,7 @@ class Round:
 
     def drop(self, source_id: int) -> list[Visit]:
         """It was taken by another worker, or is no longer due. Gives out what can be stored now."""
+        self.dropped += 1
         self._unvisited.discard(source_id)
         self._settle(source_id)
         return self._release()
