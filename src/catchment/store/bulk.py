@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Table, bindparam, insert, update
+from sqlalchemy import Connection, Dialect, String, Table, insert
 from sqlalchemy.sql.compiler import SQLCompiler
 
 Row = tuple[Any, ...]
@@ -24,18 +24,26 @@ _NAMED = re.compile(r"%\(\w+\)s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    #: The statement up to VALUES, and what follows it for one row.
+    """A statement with a list of rows in it."""
+
+    #: What comes before the list, how one row of it looks, and what comes after it.
     head: str
     row: str
-    #: The columns in the order of the statement.
+    tail: str
+    #: The columns in the order of a row.
     order: Sequence[str]
     #: By column, where the driver does not take the value as it is.
     converters: dict[str, Converter]
-    #: What ends the statement.
-    tail: str
 
-    def statement(self, rows: int) -> str:
-        return f"{self.head} VALUES {', '.join(repeat(self.row, rows))}{self.tail}"
+    def run(self, conn: Connection, columns: dict[str, Row]) -> None:
+        converted = columns | {name: _convert_all(convert, columns[name]) for name, convert in self.converters.items()}
+        rows = list(zip(*(converted[name] for name in self.order), strict=True))
+        for start in range(0, len(rows), ROWS_A_STATEMENT):
+            some = rows[start : start + ROWS_A_STATEMENT]
+            conn.exec_driver_sql(self._statement(len(some)), tuple(chain.from_iterable(some)))
+
+    def _statement(self, rows: int) -> str:
+        return f"{self.head}VALUES {', '.join(repeat(self.row, rows))}{self.tail}"
 
 
 class BulkInsert:
@@ -57,19 +65,14 @@ class BulkInsert:
         plan = self._plans.get(conn.dialect.name)
         if plan is None:
             plan = self._plans[conn.dialect.name] = self._plan(conn.dialect)
-        given = dict(zip(self._varying, zip(*rows, strict=True), strict=True))
-        given |= {name: (same[name],) * len(rows) for name in self._same}
-        columns = _converted(given, plan.converters)
-        parameters = list(zip(*(columns[name] for name in plan.order), strict=True))
-        for start in range(0, len(parameters), ROWS_A_STATEMENT):
-            some = parameters[start : start + ROWS_A_STATEMENT]
-            conn.exec_driver_sql(plan.statement(len(some)), tuple(chain.from_iterable(some)))
+        columns = dict(zip(self._varying, zip(*rows, strict=True), strict=True))
+        plan.run(conn, columns | {name: (same[name],) * len(rows) for name in self._same})
 
     def _plan(self, dialect: Dialect) -> _Plan:
         names = [*self._varying, *self._same]
         compiled = insert(self._table).inline().compile(dialect=dialect, column_keys=names)
         assert isinstance(compiled, SQLCompiler)
-        head, _, row = _NAMED.sub("%s", str(compiled)).partition(" VALUES ")
+        head, _, row = _NAMED.sub("%s", str(compiled)).partition("VALUES ")
         return _Plan(
             head=head,
             row=row,
@@ -85,44 +88,42 @@ class BulkUpdate:
     def __init__(self, table: Table, *columns: str) -> None:
         self._table = table
         self._names = ("id", *columns)
-        # A parameter must not be called like a column that is set.
-        self._statement = (
-            update(table)
-            .where(table.c.id == bindparam("_id"))
-            .values({name: bindparam(f"_{name}") for name in columns})
-        )
-        self._plans: dict[str, tuple[SQLCompiler, dict[str, Converter]]] = {}
+        self._plans: dict[str, _Plan] = {}
 
     def __call__(self, conn: Connection, rows: Sequence[Row]) -> None:
         """Update from rows that begin with the id and go on in the order of the columns."""
         if not rows:
             return
-        if conn.dialect.name not in self._plans:
-            self._plans[conn.dialect.name] = self._plan(conn.dialect)
-        compiled, converters = self._plans[conn.dialect.name]
-        columns = _converted(dict(zip(self._names, zip(*rows, strict=True), strict=True)), converters)
-        if compiled.positiontup:
-            ordered = [columns[name.removeprefix("_")] for name in compiled.positiontup]
-            conn.exec_driver_sql(str(compiled), list(zip(*ordered, strict=True)))
-        else:
-            names = [f"_{name}" for name in columns]
-            values = zip(*columns.values(), strict=True)
-            conn.exec_driver_sql(str(compiled), [dict(zip(names, row, strict=True)) for row in values])
+        plan = self._plans.get(conn.dialect.name)
+        if plan is None:
+            plan = self._plans[conn.dialect.name] = self._plan(conn.dialect)
+        plan.run(conn, dict(zip(self._names, zip(*rows, strict=True), strict=True)))
 
-    def _plan(self, dialect: Dialect) -> tuple[SQLCompiler, dict[str, Converter]]:
-        compiled = self._statement.compile(dialect=dialect)
-        assert isinstance(compiled, SQLCompiler)
-        return compiled, _converters(self._table, self._names, dialect)
+    def _plan(self, dialect: Dialect) -> _Plan:
+        table = self._table
+        # Both stores call the columns of a list of values by their place.
+        sets = [f"{name} = {_assigned(table, name, dialect, place)}" for place, name in enumerate(self._names, 1)]
+        mark = "?" if dialect.paramstyle == "qmark" else "%s"
+        return _Plan(
+            head=f"UPDATE {table.name} SET {', '.join(sets[1:])} FROM (",  # noqa: S608 - the names are our own
+            row=f"({', '.join(repeat(mark, len(self._names)))})",
+            tail=f") AS given WHERE {table.name}.id = given.column1",
+            order=self._names,
+            converters=_converters(table, self._names, dialect),
+        )
+
+
+def _assigned(table: Table, name: str, dialect: Dialect, place: int) -> str:
+    """A value of the list, as its column takes it: what is null in every row has no type of its own for PostgreSQL."""
+    given, kind = f"given.column{place}", table.c[name].type.dialect_impl(dialect)
+    if dialect.name == "sqlite" or isinstance(kind, String):
+        return given
+    return f"CAST({given} AS {kind.compile(dialect)})"
 
 
 def _converters(table: Table, names: Iterable[str], dialect: Dialect) -> dict[str, Converter]:
     found = {name: table.c[name].type.dialect_impl(dialect).bind_processor(dialect) for name in names}
     return {name: convert for name, convert in found.items() if convert is not None}
-
-
-def _converted(columns: dict[str, Row], converters: dict[str, Converter]) -> dict[str, Row]:
-    """Column by column, so that a converter is looked up once for all rows."""
-    return columns | {name: _convert_all(convert, columns[name]) for name, convert in converters.items()}
 
 
 def _convert_all(convert: Converter, values: Row) -> Row:

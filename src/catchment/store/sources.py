@@ -7,7 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Integer, Row, and_, bindparam, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Row,
+    and_,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from catchment.domain.rhythm import from_json, to_json
@@ -85,12 +98,11 @@ def get_for_change(conn: Connection, ids: Sequence[int]) -> dict[int, Source]:
 
 
 def get_for_commit(conn: Connection, known: Iterable[Source]) -> dict[int, Source]:
-    """As they are now, like `get_for_change`, but only what a person changed since then is read again."""
+    """As they are now, like `get_for_change`, but read again only if a person changed one of them since then."""
     by_id = {source.id: source for source in known}
-    versions = {row.id: row.version for row in conn.execute(_VERSIONS_FOR_UPDATE, {"ids": list(by_id)}).all()}
-    changed = [source_id for source_id, version in versions.items() if version != by_id[source_id].version]
-    same = {source_id: by_id[source_id] for source_id in versions.keys() - changed}
-    return same | (get_for_change(conn, changed) if changed else {})
+    versions = [(source.id, source.version) for source in by_id.values()]
+    same = conn.execute(_COUNT_SAME, {"versions": versions}).scalar_one()
+    return by_id if same == len(by_id) else get_for_change(conn, list(by_id))
 
 
 def visible_to(user_id: int | None, *, all_sources: bool) -> ColumnElement[bool]:
@@ -207,12 +219,13 @@ _ADD = insert(sources).returning(*sources.c, sort_by_parameter_order=True)
 _BY_IDS = select(sources).where(sources.c.id.in_(bindparam("ids", expanding=True)))
 _BY_IDS_FOR_UPDATE = _BY_IDS.order_by(sources.c.id).with_for_update()
 
-_VERSIONS_FOR_UPDATE = (
-    select(sources.c.id, sources.c.version)
-    .where(sources.c.id.in_(bindparam("ids", expanding=True)))
+_SAME_FOR_UPDATE = (
+    select(sources.c.id)
+    .where(tuple_(sources.c.id, sources.c.version).in_(bindparam("versions", expanding=True)))
     .order_by(sources.c.id)
     .with_for_update()
 )
+_COUNT_SAME = select(func.count()).select_from(_SAME_FOR_UPDATE.subquery())
 
 _DUE = (
     select(sources.c.id)
