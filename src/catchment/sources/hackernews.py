@@ -147,10 +147,10 @@ class _Walk:
 
 def _item(story: Mapping[str, Any], *, least: int) -> Item | None:
     title, score = text_at(story, "title"), number_at(story, "score")
-    if story.get("dead") or story.get("deleted") or not title or score < least:
+    if story.get("dead") or story.get("deleted") or score < least:
         return None
     discussion = f"{SITE}/item?id={text_at(story, 'id')}"
-    return ItemMaker(SITE).make(
+    item = ItemMaker(SITE).make(
         native_id=text_at(story, "id"),
         url=text_at(story, "url") or discussion,
         title=title,
@@ -159,6 +159,7 @@ def _item(story: Mapping[str, Any], *, least: int) -> Item | None:
         published_at=from_epoch(story.get("time")),
         metadata={"score": score, "comments": number_at(story, "descendants"), "discussion": discussion},
     )
+    return item if item.title else None
 
 
 def _list_named(pasted: str) -> str | None:
