@@ -92,7 +92,7 @@ class AddressGuard:
         self._exemptions = tuple(exemptions)
         # Feeds are visited again and again: judging a host once is enough, its address is judged anew.
         self._judged_host = lru_cache(maxsize=4096)(self._judge_host)
-        self._judged_exempt = lru_cache(maxsize=4096)(self._judge_exempt)
+        self._is_exempt = lru_cache(maxsize=4096)(self._judge_exempt)
         self._checked_url = lru_cache(maxsize=4096)(self._check_url)
 
     @classmethod
@@ -117,8 +117,7 @@ class AddressGuard:
 
     def check_address(self, host: str, port: int, address: str) -> None:
         """Raise RefusedAddress unless `address`, found for `host`, may be dialled."""
-        dialled = ip_address(address)
-        if not (self._is_exempt(host, port, dialled) or is_public(dialled)):
+        if not (self._is_exempt(host, port, address) or is_public(ip_address(address))):
             raise RefusedAddress(
                 f"{host} leads to {address}, which is not a public address; "
                 "if it is yours, add it to CATCHMENT_ALLOW_NETWORKS"
@@ -130,7 +129,7 @@ class AddressGuard:
         One that is not public spoils the name, unless the user let the name or another of its addresses
         through: `localhost` is often both 127.0.0.1 and ::1, of which only one may be in the setting.
         """
-        exempt = [text for text in addresses if self._is_exempt(host, port, ip_address(text))]
+        exempt = [text for text in addresses if self._is_exempt(host, port, text)]
         if exempt:
             return exempt
         for address in addresses:
@@ -139,16 +138,14 @@ class AddressGuard:
 
     def is_allowed(self, host: str, port: int) -> bool:
         """Whether the setting, not being public, is what lets this host through."""
-        return self._judged_exempt(host, port)
+        return self._is_exempt(host, port, host)
 
-    def _judge_exempt(self, host: str, port: int) -> bool:
-        return self._is_exempt(host, port, _as_address(host))
-
-    def _is_exempt(self, host: str, port: int, address: Address | None) -> bool:
+    def _judge_exempt(self, host: str, port: int, address: str) -> bool:
         if not self._exemptions:
             return False
         name = host.rstrip(".")
-        inner = None if address is None else _inner(address)
+        dialled = _as_address(address)
+        inner = None if dialled is None else _inner(dialled)
         return any(
             rule.covers_name(name, port) or (inner is not None and rule.covers_address(inner, port))
             for rule in self._exemptions
@@ -156,9 +153,9 @@ class AddressGuard:
 
     def _judge_host(self, host: str, port: int) -> str | None:
         """Why this host may not be asked, or None."""
-        address = _as_address(host)
-        if port and self._is_exempt(host, port, address):
+        if port and self._is_exempt(host, port, host):
             return None
+        address = _as_address(host)
         if not port or not _is_web_port(port):
             return f"asks for port {port}, which is not one that web servers use"
         if address is not None:

@@ -59,7 +59,8 @@ def _validators(memory: Mapping[str, Any]) -> Validators:
 
 def _remember(response: Response) -> dict[str, str]:
     validators = Validators.from_headers(response.headers)
-    memory = {"body": hashlib.blake2b(response.body, digest_size=16).hexdigest()}
+    # Processors have instructions for this one, which makes it the quickest by far.
+    memory = {"body": hashlib.sha256(response.body).hexdigest()}
     if validators.etag:
         memory["etag"] = validators.etag
     if validators.last_modified:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from yarl import URL
@@ -46,5 +45,7 @@ def _metadata(entry: Entry) -> dict[str, Any]:
     if entry.tags:
         metadata["tags"] = list(entry.tags)
     if entry.enclosures:
-        metadata["enclosures"] = [asdict(enclosure) for enclosure in entry.enclosures]
+        metadata["enclosures"] = [
+            {"url": file.url, "type": file.type, "length": file.length} for file in entry.enclosures
+        ]
     return metadata
