@@ -12,7 +12,8 @@ from typing import Any
 
 from bench.gauge import Stopwatch, family, peak_bytes
 
-#: Every contender collects these many feeds before its clock starts: imports and pools are paid for by then.
+#: Every contender goes over so many other feeds, in rounds of each kind, before its clock starts: imports, pools and
+#: statements are paid for by then.
 WARM_UP = 8
 ROUNDS = 2
 

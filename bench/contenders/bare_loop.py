@@ -38,7 +38,8 @@ class BareLoop:
     async def compete(self) -> list[Round]:
         connector = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(connector=connector) as session:
-            await self._collect(session, self._plan.warm_up)
+            for _ in range(ROUNDS):
+                await self._collect(session, self._plan.warm_up)
             already = self._count()
             rounds = []
             for _ in range(ROUNDS):

@@ -21,7 +21,8 @@ sys.modules.setdefault("sgmllib", feedparser_sgmllib)
 def rounds(plan: Plan) -> list[Round]:
     with make_reader(str(plan.store)) as reader:
         _add(reader, plan.warm_up)
-        _update(reader)
+        for _ in range(ROUNDS):
+            _update(reader)
         already = _count(reader)
         for url in plan.warm_up:
             reader.disable_feed_updates(url)

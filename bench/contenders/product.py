@@ -45,7 +45,9 @@ async def rounds(plan: Plan) -> list[Round]:
     async with open_system(settings) as system, AsyncExitStack() as crew:
         members = [await crew.enter_async_context(_member(plan)) for _ in range(plan.processes)]
         await add_sources(system, plan.warm_up)
-        await _collect(members)
+        for _ in range(ROUNDS):
+            await system.store.write(_make_due, now=system.clock.now())
+            await _collect(members)
         already = await system.store.read(_count_items)
         await system.store.write(_put_off)
         await add_sources(system, plan.urls)
