@@ -140,21 +140,22 @@ def _rounds_in_world(chosen: Wish, abilities: str, tell: Callable[[str], None]) 
 
 
 def _play(contender: str, chosen: Wish, world: RunningWorld, *, expects_304: bool) -> list[Round]:
-    urls = world.rss_urls(chosen.feeds + WARM_UP)
-    before = world.statuses()[NOT_MODIFIED]
+    every = world.rss_urls(chosen.feeds + WARM_UP)
+    urls = every[: chosen.feeds_of(contender)]
+    before = world.statuses(urls)[NOT_MODIFIED]
     with tempfile.TemporaryDirectory(prefix="catchment-bench-") as folder:
         plan = Plan(
-            urls=urls[: chosen.feeds_of(contender)],
-            warm_up=urls[chosen.feeds :],
+            urls=urls,
+            warm_up=every[chosen.feeds :],
             folder=folder,
             at_once=chosen.at_once,
             processes=chosen.processes,
         )
         rounds = play(contender, plan)
     if contender != BARE_LOOP and expects_304:
-        _check(contender, "answers 304", world.statuses()[NOT_MODIFIED] - before, len(plan.urls))
+        _check(contender, "answers 304", world.statuses(urls)[NOT_MODIFIED] - before, len(urls))
     for one in rounds:
-        _check(contender, "items in the store", one.items, len(plan.urls) * ITEMS_PER_FEED)
+        _check(contender, "items in the store", one.items, len(urls) * ITEMS_PER_FEED)
     return rounds
 
 

@@ -54,7 +54,7 @@ class Truth:
         return list(self._sites)
 
     def is_healthy(self, url: str) -> bool:
-        return self._sites[url] not in self._troubles
+        return self._number(url) not in self._troubles
 
     def listed_throughout(self, url: str, since: datetime, until: datetime) -> set[str]:
         """What a visit between two moments cannot but see."""
@@ -62,11 +62,15 @@ class Truth:
 
     def listed_ever(self, url: str, since: datetime, until: datetime) -> set[str]:
         """What visits between two moments may have seen."""
-        site = self._world.sites[self._sites[url]]
+        site = self._world.sites[self._number(url)]
         return site.ids_since(since, until, home=self._catalogue.addresses.home(site.number))
 
+    def _number(self, url: str) -> int:
+        """The site of an address; one that redirected for good has got a query."""
+        return self._sites[url.partition("?")[0]]
+
     def _ids(self, url: str, at: datetime) -> set[str]:
-        site = self._world.sites[self._sites[url]]
+        site = self._world.sites[self._number(url)]
         return site.ids(at, home=self._catalogue.addresses.home(site.number))
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 from catchment.simulator.addresses import NETWORKS, Addresses
@@ -29,11 +30,12 @@ class RunningWorld:
         """The feeds of a world in which all are RSS 2.0."""
         return [self.addresses.home(site) + Style().file_name for site in range(sites)]
 
-    def statuses(self) -> Counter[int]:
-        """How many answers of each status the sites have given so far."""
+    def statuses(self, urls: Sequence[str]) -> Counter[int]:
+        """How many answers of each status there were so far at these addresses."""
+        paths = {urlsplit(url).path for url in urls}
         found: Counter[int] = Counter()
         for path, counts in self._ask("/hits.json").items():
-            if path.startswith("/s/"):
+            if path in paths:
                 found.update({int(status): count for status, count in counts.items()})
         return found
 
