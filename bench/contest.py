@@ -15,7 +15,8 @@ from bench.gauge import Stopwatch, family, peak_bytes
 #: Every contender goes over so many other feeds, in rounds of each kind, before its clock starts: imports, pools and
 #: statements are paid for by then.
 WARM_UP = 8
-ROUNDS = 2
+#: A cold one and a later one.
+KINDS_OF_ROUND = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +27,14 @@ class Plan:
     folder: str
     #: Requests in flight.
     at_once: int
+    #: A cold round and so many later ones.
+    later_rounds: int = 1
     #: Processes that collect side by side, where a contender can.
     processes: int = 1
+
+    @property
+    def rounds(self) -> int:
+        return 1 + self.later_rounds
 
     @property
     def store(self) -> Path:

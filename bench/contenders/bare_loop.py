@@ -15,7 +15,7 @@ import aiohttp
 import fastfeedparser
 import nh3
 
-from bench.contest import ROUNDS, Plan, Round, compete, round_of
+from bench.contest import KINDS_OF_ROUND, Plan, Round, compete, round_of
 from bench.gauge import Stopwatch
 
 FEEDS_PER_COMMIT = 50
@@ -38,11 +38,11 @@ class BareLoop:
     async def compete(self) -> list[Round]:
         connector = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(connector=connector) as session:
-            for _ in range(ROUNDS):
+            for _ in range(KINDS_OF_ROUND):
                 await self._collect(session, self._plan.warm_up)
             already = self._count()
             rounds = []
-            for _ in range(ROUNDS):
+            for _ in range(self._plan.rounds):
                 with Stopwatch() as watch:
                     await self._collect(session, self._plan.urls)
                 rounds.append(round_of(watch, feeds=len(self._plan.urls), items=self._count() - already))

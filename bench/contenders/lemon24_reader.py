@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import feedparser_sgmllib
 from reader import Reader, make_reader
 
-from bench.contest import ROUNDS, Plan, Round, compete, round_of
+from bench.contest import KINDS_OF_ROUND, Plan, Round, compete, round_of
 from bench.gauge import Stopwatch
 
 #: More threads than this make it slower, as each waits for the same interpreter.
@@ -21,13 +21,13 @@ sys.modules.setdefault("sgmllib", feedparser_sgmllib)
 def rounds(plan: Plan) -> list[Round]:
     with make_reader(str(plan.store)) as reader:
         _add(reader, plan.warm_up)
-        for _ in range(ROUNDS):
+        for _ in range(KINDS_OF_ROUND):
             _update(reader)
         already = _count(reader)
         for url in plan.warm_up:
             reader.disable_feed_updates(url)
         _add(reader, plan.urls)
-        return [_round(reader, len(plan.urls), already) for _ in range(ROUNDS)]
+        return [_round(reader, len(plan.urls), already) for _ in range(plan.rounds)]
 
 
 def _round(reader: Reader, feeds: int, already: int) -> Round:

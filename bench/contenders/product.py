@@ -15,7 +15,7 @@ from typing import TypedDict
 from loguru import logger
 from sqlalchemy import Connection, func, select, update
 
-from bench.contest import ROUNDS, Plan, Round, compete, round_of
+from bench.contest import KINDS_OF_ROUND, Plan, Round, compete, round_of
 from bench.gauge import Stopwatch
 from bench.world import ALLOW_NETWORKS
 from catchment.bootstrap import System, open_system
@@ -45,13 +45,13 @@ async def rounds(plan: Plan) -> list[Round]:
     async with open_system(settings) as system, AsyncExitStack() as crew:
         members = [await crew.enter_async_context(_member(plan)) for _ in range(plan.processes)]
         await add_sources(system, plan.warm_up)
-        for _ in range(ROUNDS):
+        for _ in range(KINDS_OF_ROUND):
             await system.store.write(_make_due, now=system.clock.now())
             await _collect(members)
         already = await system.store.read(_count_items)
         await system.store.write(_put_off)
         await add_sources(system, plan.urls)
-        return [await _round(system, members, len(plan.urls), already) for _ in range(ROUNDS)]
+        return [await _round(system, members, len(plan.urls), already) for _ in range(plan.rounds)]
 
 
 def settings_of(plan: Plan) -> Settings:
