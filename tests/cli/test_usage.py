@@ -7,6 +7,7 @@ from command import Command, Start
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from catchment import __version__
 from catchment.cli.main import app
 
 
@@ -178,3 +179,8 @@ class TestDoctor:
     def test_a_damaged_store_is_a_failure(self, catchment: Command) -> None:
         (catchment.home / "catchment.sqlite3").write_text("no database" * 1000)
         assert catchment("doctor").exit_code == 1
+
+
+def test_the_version_can_be_asked_for(catchment: Command) -> None:
+    result = catchment("--version")
+    assert (result.exit_code, result.stdout) == (0, f"catchment {__version__}\n")

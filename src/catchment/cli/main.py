@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
+from catchment import __version__
 from catchment.cli.accounts import keys, users
 from catchment.cli.adding import add
 from catchment.cli.alerts import alerts
@@ -63,6 +66,22 @@ app.add_typer(keys)
 app.add_typer(users)
 app.command()(doctor)
 app.command()(audit)
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"catchment {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def catchment(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Say which version this is.", is_eager=True, callback=_say_version)
+    ] = False,
+) -> None:
+    pass
 
 
 def run() -> None:

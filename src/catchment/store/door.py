@@ -9,31 +9,27 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.exc import ArgumentError, OperationalError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from catchment.errors import DamagedStore, SettingsError, StoreError
-from catchment.store import json_text
+from catchment.errors import SettingsError
+from catchment.store.failures import translated_errors
+from catchment.store.json_text import AS_JSON
 
 P = ParamSpec("P")
 T = TypeVar("T")
 READERS = 4
-#: What SQLite says of a file that it cannot read.
-DAMAGE = ("malformed", "not a database")
 #: Another process may be writing; its transactions are short, so this is never reached in health.
 BUSY_SECONDS = 60
 BUSY_LOOK_SECONDS = 0.002
-_JSON: Final[Mapping[str, Any]] = {"json_serializer": json_text.dumps, "json_deserializer": json_text.loads}
 
 
 class Store(Protocol):
@@ -58,6 +54,9 @@ def open_store(url: str) -> Store:
     if parsed.get_backend_name() == "sqlite":
         return SqliteStore(parsed)
     if parsed.get_backend_name() in {"postgresql", "postgres"}:
+        # Imported where it is needed: it takes a tenth of a second, and most stores are files.
+        from catchment.store.postgres import PostgresStore
+
         return PostgresStore(parsed.set(drivername="postgresql+psycopg"))
     raise SettingsError(f"DATABASE_URL: {parsed.drivername} is not supported; use sqlite:///path or postgresql://…")
 
@@ -81,39 +80,6 @@ class SqliteStore:
         for threads, engine in ((self._read_threads, self._reader), (self._write_thread, self._writer)):
             await asyncio.to_thread(threads.shutdown)
             engine.dispose()
-
-
-class PostgresStore:
-    def __init__(self, url: URL) -> None:
-        self.url = url
-        self._engine = create_async_engine(url, pool_size=10, max_overflow=10, pool_pre_ping=True, **_JSON)
-
-    async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._run(lambda conn: query(conn, *args, **kwargs))
-
-    async def write(self, change: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._run(lambda conn: change(conn, *args, **kwargs))
-
-    async def _run(self, function: Callable[[Connection], T]) -> T:
-        with translated_errors(self.url):
-            async with self._engine.begin() as conn:
-                return await conn.run_sync(function)
-
-    async def close(self) -> None:
-        await self._engine.dispose()
-
-
-@contextmanager
-def translated_errors(url: URL) -> Iterator[None]:
-    """Turn what an operator can mend into a StoreError; let our own mistakes pass as they are."""
-    try:
-        yield
-    except OperationalError as error:
-        raise StoreError(f"The store {url.render_as_string(hide_password=True)} failed: {error.orig}") from error
-    except DBAPIError as error:
-        if isinstance(error.orig, sqlite3.DatabaseError) and any(sign in str(error.orig) for sign in DAMAGE):
-            raise DamagedStore(f"The store {url.database} is damaged: {error.orig}") from error
-        raise
 
 
 async def _in_thread(threads: ThreadPoolExecutor, engine: Engine, function: Callable[[Connection], T]) -> T:
@@ -141,7 +107,7 @@ def _sqlite_engine(url: URL, *, begin: Callable[[Connection], None], connections
         pool_size=connections,
         max_overflow=0,
         connect_args={"check_same_thread": False},
-        **_JSON,
+        **AS_JSON,
     )
     event.listen(engine, "connect", _prepare_sqlite)
     if begin is _begin_writing:
@@ -189,4 +155,4 @@ def migration_engine(url: URL) -> Engine:
     """A plain engine for migrations, which run before anything else does."""
     if url.get_backend_name() == "sqlite":
         return _sqlite_engine(url, begin=_begin_writing, connections=1)
-    return create_engine(url, poolclass=NullPool, **_JSON)
+    return create_engine(url, poolclass=NullPool, **AS_JSON)

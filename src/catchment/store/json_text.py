@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
@@ -20,3 +21,7 @@ def loads(text: str | bytes) -> Any:
         return from_json(text)
     except ValueError:  # the same half
         return json.loads(text)
+
+
+#: For whoever makes an engine.
+AS_JSON: Final[Mapping[str, Any]] = {"json_serializer": dumps, "json_deserializer": loads}

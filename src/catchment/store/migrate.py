@@ -9,7 +9,8 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.engine import URL
 
 from catchment.errors import StoreError
-from catchment.store.door import Store, migration_engine, translated_errors
+from catchment.store.door import Store, migration_engine
+from catchment.store.failures import translated_errors
 
 #: Any number will do, as long as every process asks for the same one.
 ADVISORY_LOCK = 7_767_001
