@@ -7,9 +7,11 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+import pytest
 from hypothesis import strategies as st
 
 from catchment.clock import Clock, ManualClock
+from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import NoteRef
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.guard import AddressGuard
@@ -56,6 +58,14 @@ def strange_json(*names: str) -> st.SearchStrategy[Any]:
     )
 
 
+async def refusal(asking: Awaitable[object], *, secret: str) -> CrawlError:
+    """What the asking ends in, which must not tell the secret."""
+    with pytest.raises(CrawlError) as caught:
+        await asking
+    assert secret not in f"{caught.value} {caught.value.details}"
+    return caught.value
+
+
 class Visit(Protocol):
     async def search(self) -> object: ...
 
@@ -68,3 +78,11 @@ def asked(visit: Visit, way: str, ref: NoteRef) -> Awaitable[object]:
     """The visit by this way: a search, or of this note its detail or its comments."""
     ways = {"search": visit.search, "detail": lambda: visit.detail(ref), "comments": lambda: visit.comments(ref)}
     return ways[way]()
+
+
+async def struck(visit: Any, kind: object, way: str, *, cookie: str) -> tuple[Code, str]:
+    """The code and the cause that a visit by this way ends in while the cookie is in such trouble."""
+    [card, *_] = (await visit.search()).cards
+    visit.service.trouble(kind, cookie=cookie)
+    error = await refusal(asked(visit, way, card.ref), secret=cookie)
+    return error.code, error.details["cause"]

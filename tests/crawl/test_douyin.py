@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from platform_visits import START, WORLD, asked, on_loopback
+from platform_visits import START, WORLD, on_loopback, refusal, struck
 
 from catchment.clock import ManualClock
 from catchment.domain.crawling import Code, CrawlError
@@ -83,10 +83,7 @@ async def visiting(*, signer: Signer | None = None, seconds: float = 5.0) -> Asy
 
 
 async def refused(asking: Awaitable[object]) -> CrawlError:
-    with pytest.raises(CrawlError) as caught:
-        await asking
-    assert SESSION not in f"{caught.value} {caught.value.details}"
-    return caught.value
+    return await refusal(asking, secret=SESSION)
 
 
 class TestSearching:
@@ -223,10 +220,7 @@ class TestRefusals:
     @pytest.mark.parametrize("way", ["search", "detail", "comments"])
     async def test_each_trouble_has_its_code_wherever_it_strikes(self, kind, code, cause, way):
         async with visiting() as visit:
-            [card, *_] = (await visit.search()).cards
-            visit.service.trouble(kind, cookie=SESSION)
-            error = await refused(asked(visit, way, card.ref))
-            assert (error.code, error.details["cause"]) == (code, cause)
+            assert await struck(visit, kind, way, cookie=SESSION) == (code, cause)
 
     async def test_a_work_that_is_gone_is_not_found(self):
         async with visiting() as visit:

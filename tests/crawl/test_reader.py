@@ -302,17 +302,25 @@ async def test_whoever_says_when_to_come_back_is_believed():
     assert waits == [90.0]
 
 
-async def test_time_passes_only_while_it_is_not_paused_and_over_all_parts_together():
-    allowance = Allowance(0.3)
+async def test_time_passes_only_while_it_is_not_paused_and_over_all_parts_together(monkeypatch):
+    loop, passed = asyncio.get_running_loop(), [0.0]
+    real_time = loop.time
+    monkeypatch.setattr(loop, "time", lambda: real_time() + sum(passed))
+    allowance = Allowance(60.0)
     async with allowance.running():
         allowance.pause()
-        await asyncio.sleep(0.4)
-        assert allowance.resume() > 0.2
-        await asyncio.sleep(0.15)
-    with pytest.raises(CrawlError) as caught:
+        passed.append(1000.0)
+        assert allowance.resume() > 50
+        passed.append(40.0)
+
+    async def take_too_long() -> None:
         async with allowance.running():
-            await asyncio.sleep(0.25)
-    assert (caught.value.code, caught.value.details) == (Code.TIMEOUT_ERROR, {"timeout_seconds": 0.3})
+            passed.append(30.0)
+            await asyncio.Event().wait()
+
+    with pytest.raises(CrawlError) as caught:
+        await take_too_long()
+    assert (caught.value.code, caught.value.details) == (Code.TIMEOUT_ERROR, {"timeout_seconds": 60.0})
 
 
 async def test_who_waits_without_an_end_is_never_told_that_time_is_up():

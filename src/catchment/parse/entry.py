@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
@@ -96,7 +97,7 @@ class EntryBuilder:
             id=entry_id,
             link=absolute(link, self._base) or (entry_id if entry_id.startswith(_WEB) else ""),
             title=plain_text(title, MAX_TITLE),
-            author=plain_text(author, _MAX_NAME),
+            author=_name(author),
             published=published,
             updated=updated,
             summary=texts[0],
@@ -157,6 +158,16 @@ def _identity(given: str) -> str:
 
 
 def _names(tags: Collection[str]) -> tuple[str, ...]:
-    folded = dict.fromkeys([plain_text(tag, _MAX_NAME) for tag in tags])
+    folded = dict.fromkeys(map(_name, tags))
     folded.pop("", None)
     return tuple(folded)[:_MAX_ATTACHED]
+
+
+def _name(text: str) -> str:
+    return _short_name(text) if len(text) <= _MAX_NAME else plain_text(text, _MAX_NAME)
+
+
+@lru_cache(maxsize=4096)
+def _short_name(text: str) -> str:
+    """Authors and tags are the same again and again."""
+    return plain_text(text, _MAX_NAME)
