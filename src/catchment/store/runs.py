@@ -167,7 +167,7 @@ _HELD = select(runs.c.id).where(runs.c.id.in_(bindparam("ids", expanding=True)),
 _COUNT_HELD = select(func.count()).select_from(_HELD.subquery())
 _FINISH = (
     update(runs)
-    .where(runs.c.id.in_(bindparam("ids", expanding=True)))
+    .where(runs.c.id.in_(bindparam("ids", expanding=True)), _IS_RUNNING)
     .values(status=bindparam("new_status"), finished_at=bindparam("finished_at"))
 )
 
