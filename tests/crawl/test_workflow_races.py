@@ -7,16 +7,21 @@ import sys
 from collections import Counter
 from datetime import timedelta
 
+import psycopg
 import pytest
 from racing import ROUNDS, claim_records, racing, take_the_lock
-from sqlalchemy import text
+from sqlalchemy import Connection, func, text
 
 from catchment.clock import ManualClock, SystemClock
 from catchment.collect.workflow import Workflow
 from catchment.domain.note import Action
 from catchment.errors import LeaseLost
 from catchment.sources.crawl.items import item_of
+from catchment.store import executions
+from catchment.store.candidates import claimable, claiming
+from catchment.store.door import open_store
 from crawl_notes import LOCK_TIMEOUT, add_keyword, crawled, listed, note
+from eventually import eventually
 
 #: Locks a record, says so, and waits to be killed.
 HOLDER = """
@@ -62,6 +67,41 @@ async def test_fifty_processes_that_race_for_records_get_each_of_them_once(store
             assert set(won.values()) == {1}, "no record went to two"
             assert len(won) == 200, "none was left lying, as fifty may take five hundred"
             await store.write(lambda conn: conn.execute(text("UPDATE candidates SET state = 1")))
+
+
+@pytest.fixture
+async def postgres(postgres_url):
+    store = open_store(postgres_url)
+    yield store
+    await store.close()
+
+
+@pytest.mark.proves("E-04")
+async def test_a_record_claimed_while_another_claim_was_under_way_is_not_claimed_again(postgres, postgres_url, clock):
+    """PostgreSQL shows a statement the executions of the moment it began, and a record as it is when it is locked."""
+    source = await add_keyword(postgres, clock, "coffee")
+    workflow = Workflow(store=postgres, clock=clock, lock_timeout=LOCK_TIMEOUT)
+    slow = await workflow.acquire("slow")
+    await workflow.report(slow.execution_id, source.id, listed(1))
+    claim_slowly = claiming(claimable(func.pg_advisory_xact_lock_shared(1).is_not(None)))
+
+    def claim(conn: Connection) -> list[int]:
+        run = executions.running(conn, slow.execution_id)
+        rows = conn.execute(claim_slowly, {"run": run.id, "most": 10, "now": clock.now()})
+        return [row.id for row in rows]
+
+    def waits(conn: Connection) -> bool:
+        return conn.execute(text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar_one() == 1
+
+    with psycopg.connect(postgres_url.replace("+psycopg", "")) as gate:
+        gate.execute("SELECT pg_advisory_xact_lock(1)")
+        under_way = asyncio.create_task(postgres.write(claim))
+        await eventually(lambda: postgres.read(waits))
+        quick = await workflow.acquire("quick")
+        assert len(await workflow.claim(quick.execution_id, limit=10)) == 1
+    assert await under_way == [], "it stays with whoever came first"
+    written = await workflow.write(quick.execution_id, crawled(1), item_of(note(1)))
+    assert written.action is Action.CREATED
 
 
 @pytest.mark.proves("E-05")

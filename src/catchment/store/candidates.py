@@ -233,15 +233,21 @@ _SEE_AGAIN = (
 )
 
 
-def claiming(chosen: Select[Any]) -> Update:
-    """Fenced by the run: one that was taken over claims nothing."""
-    holds = exists().where(runs.c.id == bindparam("run"), _IS_RUNNING)
-    statement = update(candidates).where(candidates.c.id.in_(chosen.scalar_subquery()), holds)
-    return statement.values(claimed_by=bindparam("run"), claimed_at=bindparam("now")).returning(*candidates.c)
-
-
 #: The candidates that a claim chooses from.
 MINE = candidates.alias("mine")
+
+
+def claiming(chosen: Select[Any]) -> Update:
+    """Fenced by the run: one that was taken over claims nothing.
+
+    PostgreSQL shows a statement the runs of the moment it began, but each candidate as it is when it is locked. One
+    that changed hands in between is left alone: whether its new holder runs cannot be seen.
+    """
+    picked = chosen.cte("picked")
+    is_as_seen = candidates.c.claimed_by.is_not_distinct_from(picked.c.claimed_by)
+    holds = exists().where(runs.c.id == bindparam("run"), _IS_RUNNING)
+    statement = update(candidates).where(candidates.c.id == picked.c.id, is_as_seen, holds)
+    return statement.values(claimed_by=bindparam("run"), claimed_at=bindparam("now")).returning(*candidates.c)
 
 
 def claimable(*conditions: ColumnElement[bool]) -> Select[Any]:
@@ -249,7 +255,7 @@ def claimable(*conditions: ColumnElement[bool]) -> Select[Any]:
     is_held = or_(MINE.c.claimed_at.is_not(None), MINE.c.claimed_by == bindparam("run"))
     taken = and_(exists().where(runs.c.id == MINE.c.claimed_by, _IS_RUNNING), is_held)
     return (
-        select(MINE.c.id)
+        select(MINE.c.id, MINE.c.claimed_by)
         .where(*conditions, MINE.c.state == text("0"), MINE.c.deleted_at.is_(None), ~taken)
         .limit(bindparam("most", type_=Integer))
         .with_for_update(skip_locked=True, of=MINE)
