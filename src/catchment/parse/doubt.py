@@ -72,4 +72,4 @@ def _lacks_a_base(finding: Finding) -> bool:
 
 def _has_ids_here_and_there(finding: Finding) -> bool:
     """Whether some entries have an id of their own and others only their link, which look alike."""
-    return finding.has_links_as_ids() and 0 < finding.ids_given() < len(finding.entries)
+    return finding.has_links_as_ids and 0 < finding.ids_given() < len(finding.entries)

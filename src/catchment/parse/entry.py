@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from catchment.parse.html import HtmlCleaner, plain_text, storable
+from catchment.parse.html import HtmlCleaner, plain_text, plain_texts, storable
 
 MAX_ENTRIES = 500
 MAX_TITLE = 500
@@ -22,15 +22,12 @@ _MAX_ATTACHED = 50
 _WEB = ("http://", "https://")
 # What a reader may follow from a list of items; `javascript:` and its kin must never be one click away.
 _FOLLOWED = (*_WEB, "ftp://", "gemini://", "gopher://", "magnet:")
-# The summary and the content of an entry.
-Texts = tuple[str, str]
 _NO_LINE_BREAKS = str.maketrans("", "", "\t\r\n")
 # No URL holds these as they are; escaped, they cannot end an attribute wherever the link is shown.
 _ESCAPED = str.maketrans({"<": "%3C", ">": "%3E", '"': "%22"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enclosure:
+class Enclosure(NamedTuple):
     """A file that belongs to an entry. `length` is what the feed claims, in bytes; 0 when unsaid."""
 
     url: str
@@ -64,47 +61,70 @@ class Feed:
     entries: tuple[Entry, ...]
 
 
-class EntryBuilder:
-    """Makes entries of one feed out of what its parser found, resolving links against `base`."""
+class Found(NamedTuple):
+    """One entry as its parser found it: nothing of it is clean, and its links may be relative."""
+
+    id: str
+    link: str
+    title: str
+    author: str
+    published: datetime | None
+    updated: datetime | None
+    #: As HTML, like the content; "" where the feed gives none.
+    summary: str
+    content: str
+    enclosures: Collection[Enclosure] = ()
+    tags: Collection[str] = ()
+
+
+class EntryMaker:
+    """Makes entries of what was found in one document, whose links are relative to `base`.
+
+    It goes by field rather than by entry: nearly always one look at all the titles, or all the links, says that
+    nothing has to be done about any of them.
+    """
 
     def __init__(self, base: str, *, summaries: bool) -> None:
         self._base = base
         self._summaries = summaries
-        self._clean = HtmlCleaner(base).clean
+        self._cleaner = HtmlCleaner(base)
 
-    def texts(self, summary: str, content: str) -> Texts:
-        """Both sanitised; an empty one, or a summary that is not wanted, takes the other's text."""
-        body = self._clean(content or summary)
-        if self._summaries and summary and content and summary != content:
-            return self._clean(summary), body
-        return body, body
-
-    def build(
-        self,
-        *,
-        id: str,  # noqa: A002 - the field's name everywhere else
-        link: str,
-        title: str,
-        author: str,
-        published: datetime | None,
-        updated: datetime | None,
-        texts: Texts,
-        enclosures: Collection[Enclosure],
-        tags: Collection[str],
-    ) -> Entry:
-        entry_id = _identity(id)
-        return Entry(
-            id=entry_id,
-            link=absolute(link, self._base) or (entry_id if entry_id.startswith(_WEB) else ""),
-            title=plain_text(title, MAX_TITLE),
-            author=_name(author),
-            published=published,
-            updated=updated,
-            summary=texts[0],
-            content=texts[1],
-            enclosures=self._attached(enclosures) if enclosures else (),
-            tags=_names(tags) if tags else (),
+    def make(self, found: Sequence[Found]) -> tuple[Entry, ...]:
+        if not found:
+            return ()
+        ids, links, titles, authors, published, updated, summaries, contents, files, tags = zip(*found, strict=True)
+        own_ids = _identities(ids)
+        columns = (
+            own_ids,
+            self._pages(links, own_ids),
+            plain_texts(titles, MAX_TITLE),
+            map(_name, authors),
+            published,
+            updated,
+            *self._texts(summaries, contents),
+            [self._attached(some) if some else () for some in files],
+            [_names(some) if some else () for some in tags],
         )
+        return tuple(map(Entry._make, zip(*columns, strict=True)))
+
+    def _texts(self, summaries: Sequence[str], contents: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        """Both sanitised; an empty one, or a summary that is not wanted, takes the other's text."""
+        given = list(zip(summaries, contents, strict=True))
+        bodies = self._cleaner.clean_all([content or summary for summary, content in given])
+        if not self._summaries:
+            return bodies, bodies
+        clean = self._cleaner.clean
+        return [
+            clean(summary) if summary and content and summary != content else body
+            for (summary, content), body in zip(given, bodies, strict=True)
+        ], bodies
+
+    def _pages(self, links: Sequence[str], ids: Sequence[str]) -> list[str]:
+        """The page of each entry; without a link, the id is one where it is an address."""
+        pages = _absolutes(links, self._base)
+        if all(pages):
+            return pages
+        return [page or (own if own.startswith(_WEB) else "") for page, own in zip(pages, ids, strict=True)]
 
     def _attached(self, enclosures: Collection[Enclosure]) -> tuple[Enclosure, ...]:
         found: dict[str, Enclosure] = {}
@@ -119,11 +139,8 @@ def absolute(link: str, base: str) -> str:
     """The link as an address to follow, or "" where it is none."""
     if not link:
         return ""
-    if not link.isprintable():
-        link = storable(link).translate(_NO_LINE_BREAKS)
-    link = link.strip()
-    if "<" in link or ">" in link or '"' in link:
-        link = link.translate(_ESCAPED)
+    if not _is_tidy(link):
+        link = _tidied(link)
     if not link.startswith(_FOLLOWED):
         link = _joined(base, link)
     return link if len(link) <= _MAX_URL else ""
@@ -140,6 +157,21 @@ def feed_base(link: str, url: str) -> str:
     return next((base for base in (absolute(link, url), url) if base.startswith(_WEB)), "")
 
 
+def _absolutes(links: Sequence[str], base: str) -> list[str]:
+    """Each as `absolute` makes it."""
+    if _is_tidy("".join(links)) and max(map(len, links)) <= _MAX_URL:
+        return [link if link.startswith(_FOLLOWED) else absolute(link, base) for link in links]
+    return [absolute(link, base) for link in links]
+
+
+def _is_tidy(link: str) -> bool:
+    return link.isprintable() and not (" " in link or "<" in link or ">" in link or '"' in link)
+
+
+def _tidied(link: str) -> str:
+    return storable(link).translate(_NO_LINE_BREAKS).strip().translate(_ESCAPED)
+
+
 def _joined(base: str, link: str) -> str:
     try:
         joined = urljoin(base, link)
@@ -147,6 +179,12 @@ def _joined(base: str, link: str) -> str:
     except ValueError:  # such as a bracket that opens no IPv6 address
         return ""
     return joined if is_relative or joined.lower().startswith(_FOLLOWED) else ""
+
+
+def _identities(given: Sequence[str]) -> list[str]:
+    if "".join(given).isprintable() and max(map(len, given)) <= _MAX_ID:
+        return [entry_id.strip() for entry_id in given]
+    return [_identity(entry_id) for entry_id in given]
 
 
 def _identity(given: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from functools import cached_property
 from html import escape, unescape
 from typing import Any
 
@@ -16,10 +16,9 @@ from catchment.parse.entry import (
     MAX_ENTRIES,
     MAX_TITLE,
     Enclosure,
-    Entry,
-    EntryBuilder,
+    EntryMaker,
     Feed,
-    Texts,
+    Found,
     absolute,
     feed_base,
     size_in_bytes,
@@ -39,7 +38,7 @@ _EXCERPTED = 2048
 _EXCERPT = 512
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """What fastfeedparser found in a document."""
 
@@ -48,6 +47,7 @@ class Finding:
     entries: Sequence[_Fields]
     is_atom: bool
 
+    @cached_property
     def has_links_as_ids(self) -> bool:
         """Whether an id is also the link: either the feed says so, or it gives no id."""
         return any(entry.get("id") == entry.get("link") for entry in self.entries)
@@ -70,51 +70,44 @@ def read(finding: Finding, url: str, *, summaries: bool = True) -> Feed:
     """The feed out of what was found."""
     link = finding.info.get("link") or ""
     base = feed_base(link, url)
+    reader = _Reader(finding, summaries=summaries)
+    found = [reader.found(entry) for entry in finding.entries[:MAX_ENTRIES]]
     return Feed(
         title=plain_text(finding.info.get("title") or "", MAX_TITLE),
         link=absolute(link, base),
-        entries=_Reader(finding, EntryBuilder(base, summaries=summaries), summaries=summaries).entries(),
+        entries=EntryMaker(base, summaries=summaries).make(found),
     )
 
 
 class _Reader:
-    """Turns what was found of one feed into entries."""
+    """Turns what fastfeedparser found of one feed into what its entries are made of."""
 
-    def __init__(self, finding: Finding, builder: EntryBuilder, *, summaries: bool) -> None:
-        self._found = finding.entries[:MAX_ENTRIES]
+    def __init__(self, finding: Finding, *, summaries: bool) -> None:
         self._summaries = summaries
-        self._builder = builder
         self._author = finding.info.get("author") or ""
         self._is_atom = finding.is_atom
         # Where a feed gives no dates or ids, fastfeedparser makes dates of ids, and ids of links.
         self._has_dates = any(tag in finding.document for tag in _DATE_TAGS)
-        self._has_ids = not finding.has_links_as_ids() or finding.ids_given() > 0
+        self._has_ids = not finding.has_links_as_ids or finding.ids_given() > 0
 
-    def entries(self) -> tuple[Entry, ...]:
-        # All texts first: going back and forth between the sanitiser and this costs a fifth more.
-        texts = [self._builder.texts(*_texts(found, summaries=self._summaries)) for found in self._found]
-        return tuple(map(self._entry, self._found, texts))
-
-    def _entry(self, found: _Fields, texts: Texts) -> Entry:
-        get = found.get
-        link = get("link", "")
-        entry_id = get("id", "")
-        links = get("links", ())
-        tags = get("tags")
-        return self._builder.build(
-            id=entry_id if self._has_ids or entry_id != link else "",
-            link=_page(links) if self._is_atom else link,
-            title=get("title", ""),
-            author=get("author") or self._author,
-            published=self._date(get("published")),
-            updated=self._date(get("updated")),
-            texts=texts,
-            enclosures=_enclosures(get("enclosures", ()), links),
-            tags=[tag["term"] for tag in tags] if tags else (),
+    def found(self, entry: _Fields) -> Found:
+        get = entry.get
+        link, entry_id = get("link", ""), get("id", "")
+        links, files, tags = get("links", ()), get("enclosures", ()), get("tags")
+        published, updated = (get("published"), get("updated")) if self._has_dates else (None, None)
+        summary, content = _texts(get("description", ""), get("content"), self._summaries)
+        return Found(
+            entry_id if self._has_ids or entry_id != link else "",
+            _page(links) if self._is_atom else link,
+            get("title", ""),
+            get("author") or self._author,
+            parse_date(published) if published else None,
+            parse_date(updated) if updated else None,
+            summary,
+            content,
+            _enclosures(files, links) if files or links else (),
+            [tag["term"] for tag in tags] if tags else (),
         )
-
-    def _date(self, text: str | None) -> datetime | None:
-        return parse_date(text) if text and self._has_dates else None
 
 
 def _page(links: Collection[_Fields]) -> str:
@@ -125,10 +118,8 @@ def _page(links: Collection[_Fields]) -> str:
     return pages[0] if pages else ""
 
 
-def _texts(found: _Fields, *, summaries: bool) -> Texts:
+def _texts(summary: str, given: Sequence[_Fields] | None, summaries: bool) -> tuple[str, str]:
     """Summary and content, each "" where the feed gives none."""
-    given = found.get("content")
-    summary: str = found.get("description", "")
     if not given:
         return summary, ""
     first = given[0]
@@ -153,8 +144,6 @@ def _squeezed(text: str) -> str:
 
 
 def _enclosures(given: Collection[_Fields], links: Collection[_Fields]) -> list[Enclosure]:
-    if not given and not links:
-        return []
     found = [(file.get("url"), file) for file in given]
     found += [(link["href"], link) for link in links if link["rel"] == "enclosure"]
     return [

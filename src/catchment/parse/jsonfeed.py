@@ -12,9 +12,9 @@ from catchment.parse.entry import (
     MAX_ENTRIES,
     MAX_TITLE,
     Enclosure,
-    Entry,
-    EntryBuilder,
+    EntryMaker,
     Feed,
+    Found,
     absolute,
     feed_base,
     size_in_bytes,
@@ -34,11 +34,12 @@ def read(body: bytes, url: str, *, summaries: bool = True) -> Feed:
     link = text_at(document, "home_page_url")
     base = feed_base(link, text_at(document, "feed_url") or url)
     author = _author(document)
-    builder = EntryBuilder(base, summaries=summaries)
     return Feed(
         title=plain_text(text_at(document, "title"), MAX_TITLE),
         link=absolute(link, base),
-        entries=tuple(_entry(item, author, builder) for item in objects_at(document, "items")[:MAX_ENTRIES]),
+        entries=EntryMaker(base, summaries=summaries).make(
+            [_entry(item, author) for item in objects_at(document, "items")[:MAX_ENTRIES]]
+        ),
     )
 
 
@@ -52,15 +53,16 @@ def _document(body: bytes) -> _Object:
     return document
 
 
-def _entry(item: _Object, feed_author: str, builder: EntryBuilder) -> Entry:
-    return builder.build(
+def _entry(item: _Object, feed_author: str) -> Found:
+    return Found(
         id=text_at(item, "id"),
         link=text_at(item, "url") or text_at(item, "external_url"),
         title=text_at(item, "title"),
         author=_author(item) or feed_author,
         published=parse_date(text_at(item, "date_published")),
         updated=parse_date(text_at(item, "date_modified")),
-        texts=builder.texts(_plain(item, "summary"), text_at(item, "content_html") or _plain(item, "content_text")),
+        summary=_plain(item, "summary"),
+        content=text_at(item, "content_html") or _plain(item, "content_text"),
         enclosures=list(_attachments(item)),
         tags=[tag for tag in list_at(item, "tags") if isinstance(tag, str)],
     )

@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import Any
 
 from catchment.domain.item import Item, make_item
-from catchment.parse.entry import Entry, EntryBuilder
+from catchment.parse.entry import Entry, EntryMaker, Found
 
 
 class ItemMaker:
     """Makes the items of one answer; their links are relative to `base`."""
 
     def __init__(self, base: str) -> None:
-        self._builder = EntryBuilder(base, summaries=False)
+        self._entries = EntryMaker(base, summaries=False)
 
     def make(
         self,
@@ -28,17 +28,17 @@ class ItemMaker:
         metadata: Mapping[str, Any] | None = None,
     ) -> Item:
         """`content` is HTML as it came."""
-        entry = self._builder.build(
+        found = Found(
             id=native_id,
             link=url,
             title=title,
             author=author,
             published=published_at,
             updated=None,
-            texts=self._builder.texts("", content),
-            enclosures=(),
-            tags=(),
+            summary="",
+            content=content,
         )
+        (entry,) = self._entries.make([found])
         return item_of(entry, metadata or {})
 
 
