@@ -30,7 +30,7 @@ class RssFetcher:
 def read_items(body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
     """The title of a feed, and its entries as items."""
     feed = parse_feed(body, url=url, content_type=content_type, summaries=False)
-    return feed.title, tuple(item_of(entry, _metadata(entry)) for entry in feed.entries)
+    return feed.title, tuple([item_of(entry, _metadata(entry)) for entry in feed.entries])
 
 
 def _url(config: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, String, Table, insert
+from sqlalchemy import Connection, Dialect, LargeBinary, String, Table, insert
 from sqlalchemy.sql.compiler import SQLCompiler
 
 Row = tuple[Any, ...]
@@ -37,10 +37,11 @@ class _Plan:
 
     def run(self, conn: Connection, columns: dict[str, Row]) -> None:
         converted = columns | {name: _convert_all(convert, columns[name]) for name, convert in self.converters.items()}
-        rows = list(zip(*(converted[name] for name in self.order), strict=True))
-        for start in range(0, len(rows), ROWS_A_STATEMENT):
-            some = rows[start : start + ROWS_A_STATEMENT]
-            conn.exec_driver_sql(self._statement(len(some)), tuple(chain.from_iterable(some)))
+        values = tuple(chain.from_iterable(zip(*(converted[name] for name in self.order), strict=True)))
+        width = len(self.order)
+        for start in range(0, len(values), ROWS_A_STATEMENT * width):
+            some = values[start : start + ROWS_A_STATEMENT * width]
+            conn.exec_driver_sql(self._statement(len(some) // width), some)
 
     def _statement(self, rows: int) -> str:
         return f"{self.head}VALUES {', '.join(repeat(self.row, rows))}{self.tail}"
@@ -122,7 +123,9 @@ def _assigned(table: Table, name: str, dialect: Dialect, place: int) -> str:
 
 
 def _converters(table: Table, names: Iterable[str], dialect: Dialect) -> dict[str, Converter]:
-    found = {name: table.c[name].type.dialect_impl(dialect).bind_processor(dialect) for name in names}
+    # Bytes are bytes to both drivers.
+    kinds = {name: kind for name in names if not isinstance(kind := table.c[name].type, LargeBinary)}
+    found = {name: kind.dialect_impl(dialect).bind_processor(dialect) for name, kind in kinds.items()}
     return {name: convert for name, convert in found.items() if convert is not None}
 
 
