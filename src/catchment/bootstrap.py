@@ -22,6 +22,7 @@ from catchment.collect.cookies import StoredCookies
 from catchment.collect.courier import Courier
 from catchment.collect.crawl import Crawl
 from catchment.collect.duties import (
+    backing_up,
     cleanup,
     collector_tick,
     copying,
@@ -491,6 +492,7 @@ class _Workshop:
             delivery(courier),
             watching(self._watch()),
             *([copying(self._copier)] if self._copier else []),
+            *_backup_jobs(self._settings, store, clock),
             *_scraper_jobs(self._settings, self._scraping, self._follows, self._scraper_schedule),
         ]
         return JobKeeper(store=store, clock=clock, leases=leases, alarms=self._alarms, jobs=duties)
@@ -564,6 +566,13 @@ def _scraper_defaults(settings: Settings) -> ScraperDefaults:
         cron=Cron(settings.scraper_cron) if settings.scraper_cron else None,
         is_lazy=settings.scraper_lazy_start,
     )
+
+
+def _backup_jobs(settings: Settings, store: Store, clock: Clock) -> list[Job]:
+    if not settings.backup_hours:
+        return []
+    interval = timedelta(hours=settings.backup_hours)
+    return [backing_up(store, clock, settings.backups(), interval=interval, keep=settings.backup_keep)]
 
 
 def _scraper_jobs(

@@ -35,6 +35,9 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "alerts",
         "doctor",
         "audit",
+        "backup",
+        "restore",
+        "migrate-store",
     ]
     groups = {
         "sources": "list show pause resume remove set",

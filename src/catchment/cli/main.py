@@ -24,6 +24,7 @@ from catchment.cli.feishu import feishu
 from catchment.cli.hooks import hooks
 from catchment.cli.items import items
 from catchment.cli.jobs import jobs
+from catchment.cli.keeping import backup, migrate_store, restore
 from catchment.cli.options import config
 from catchment.cli.packs import packs
 from catchment.cli.scraping import scrape
@@ -66,6 +67,9 @@ app.add_typer(keys)
 app.add_typer(users)
 app.command()(doctor)
 app.command()(audit)
+app.command()(backup)
+app.command()(restore)
+app.command("migrate-store")(migrate_store)
 
 
 def _say_version(wanted: bool) -> None:

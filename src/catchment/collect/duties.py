@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from loguru import logger
 from sqlalchemy import Connection
@@ -22,12 +24,14 @@ from catchment.domain.job import COLLECTOR_TICK, FEISHU_JOB, JobState
 from catchment.domain.scrape_task import ScrapeOrder, TaskStatus
 from catchment.errors import Conflict, InvalidInput, TooManyAttempts, VisitError
 from catchment.store import jobs
+from catchment.store.backups import backup_name, keep_newest, make_backup
 from catchment.store.door import Store
 
 CLEANUP, RECOVERY, LOCK_RECOVERY, OUTBOX = "cleanup", "recovery", "lock_recovery", "outbox"
 CLEANUP_EVERY, RECOVERY_EVERY, OUTBOX_EVERY = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=10)
 FEISHU_EVERY = timedelta(minutes=1)
 ALERTS, ALERTS_EVERY = "alerts", timedelta(seconds=30)
+BACKUP = "backup"
 
 Usernames = Callable[[], Awaitable[tuple[str, ...]]]
 
@@ -85,6 +89,18 @@ def copying(copier: Copier) -> Job:
 
 def watching(watch: Watch) -> Job:
     return Job(name=ALERTS, work=watch.look, first=at_once, next_after=every(ALERTS_EVERY))
+
+
+def backing_up(store: Store, clock: Clock, folder: Path, *, interval: timedelta, keep: int) -> Job:
+    async def back_up() -> str:
+        file = folder / backup_name(clock.now())
+        made = await asyncio.to_thread(make_backup, store.url, file)
+        gone = await asyncio.to_thread(keep_newest, folder, keep)
+        return (
+            f"{made.file.name}: {sum(made.rows.values())} row(s), {made.size_bytes} bytes; {len(gone)} old one(s) gone"
+        )
+
+    return Job(name=BACKUP, work=back_up, first=at_once, next_after=every(interval))
 
 
 async def scheduled_scrape(scraping: ScrapingService, usernames: Usernames) -> str:

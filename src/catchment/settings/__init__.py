@@ -137,6 +137,27 @@ class Settings(XSettings, CrawlSettings):
         read=whole(1, 36_500),
         expects="days, 1 to 36500",
     )
+    backup_hours: float = setting(
+        "CATCHMENT_BACKUP_HOURS",
+        default=0.0,
+        help="Hours between two backups that `up` makes by itself; 0 makes none.",
+        read=number(0, 8760),
+        expects="hours, 0 to 8760",
+    )
+    backup_folder: str = setting(
+        "CATCHMENT_BACKUP_DIR",
+        default="",
+        help="Folder of the backups; without it `backups` in CATCHMENT_HOME.",
+        read=any_text,
+        expects="a folder",
+    )
+    backup_keep: int = setting(
+        "CATCHMENT_BACKUP_KEEP",
+        default=7,
+        help="How many of the backups in that folder are kept, the newest.",
+        read=whole(1, 10_000),
+        expects="a whole number, 1 to 10000",
+    )
     processes: int = setting(
         "COLLECTOR_PROCESSES",
         default=1,
@@ -332,6 +353,10 @@ class Settings(XSettings, CrawlSettings):
 
     def store_url(self) -> str:
         return self.database_url or f"sqlite:///{self.home / 'catchment.sqlite3'}"
+
+    def backups(self) -> Path:
+        """The folder of the backups."""
+        return Path(self.backup_folder).expanduser() if self.backup_folder else self.home / "backups"
 
 
 def store_url_of(place: str) -> str:

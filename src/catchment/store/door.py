@@ -47,23 +47,35 @@ class Store(Protocol):
 
 
 def open_store(url: str) -> Store:
+    parsed = store_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        return SqliteStore(parsed)
+    # Imported where it is needed: it takes a tenth of a second, and most stores are files.
+    from catchment.store.postgres import PostgresStore
+
+    return PostgresStore(parsed)
+
+
+def store_url(url: str) -> URL:
+    """The address of a store, with the driver that we use."""
     try:
         parsed = make_url(url)
     except ArgumentError as error:
         raise SettingsError("DATABASE_URL is not a database URL; use sqlite:///path or postgresql://…") from error
-    if parsed.get_backend_name() == "sqlite":
-        return SqliteStore(parsed)
-    if parsed.get_backend_name() in {"postgresql", "postgres"}:
-        # Imported where it is needed: it takes a tenth of a second, and most stores are files.
-        from catchment.store.postgres import PostgresStore
-
-        return PostgresStore(parsed.set(drivername="postgresql+psycopg"))
-    raise SettingsError(f"DATABASE_URL: {parsed.drivername} is not supported; use sqlite:///path or postgresql://…")
+    match parsed.get_backend_name():
+        case "sqlite":
+            return parsed.set(drivername="sqlite+pysqlite")
+        case "postgresql" | "postgres":
+            return parsed.set(drivername="postgresql+psycopg")
+        case _:
+            raise SettingsError(
+                f"DATABASE_URL: {parsed.drivername} is not supported; use sqlite:///path or postgresql://…"
+            )
 
 
 class SqliteStore:
     def __init__(self, url: URL) -> None:
-        self.url = url.set(drivername="sqlite+pysqlite")
+        self.url = url
         _make_folder(self.url)
         self._writer = _sqlite_engine(self.url, begin=_begin_writing, connections=1)
         self._reader = _sqlite_engine(self.url, begin=_begin_reading, connections=READERS)
@@ -158,3 +170,10 @@ def migration_engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
         return _sqlite_engine(url, begin=_begin_writing, connections=1)
     return create_engine(url, poolclass=NullPool, **AS_JSON)
+
+
+def reading_engine(url: URL) -> Engine:
+    """A plain engine whose transactions see the store as it was when they began."""
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_engine(url, begin=_begin_reading, connections=1)
+    return create_engine(url, poolclass=NullPool, isolation_level="REPEATABLE READ", **AS_JSON)
