@@ -43,6 +43,7 @@ def test_a_backup_of_an_earlier_release_is_brought_up_to_date_and_stays_as_it_is
     content = made.file.read_bytes()
     restore_backup(made.file, make_url(f"sqlite+pysqlite:///{tmp_path}/new.sqlite3"))
     assert made.file.read_bytes() == content
+    assert not list(tmp_path.glob("backup.sqlite3-*")), "and nothing is left beside it"
 
 
 def test_no_backup_is_written_over_and_none_is_left_half_done(sqlite_url, tmp_path):
@@ -66,7 +67,7 @@ def test_no_backup_is_written_over_and_none_is_left_half_done(sqlite_url, tmp_pa
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "it has no schema"),
+        (b"", "not a backup of Catchment"),
         (b"this is no database, " * 100, "not a backup of Catchment"),
         (None, "There is no backup at"),
     ],

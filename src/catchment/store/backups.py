@@ -47,10 +47,13 @@ def make_backup(store: URL, file: Path, *, progress: Progress | None = None) -> 
 
 def restore_backup(file: Path, store: URL, *, replace: bool = False, progress: Progress | None = None) -> Counts:
     """Read a backup back, also one of an earlier release; the file stays as it is."""
-    _require_backup(file)
+    if not file.is_file():
+        raise NotFound(f"There is no backup at {file}.")
     with TemporaryDirectory(prefix="catchment-restore-") as folder:
         copy = Path(folder) / file.name
         shutil.copyfile(file, copy)
+        if not _is_store(copy):
+            raise StoreError(f"{file} is not a backup of Catchment, so nothing was restored.")
         migrate_url(_url_of(copy))
         return copy_store(_url_of(copy), store, replace=replace, progress=progress)
 
@@ -77,17 +80,13 @@ def _write(store: URL, file: Path, progress: Progress | None) -> Counts:
     return rows
 
 
-def _require_backup(file: Path) -> None:
+def _is_store(file: Path) -> bool:
     """An empty or foreign file would be made a store of, and restored as one that holds nothing."""
-    if not file.is_file():
-        raise NotFound(f"There is no backup at {file}.")
     try:
-        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as db:
-            known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"{file} is not a backup of Catchment: {error}.") from error
-    if known is None:
-        raise StoreError(f"{file} is not a backup of Catchment: it has no schema.")
+        with closing(sqlite3.connect(file)) as db:
+            return bool(db.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone())
+    except sqlite3.DatabaseError:
+        return False
 
 
 def _url_of(file: Path) -> URL:

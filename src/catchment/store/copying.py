@@ -50,8 +50,8 @@ def count_rows(conn: Connection) -> Counts:
 
 
 def shown(url: URL) -> str:
-    """The address of a store without its password."""
-    return url.render_as_string(hide_password=True)
+    """The address of a store as a person writes it, without its password."""
+    return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
 
 
 def _place(url: URL) -> URL:
