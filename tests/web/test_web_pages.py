@@ -28,6 +28,14 @@ async def test_a_stranger_sees_public_sources_and_how_to_sign_in(site: Site):
     assert "Sign in to see the rest" in page.text
 
 
+async def test_a_stranger_is_not_told_to_add_a_first_source_where_others_have_theirs(site: Site):
+    await site.add_source(site.alice, "hidden")
+    text = (await site.get("/")).text
+    assert "No source is public." in text
+    assert "catchment add" not in text
+    assert "catchment add" in (await site.get("/", "bob")).text, "whoever is known may add one"
+
+
 async def test_the_page_has_tiles_sources_with_their_reason_and_latest_items(site: Site):
     source = await site.add_source(site.alice, "feed")
     await site.add_items(source, "an item")

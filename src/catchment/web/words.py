@@ -43,6 +43,8 @@ class Words:
     untitled: str
     no_sources: str
     no_items: str
+    no_public_sources: str
+    no_public_items: str
     more: str
     live: str
     reconnecting: str
@@ -125,6 +127,8 @@ _ENGLISH = Words(
     untitled="(untitled)",
     no_sources="No sources yet. Add the first: catchment add https://example.org/feed",
     no_items="Nothing collected yet.",
+    no_public_sources="No source is public.",
+    no_public_items="Nothing public was collected yet.",
     more="more, not shown: these are the ones that need attention and the most recent.",
     live="live",
     reconnecting="reconnecting",
@@ -232,6 +236,8 @@ _CHINESE = Words(
     untitled="（无标题）",
     no_sources="还没有信息源。添加第一个：catchment add https://example.org/feed",
     no_items="还没有采集到内容。",
+    no_public_sources="没有公开的信息源。",
+    no_public_items="还没有采集到公开的内容。",
     more="个未显示：此处列出需要关注的和最近抓取的。",
     live="实时",
     reconnecting="重新连接",
