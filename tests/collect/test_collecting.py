@@ -18,6 +18,7 @@ from catchment.manage.catalog import Change
 from catchment.store import config, runs, sources
 from catchment.store.tables import fetch_log, raw_items
 from collecting import add, collect, collect_one, get, stored
+from eventually import eventually
 from feed_site import Gate, rss
 from source_factory import START
 
@@ -430,7 +431,7 @@ class TestTheLoop:
             gate = Gate(rss("1"))
             await add(system, site.script(gate))
             await gate.arrived.acquire()
-            [run] = await system.store.read(runs.list_running, RunKind.COLLECTOR)
+            [run] = await eventually(lambda: system.store.read(runs.list_running, RunKind.COLLECTOR))
             assert run.progress.keys() == {"last_tick_at", "next_tick_at", "queued", "in_flight"}
             gate.opened.set()
             stop.set()
