@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "catchment"
 # From the top down. A room may import the rooms below its own line, and nothing beside or above it.
 LAYERS = [
     {"cli"},
-    {"web", "flows"},
+    {"web", "flows", "workers"},
     {"bootstrap"},
     {"manage"},
     {"collect"},
@@ -41,11 +41,12 @@ HOMES = {
     "jinja2": {"web"},
     "jsonpath": {"parse"},
     "jwt": {"manage"},
-    "loguru": {"cli", "flows", "web", "bootstrap", "manage", "collect", "logs"},
+    "loguru": {"cli", "flows", "workers", "web", "bootstrap", "manage", "collect", "logs"},
     "lxml": {"parse", "publish"},
     "nh3": {"parse"},
     "platformdirs": {"settings"},
     "prefect": {"flows"},
+    "procrastinate": {"workers"},
     "prometheus_client": {"monitor", "web"},
     "psycopg": {"store"},
     "pydantic": {"web"},

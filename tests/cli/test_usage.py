@@ -26,6 +26,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "up",
         "demo",
         "collect",
+        "worker",
         "add",
         "import",
         "export",

@@ -32,6 +32,7 @@ from catchment.cli.serving import up
 from catchment.cli.sitemaps import sitemap
 from catchment.cli.sources import sources
 from catchment.cli.status import status
+from catchment.cli.working import worker
 from catchment.cli.x import x
 
 app = typer.Typer(
@@ -43,7 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for command in (up, demo, collect, add):
+for command in (up, demo, collect, worker, add):
     app.command()(command)
 app.add_typer(sources)
 app.add_typer(items)

@@ -30,6 +30,8 @@ from catchment.store.door import Store
 
 #: Ids read at one look. When more is due, the next look follows as soon as the queue is empty.
 LOOK_LIMIT = 10_000
+#: When others are claiming all that was looked at; a moment later they are done with it.
+CROWDED_SECONDS = 0.2
 
 
 class Collector:
@@ -55,6 +57,11 @@ class Collector:
         self._clock = clock
         self.is_working = False
 
+    @property
+    def concurrency(self) -> int:
+        """How many sources are visited at once."""
+        return self._pool.concurrency
+
     @asynccontextmanager
     async def working(self, *, grace_seconds: float, stop: asyncio.Event | None = None) -> AsyncIterator[None]:
         """Have the pool at work; on the way out let it finish, within the grace, and give back every lease.
@@ -78,17 +85,20 @@ class Collector:
             raise TimeoutError(f"work in flight was cut off after {grace_seconds:g} s")
 
     async def tick(self) -> Round:
-        """One look: take over what the dead left, queue what is due, clean up if it is time."""
-        await self._cadences.apply()
-        await recover(self._store, self._clock)
-        if await self._store.read(jobs.is_paused, COLLECTOR_TICK):
-            return Round([])
-        due = await self._store.read(sources.due_ids, now=self._clock.now(), limit=LOOK_LIMIT)
-        round_ = self._pool.add(due)
+        """One look: take over what the dead left, and queue what is due."""
+        round_ = self._pool.add(await self.due())
         if round_.ids:
             logger.info("{} source(s) due", len(round_.ids))
             round_.when_over(_log_round)
         return round_
+
+    async def due(self) -> list[int]:
+        """What is due, with what the dead left; nothing while ticks are paused."""
+        await self._cadences.apply()
+        await recover(self._store, self._clock)
+        if await self._store.read(jobs.is_paused, COLLECTOR_TICK):
+            return []
+        return await self._due_ids(LOOK_LIMIT)
 
     async def collect_due(self, *, on_round: Callable[[Round], None] | None = None) -> list[VisitResult]:
         """Collect everything that is due now, and what had to wait for its host as well.
@@ -108,6 +118,21 @@ class Collector:
             await self._sleep_until(until)
         await self._housekeeper.tidy_if_due()
         return list(results.values())
+
+    async def collect_some(self, limit: int) -> list[VisitResult]:
+        """Collect up to `limit` of what is due. What others take meanwhile does not count."""
+        results: list[VisitResult] = []
+        while (wanted := limit - len(results)) > 0:
+            # What is queued here for others who asked is due as well.
+            due = await self._due_ids(wanted + self._pool.queued)
+            round_ = self._pool.add(due, most=wanted)
+            if not round_.ids:
+                break
+            await round_.wait()
+            results += round_.results
+            if not round_.results:
+                await asyncio.sleep(CROWDED_SECONDS)
+        return results
 
     async def collect_source(self, source_id: int) -> VisitResult:
         """Collect one source at once, whatever its schedule says."""
@@ -129,9 +154,12 @@ class Collector:
         logger.info("collector started: tick {:g} s, intervals in minutes {}", tick_seconds, intervals.by_type())
         while not stop.is_set():
             round_ = await self._tick_or_complain()
-            await self._report_or_complain(tick_seconds)
+            await self.report(tick_seconds)
             await _rest(stop, round_, tick_seconds)
         logger.info("collector: stop received, {} visit(s) in flight", self._pool.in_flight)
+
+    async def _due_ids(self, limit: int) -> list[int]:
+        return await self._store.read(sources.due_ids, now=self._clock.now(), limit=limit)
 
     async def _tick_or_complain(self) -> Round:
         try:
@@ -140,8 +168,8 @@ class Collector:
             logger.error("this tick is skipped: {}", error)
             return Round([])
 
-    async def _report_or_complain(self, tick_seconds: float) -> None:
-        """Say in the database how the collector is, for whoever asks in whatever process."""
+    async def report(self, tick_seconds: float) -> None:
+        """Say in the database how the collector is, for whoever asks in whatever process; or complain in the log."""
         now = self._clock.now()
         progress = {
             "last_tick_at": now.isoformat(),

@@ -58,14 +58,14 @@ class Pool:
         self._committer = committer
         self._leases = leases
         self._clock = clock
-        self._concurrency = concurrency
+        self.concurrency = concurrency
         self.reset()
 
     def reset(self) -> None:
         """Forget what was left over when work was cut off: it is due again, or somebody else's by now."""
         self._waiting: dict[int, Round] = {}
         self._has_waiting = asyncio.Event()
-        self._claimed: asyncio.Queue[Job] = asyncio.Queue(self._concurrency)
+        self._claimed: asyncio.Queue[Job] = asyncio.Queue(self.concurrency)
         #: Every source that is queued, claimed, under way or waiting to be stored.
         self._known: set[int] = set()
         self._stopping = False
@@ -77,9 +77,9 @@ class Pool:
     def queued(self) -> int:
         return len(self._waiting) + self._claimed.qsize()
 
-    def add(self, ids: list[int]) -> Round:
-        """Queue those sources that are not queued already, as a round."""
-        round_ = Round(source_id for source_id in ids if source_id not in self._known)
+    def add(self, ids: list[int], *, most: int | None = None) -> Round:
+        """Queue those sources that are not queued already, or the first of them, as a round."""
+        round_ = Round(islice((source_id for source_id in ids if source_id not in self._known), most))
         self._known.update(round_.ids)
         self._waiting |= dict.fromkeys(round_.ids, round_)
         if round_.ids:
@@ -90,7 +90,7 @@ class Pool:
         """Work until cancelled. A worker that dies takes the pool down with it: better than quietly doing less."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._feed(), name="pool-feeder")
-            for number in range(self._concurrency):
+            for number in range(self.concurrency):
                 tasks.create_task(self._work(), name=f"pool-worker-{number}")
 
     def halt(self) -> None:
@@ -126,7 +126,7 @@ class Pool:
         """Claim some of what is waiting; what somebody else took meanwhile waits no longer."""
         if self._stopping:
             self._waiting.clear()
-        most = min(max(len(self._waiting) // SHARE, LEAST), AHEAD * self._concurrency)
+        most = min(max(len(self._waiting) // SHARE, LEAST), AHEAD * self.concurrency)
         window = dict(islice(self._waiting.items(), WINDOW * most))
         claimed = await self._claim_in_store(list(window), most)
         taken = window.keys() - claimed.keys() if len(claimed) < most else set()

@@ -1,0 +1,135 @@
+"""The queue that workers share: jobs of Procrastinate, in the PostgreSQL of the store.
+
+A job says "collect some of what is due" and names no source, so that it can be neither stale nor lost for good: what is
+due, and who works on it, is in tables of ours. All jobs are alike. Each has a place, and in a place only one job waits:
+whoever wants so many jobs to wait fills the empty ones of so many places, and others who do it meanwhile add none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any
+
+from loguru import logger
+from procrastinate import App, PsycopgConnector
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
+from procrastinate.jobs import DeleteJobCondition, Job, Status
+
+from catchment.errors import StoreError
+from catchment.store.door import Store
+from catchment.store.worker_tables import ensure_worker_tables
+
+QUEUE = "catchment"
+EVERY_MINUTE = "* * * * *"
+#: Beside those of the store: a few jobs end at the same moment.
+CONNECTIONS = 4
+CONNECT_SECONDS = 10.0
+#: Workers are told of new jobs; those that were put back they find by looking so often.
+POLL_SECONDS = 2.0
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+
+class JobQueue:
+    """`collect` is what a job does. `look` is done every minute, by one of all workers."""
+
+    def __init__(self, store: Store, *, collect: Work, look: Work, lease_seconds: float) -> None:
+        async def look_at(timestamp: int) -> None:  # noqa: ARG001 - the minute, for which it is put out once
+            await look()
+
+        address = {**store.url.translate_connect_args(username="user", database="dbname"), **store.url.query}
+        connector = PsycopgConnector(kwargs=address, min_size=1, max_size=CONNECTIONS, timeout=CONNECT_SECONDS)
+        self._store = store
+        self._lease_seconds = lease_seconds
+        self._app = App(connector=connector)
+        self._jobs = self._app.job_manager
+        self._collect = self._app.task(name="catchment.collect", queue=QUEUE)(collect)
+        # Without a periodic task Procrastinate would no longer mind its own side tasks, heartbeats among them.
+        looking = self._app.task(name="catchment.look", queue=QUEUE, queueing_lock="look", priority=1)(look_at)
+        self._app.periodic(cron=EVERY_MINUTE)(looking)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Connected, and with Procrastinate's tables in place."""
+        await self._store.write(ensure_worker_tables, self._app.schema_manager.get_schema())
+        with _relayed_logs():
+            async with self._app.open_async():
+                yield
+
+    async def fill(self, places: int) -> int:
+        """Have a job wait in each of so many places; says how many were added."""
+        with _translated_errors():
+            waiting = {job.queueing_lock for job in await self._jobs.list_jobs_async(queue=QUEUE, status="todo")}
+            wanted = (f"collect-{number}" for number in range(places))
+            return sum([await self._put_in(place) for place in wanted if place not in waiting])
+
+    async def take_over(self) -> int:
+        """Put back what was taken by workers that are gone; says how many jobs those are."""
+        with _translated_errors():
+            stalled = await self._jobs.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=self._lease_seconds)
+            return sum([await self._put_back(job) for job in stalled])
+
+    async def work(self, *, at_once: int) -> None:
+        """Take jobs until cancelled, and cancel those under way then. StoreError when the database fails."""
+        with _translated_errors():
+            await self._app.run_worker_async(
+                queues=[QUEUE],
+                concurrency=at_once,
+                fetch_job_polling_interval=POLL_SECONDS,
+                shutdown_graceful_timeout=0,
+                delete_jobs=DeleteJobCondition.ALWAYS,
+                install_signal_handlers=False,
+                update_heartbeat_interval=self._lease_seconds / 3,
+                stalled_worker_timeout=self._lease_seconds,
+            )
+
+    async def _put_in(self, place: str) -> bool:
+        try:
+            await self._collect.configure(queueing_lock=place).defer_async()
+        except AlreadyEnqueued:
+            return False
+        return True
+
+    async def _put_back(self, job: Job) -> bool:
+        # It fails when another worker was faster, which is as good.
+        with suppress(ConnectorException):
+            try:
+                await self._jobs.retry_job(job)
+            except UniqueViolation:
+                # Another one waits in its place by now, and all are alike.
+                await self._jobs.finish_job(job, status=Status.FAILED, delete_job=True)
+            return True
+        return False
+
+
+class _Relay(logging.Handler):
+    """Hands what a library logs over to our logs, where secrets are struck out."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        logger.opt(exception=record.exc_info).log(record.levelname, "{}: {}", record.name, record.getMessage())
+
+
+@contextmanager
+def _relayed_logs() -> Iterator[None]:
+    """From warnings up: the rest is about each job. What a job could not raise to anybody is told by asyncio."""
+    relay = _Relay(logging.WARNING)
+    libraries = [logging.getLogger(name) for name in ("procrastinate", "psycopg.pool", "asyncio")]
+    for library in libraries:
+        library.addHandler(relay)
+    try:
+        yield
+    finally:
+        for library in libraries:
+            library.removeHandler(relay)
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    try:
+        yield
+    except ConnectorException as error:
+        # What follows its first line is a function of theirs, at length.
+        reason = str(error.__cause__ or error).strip().partition("\n")[0]
+        raise StoreError(f"The jobs of the workers cannot be reached: {reason}") from error
