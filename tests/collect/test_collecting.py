@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from socket import gethostname
 
 import pytest
 from aiohttp import web
@@ -403,15 +404,19 @@ class TestLeases:
     @pytest.mark.proves("F-08")
     async def test_the_runs_of_a_process_that_is_gone_are_taken_over_at_the_next_tick(self, system, site, clock):
         source = await add(system, site.feed("1"))
-        host = (await _owner(system)).rsplit(":", 2)[0]
-        gone = f"{host}:{2**22 + 1}:dead"  # above the largest pid there can be
+        place = (await _owner(system)).rsplit(":", 2)[0]
+        gone = f"{place}:{2**22 + 1}:dead"  # above the largest pid there can be
         await system.store.write(runs.claim_due, [source.id], owner=gone, now=START, until=START + HOUR)
         [result] = await collect(system)
         assert result.inserted == 1
 
-    async def test_a_lease_of_another_machine_holds_until_it_runs_out(self, system, site, clock):
+    @pytest.mark.parametrize("place", ["elsewhere", f"{gethostname()}", f"{gethostname()}/12345678-1"])
+    async def test_a_lease_of_another_machine_holds_until_it_runs_out_also_under_our_name(
+        self, system, site, clock, place
+    ):
         source = await add(system, site.feed("1"))
-        await system.store.write(runs.claim_due, [source.id], owner="elsewhere:1:x", now=START, until=START + MINUTE)
+        owner = f"{place}:{2**22 + 1}:x"
+        await system.store.write(runs.claim_due, [source.id], owner=owner, now=START, until=START + MINUTE)
         assert await collect(system) == []
         clock.advance(MINUTE)
         assert len(await collect(system)) == 1

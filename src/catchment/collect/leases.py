@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from loguru import logger
 from sqlalchemy import Connection
@@ -18,6 +19,9 @@ from catchment.domain.run import Run
 from catchment.errors import StoreError
 from catchment.store import alerts, found_notes, runs
 from catchment.store.door import Store
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_PIDS = Path("/proc/self/ns/pid")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +40,22 @@ class LeasePolicy:
 
 
 def owner_name() -> str:
-    """`host:pid:random`: readable, unique, and enough to tell later whether the process is gone."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    """`place:pid:random`: readable, unique, and enough to tell later whether the process is gone."""
+    return f"{_place()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def _place() -> str:
+    """Where a pid means the same process: this machine since it was started, and in containers this one of them.
+
+    Host names do not tell, as copies of one machine or image often share theirs.
+    """
+    host = socket.gethostname()
+    try:
+        boot = _BOOT_ID.read_text(encoding="ascii").strip()
+        namespace = _PIDS.stat().st_ino
+    except OSError:  # not on Linux
+        return host
+    return f"{host}/{boot[:8]}-{namespace}"
 
 
 async def keep_leases(store: Store, policy: LeasePolicy, clock: Clock) -> None:
@@ -79,8 +97,8 @@ def _dead(owners: Iterable[str]) -> list[str]:
 
 
 def _is_gone(owner: str) -> bool:
-    host, pid, _ = owner.rsplit(":", 2)
-    if host != socket.gethostname():
+    place, pid, _ = owner.rsplit(":", 2)
+    if place != _place():
         return False
     try:
         os.kill(int(pid), 0)
