@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from catchment.settings import Settings
 from cli.command import Process, Start
 from feed_site import FeedSite
 
-PASSWORD = "open-sesame-4711"
+PASSWORD = secrets.token_hex(8)
 
 
 @pytest.fixture
