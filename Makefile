@@ -33,7 +33,8 @@ test: setup ## Run the tests, on SQLite and PostgreSQL; nothing needs to be inst
 	$(BIN)/pytest -n auto -m 'not slow'
 
 test-prefect: $(PREFECT)/.ready ## Run the flows under a real Prefect, in an environment of its own
-	$(PREFECT)/bin/pytest tests/flows
+	@# Prefect leaves its sockets to the garbage collector, which may come when no test runs any more.
+	$(PREFECT)/bin/pytest -W 'ignore:unclosed:ResourceWarning' tests/flows
 
 # Prefect's server breaks with the FastAPI of the product and wants an older python-dateutil: it has its own versions.
 $(PREFECT)/.ready: pyproject.toml constraints-prefect.txt
