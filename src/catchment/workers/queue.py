@@ -40,7 +40,8 @@ class JobQueue:
             await look()
 
         address = {**store.url.translate_connect_args(username="user", database="dbname"), **store.url.query}
-        connector = PsycopgConnector(kwargs=address, min_size=1, max_size=CONNECTIONS, timeout=CONNECT_SECONDS)
+        # None are made before one is wanted: a database that is away by then is an error of what wanted it.
+        connector = PsycopgConnector(kwargs=address, min_size=0, max_size=CONNECTIONS, timeout=CONNECT_SECONDS)
         self._store = store
         self._lease_seconds = lease_seconds
         self._app = App(connector=connector)
