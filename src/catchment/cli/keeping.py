@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,7 @@ from catchment.cli.printing import AsJson, print_json, print_table, progress_bar
 from catchment.cli.session import read_settings
 
 if TYPE_CHECKING:
-    from catchment.store.copying import Counts, Progress
+    from catchment.store.copying import Counts
 
 Replace = Annotated[bool, typer.Option("--replace", help="Replace all that the store holds.")]
 
@@ -59,7 +58,8 @@ def restore(
     from catchment.store.door import store_url
 
     target = store_url(read_settings().store_url())
-    rows = _copied(lambda progress: restore_backup(file, target, replace=replace, progress=progress))
+    with progress_bar() as progress:
+        rows = restore_backup(file, target, replace=replace, progress=progress)
     _tell(rows, as_json=as_json, file=str(file))
     say(f"Restored {file}, {sum(rows.values()):,} rows. Start again by `catchment up`.")
 
@@ -85,14 +85,10 @@ def migrate_store(
 
     source = store_url(store_url_of(from_) if from_ else read_settings().store_url())
     target = store_url(store_url_of(to))
-    rows = _copied(lambda progress: copy_store(source, target, replace=replace, progress=progress))
+    with progress_bar() as progress:
+        rows = copy_store(source, target, replace=replace, progress=progress)
     _tell(rows, as_json=as_json, to=shown(target))
     say(f"{sum(rows.values()):,} rows are in {shown(target)}. Set DATABASE_URL to it, then start again.")
-
-
-def _copied(copy: Callable[[Progress | None], Counts]) -> Counts:
-    with progress_bar() as progress:
-        return copy(progress)
 
 
 def _tell(rows: Counts, *, as_json: bool, **facts: object) -> None:

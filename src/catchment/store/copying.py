@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import Connection, Table, func, literal_column, select, text
+from sqlalchemy import Connection, Engine, Table, func, literal_column, select, text
 from sqlalchemy.engine import URL
 
 from catchment.errors import Conflict, InvalidInput, NotFound, StoreError
@@ -34,10 +34,11 @@ def copy_store(source: URL, target: URL, *, replace: bool = False, progress: Pro
     """
     if _place(source) == _place(target):
         raise InvalidInput(f"{shown(target)} is the store to be copied: name another one to copy it to.")
-    with _reading(source) as given:
+    _require_there(source)
+    with _connected(reading_engine(source)) as given:
         _require_this_schema(given, source)
         migrate_url(target)
-        with _writing(target) as taken:
+        with _connected(migration_engine(target)) as taken:
             _make_room(taken, target, replace=replace)
             counts = _copy_rows(given, taken, progress)
             _require_same_counts(counts, count_rows(taken))
@@ -62,26 +63,19 @@ def _place(url: URL) -> URL:
 
 
 @contextmanager
-def _reading(url: URL) -> Iterator[Connection]:
-    # A file that is not there would be made, and copied as a store that holds nothing.
+def _connected(engine: Engine) -> Iterator[Connection]:
+    """One transaction on an engine that is for nothing else."""
+    try:
+        with translated_errors(engine.url), engine.begin() as conn:
+            yield conn
+    finally:
+        engine.dispose()
+
+
+def _require_there(url: URL) -> None:
+    """A file that is not there would be made, and copied as a store that holds nothing."""
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         raise NotFound(f"There is no store at {shown(url)}.")
-    engine = reading_engine(url)
-    try:
-        with translated_errors(url), engine.begin() as conn:
-            yield conn
-    finally:
-        engine.dispose()
-
-
-@contextmanager
-def _writing(url: URL) -> Iterator[Connection]:
-    engine = migration_engine(url)
-    try:
-        with translated_errors(url), engine.begin() as conn:
-            yield conn
-    finally:
-        engine.dispose()
 
 
 def _require_this_schema(conn: Connection, url: URL) -> None:
