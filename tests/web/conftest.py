@@ -9,14 +9,23 @@ from pathlib import Path
 
 import httpx
 import pytest
+from argon2 import PasswordHasher
+from argon2.profiles import CHEAPEST
 from browser import CHROMIUM, Page, opened_page
 from web_site import ADMIN_KEY, JWT_KEY, SERVICE_KEY, Site
 
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
+from catchment.manage import passwords
 from catchment.settings import Settings
 from catchment.web.app import create_app
 from catchment.web.server import serve_app
+
+
+@pytest.fixture(autouse=True)
+def quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The least of work for a password: nobody guesses those of tests."""
+    monkeypatch.setattr(passwords, "PasswordHasher", lambda: PasswordHasher.from_parameters(CHEAPEST))
 
 
 @pytest.fixture
