@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from catchment.redact import MASK, PLATFORM_COOKIES, is_secret_name, redact_text, redact_url, sightings
+from catchment.redact import MASK, PLATFORM_COOKIES, is_secret_name, redact_hook, redact_text, redact_url, sightings
 
 pytestmark = pytest.mark.proves("E-24")
 
@@ -175,6 +175,25 @@ def test_nothing_but_the_mask_follows_web_session(before: str, value: str, after
 )
 def test_a_url_is_shown_without_its_secrets(url: str, redacted: str) -> None:
     assert redact_url(url) == redacted
+
+
+@pytest.mark.parametrize(
+    ("url", "redacted"),
+    [
+        ("https://hooks.slack.com/services/T0A/B0B/QpZsEcReTpAtH", f"https://hooks.slack.com/services/T0A/B0B/{MASK}"),
+        (
+            "https://open.feishu.cn/open-apis/bot/v2/hook/1f2e-3d4c-5b6a",
+            f"https://open.feishu.cn/open-apis/bot/v2/hook/{MASK}",
+        ),
+        ("https://e.com/hook/QpZsEcReTpAtH/?thread=2", f"https://e.com/hook/{MASK}/?thread=2"),
+        ("https://u:p@e.com/hooks?token=abc", f"https://{MASK}@e.com/hooks?token={MASK}"),
+        ("https://hooks.example.org", "https://hooks.example.org"),
+        ("https://hooks.example.org/catchment", "https://hooks.example.org/catchment"),
+        ("not a url", "not a url"),
+    ],
+)
+def test_the_address_of_a_webhook_is_shown_without_what_lets_anybody_in(url: str, redacted: str) -> None:
+    assert redact_hook(url) == redacted
 
 
 @pytest.mark.parametrize("name", ["key", "api_key", "X-API-Key", "Authorization", "Cookie", "accessToken", "sid", "a1"])

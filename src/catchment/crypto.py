@@ -103,7 +103,10 @@ def key_from_file(path: Path) -> bytes:
 
 
 def _read_key(path: Path) -> bytes:
-    key = base64.urlsafe_b64decode(path.read_bytes())
+    try:
+        key = base64.urlsafe_b64decode(path.read_bytes())
+    except binascii.Error:  # cut off
+        key = b""
     if len(key) != KEY_BYTES:
         raise SettingsError(f"{path} does not hold a key of {KEY_BYTES} bytes; restore it from a backup.")
     return key

@@ -79,6 +79,8 @@ _RULES: Final = (
     _Rule(("@",), re.compile(r"(?P<name>)(?P<sep>://)(?P<quote>)[^\s/?#]+(?=@)")),
 )
 _URL_USER: Final = _RULES[-1].pattern
+#: Shorter than this, the name of a path is a name.
+_LEAST_TOKEN: Final = 12
 _QUERY_PAIR: Final = re.compile(r"(?<=[?&])(?P<name>[^\s=?&#\"'<>]+)=[^\s&#\"'<>]+")
 
 
@@ -114,6 +116,18 @@ def sightings(text: str) -> Iterator[tuple[str, str]]:
 def redact_url(url: str) -> str:
     """The URL without user, password and the values of secret-looking parameters. Takes any text."""
     return _QUERY_PAIR.sub(_masked_pair, _URL_USER.sub(_masked, url, count=1))
+
+
+def redact_hook(url: str) -> str:
+    """The address of a webhook without what lets anybody in who knows it."""
+    return redact_mentions(url, redact_url(url))
+
+
+def redact_mentions(url: str, text: str) -> str:
+    """A text about a webhook's address. Slack, Lark and others ask for nothing but the last part of its path."""
+    path = url.partition("://")[2].partition("?")[0].partition("/")[2]
+    last = path.rstrip("/").rpartition("/")[2]
+    return text.replace(last, MASK) if len(last) >= _LEAST_TOKEN else text
 
 
 def _masked(match: re.Match[str]) -> str:

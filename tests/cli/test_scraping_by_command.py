@@ -133,13 +133,14 @@ def test_without_the_scheduled_scrape_its_job_is_not_there(catchment: Command) -
 
 @pytest.mark.proves("D-10")
 def test_a_webhook_is_added_told_and_removed(catchment: Command) -> None:
-    url = "https://hooks.example/in?token=abcdef"
+    url = "https://hooks.example/in/QpZsEcReTpAtH?token=abcdef"
     added = catchment.json("hooks", "add", url, "--name", "digest", "--topic", "items.new")
     assert (added["id"], added["topics"], len(added["secret"]) > 30) == (1, ["items.new"], True)
     for shown in (catchment("hooks", "list").stdout, catchment("hooks", "list", "--json").stdout):
         assert "digest" in shown
         assert added["secret"] not in shown
         assert "abcdef" not in shown
+        assert "QpZsEcReTpAtH" not in shown
     pinged = catchment.json("hooks", "ping", "1")
     assert pinged["topic"] == "ping"
     assert f"Event {pinged['event_id']} is on its way again." in catchment("hooks", "redeliver", "1").stdout

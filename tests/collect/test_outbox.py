@@ -16,6 +16,7 @@ from catchment.collect.duties import CLEANUP, OUTBOX
 from catchment.domain.outbox import RETRIES, Topic, next_try
 from catchment.errors import Conflict, InvalidInput, NotFound, RefusedAddress
 from catchment.manage.webhooks import SUMMARIZATION, NewWebhook
+from catchment.redact import MASK
 from catchment.store import outbox
 from collecting import add, collect
 from feed_site import FeedSite
@@ -28,11 +29,11 @@ HOUR = timedelta(hours=1)
 class Receiver:
     """A webhook's other end: takes in what comes, or is down."""
 
-    def __init__(self, site):
+    def __init__(self, site, path="/hook"):
         self.taken = []
         self.requests = []
         self.status = 204
-        self.url = site.script(self._answer, path="/hook")
+        self.url = site.script(self._answer, path=path)
 
     async def _answer(self, request):
         body = await request.read()
@@ -144,6 +145,20 @@ async def test_an_event_that_nobody_takes_in_is_given_up_and_those_behind_it_go_
     await system.webhooks.ping(hook.id)
     await deliver(system, clock)
     assert len(receiver.taken) == 1
+
+
+async def test_an_address_that_lets_anybody_in_is_neither_logged_nor_stored_with_a_failure(system, site, clock, log):
+    receiver = Receiver(site, path="/services/T0A/B0B/QpZsEcReTpAtH")
+    hook, _ = await listen(system, receiver)
+    await system.webhooks.ping(hook.id)
+    receiver.status = 404
+    for wait in (timedelta(0), *RETRIES):
+        clock.advance(wait)
+        await deliver(system, clock)
+    [letter] = await system.webhooks.letters()
+    assert f"/services/T0A/B0B/{MASK}" in letter.last_error
+    assert [line for line in log if "given up" in line]
+    assert not [line for line in log if "QpZsEcReTpAtH" in line]
 
 
 async def test_a_dead_event_can_be_sent_again_under_the_same_id(system, receiver, clock):

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from catchment.crypto import is_sealed
 from catchment.domain.caller import OPERATOR, Caller, Role
-from catchment.errors import BadConfig, Forbidden, RefusedAddress
+from catchment.errors import BadConfig, Forbidden, RefusedAddress, SettingsError
 from catchment.manage.catalog import Change, Draft
 from catchment.monitor.status import Mark, View, describe
 from catchment.redact import MASK
@@ -187,6 +187,17 @@ def test_the_key_file_is_for_its_owner_alone_and_the_same_for_all_who_ask(tmp_pa
     assert key_from_file(path) == key_from_file(path)
     assert path.stat().st_mode & 0o777 == 0o600
     assert [one.name for one in path.parent.iterdir()] == ["secret.key"]
+
+
+@pytest.mark.parametrize("length", [0, 7, 20])
+def test_a_key_file_that_was_cut_off_is_to_be_restored(tmp_path, length):
+    from catchment.crypto import key_from_file
+
+    path = tmp_path / "secret.key"
+    key_from_file(path)
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(SettingsError, match="restore it from a backup"):
+        key_from_file(path)
 
 
 async def test_the_api_shows_a_masked_password_to_the_owner_only(system, site):

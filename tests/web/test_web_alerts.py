@@ -10,6 +10,7 @@ from web_site import Site
 
 from catchment.clock import ManualClock
 from catchment.domain.alert import Alert, Rule, Severity
+from catchment.redact import MASK
 from catchment.store import alerts
 from catchment.web.words import words_in
 from source_factory import START
@@ -100,10 +101,12 @@ async def test_alerts_are_counted_by_severity_for_those_who_measure(lean_site: S
 
 @pytest.mark.proves("E-12")
 async def test_a_webhook_is_given_its_form_by_api(lean_site: Site):
-    body = {"name": "bot", "url": "https://open.example/hook", "topics": ["alert"], "format": "lark", "secret": "s"}
+    address = "https://open.example/hook/QpZsEcReTpAtH"
+    body = {"name": "bot", "url": address, "topics": ["alert"], "format": "lark", "secret": "s"}
     made = (await lean_site.post("/api/admin/webhooks", "admin", json=body)).json()
     assert (made["format"], made["secret"]) == ("lark", "s")
     [listed] = (await lean_site.get("/api/admin/webhooks", "admin")).json()
     assert (listed["format"], "secret" in listed) == ("lark", False)
+    assert {made["url"], listed["url"]} == {f"https://open.example/hook/{MASK}"}
     wrong = await lean_site.post("/api/admin/webhooks", "admin", json={**body, "format": "fax"})
     assert wrong.status_code == 422

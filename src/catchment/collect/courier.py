@@ -19,7 +19,7 @@ from catchment.errors import BadAnswer, LeaseLost, VisitError
 from catchment.fetch.client import HttpClient, Request
 from catchment.fetch.pacing import Deferred
 from catchment.publish.letters import as_post, refusal_in
-from catchment.redact import redact_text
+from catchment.redact import redact_mentions, redact_text
 from catchment.store import outbox, runs
 from catchment.store.door import Store
 
@@ -82,7 +82,8 @@ class Courier:
         except Deferred as later:
             await fenced.write(outbox.put_off, letter.id, until=self._clock.now() + timedelta(seconds=later.seconds))
         except (VisitError, Unsealable) as error:
-            await self._note_failure(fenced, hook, letter, redact_text(str(error))[:MOST_ERROR])
+            reason = redact_mentions(hook.url, redact_text(str(error)))[:MOST_ERROR]
+            await self._note_failure(fenced, hook, letter, reason)
         else:
             await fenced.write(outbox.note_delivered, letter.id, now=self._clock.now())
             return True
