@@ -29,8 +29,11 @@ from catchment.web.server import serve_app
 
 #: No platform is there: whatever is sent to one, it does not get out of the house.
 NOWHERE = "http://127.0.0.1:9"
-#: Per operation. The stream never ends, so it is not asked for.
+#: Per operation.
 EXAMPLES = 8
+#: So that no test takes a minute, and several processes have some of it each.
+PARTS = 4
+#: A stream, which is not asked for.
 ENDLESS = "/api/events"
 
 
@@ -108,13 +111,14 @@ def on_postgres(postgres_url: str) -> Iterator[str]:
 
 @pytest.mark.proves("F-07")
 @pytest.mark.parametrize("mode", list(GenerationMode))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_no_request_that_the_schema_can_think_of_breaks_the_server_on_either_store(
-    on_sqlite: str, on_postgres: str, mode: GenerationMode
+    on_sqlite: str, on_postgres: str, mode: GenerationMode, part: int
 ):
     schema = schemathesis.openapi.from_url(f"{on_sqlite}/openapi.json").exclude(path=ENDLESS)
     operations = [result.ok() for result in schema.get_all_operations()]
     assert len(operations) >= 30
-    for operation in operations:
+    for operation in operations[part::PARTS]:
         _feed(operation.as_strategy(generation_mode=mode), (on_sqlite, on_postgres))
 
 
