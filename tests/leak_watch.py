@@ -1,7 +1,8 @@
-"""At the end of a run: no planted cookie may be in anything that the run wrote. One that is fails the run, by its place.
+"""No planted cookie may be in anything that a run of the tests writes. One that is fails the run, by its place.
 
-Looked through are pytest's folder with all that the tests left there (stores, logs, profiles), a JUnit report, and what
-each test printed or logged. Databases of PostgreSQL are gone by then: `conftest.py` asks each before it is dropped.
+What a test wrote into its folder (stores, logs, profiles) and into its PostgreSQL is looked through by `conftest.py` when
+the test is over and before it is gone; what it printed or logged, what is left in pytest's folder and a JUnit report at
+the end of the run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from planted import COOKIE_FILE, MARKER
 
 _CHUNK = 1 << 20
 _SUMMARY = "a planted cookie got out"
+_WRITTEN = """
+SELECT relname FROM pg_class
+WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND pg_relation_size(oid) > 0
+"""
 
 
 class LeakWatch:
@@ -27,11 +32,10 @@ class LeakWatch:
         """In a run on several processes the first one gets the reports of all."""
         self._found += [f"{report.nodeid}, {title}" for title, text in report.sections if MARKER in text]
 
-    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         config = session.config
         if hasattr(config, "workerinput"):
-            # The first process looks: the folders of the others are in its own.
+            # The first process looks, as the folders of the others are in its own, and before pytest clears it away.
             return
         written = [Path(config.option.xmlpath)] if config.option.xmlpath else []
         self._found += map(str, leaks_in([*_files(_folder(config)), *written]))
@@ -50,9 +54,15 @@ def leaks_in(paths: list[Path]) -> Iterator[Path]:
     return (path for path in paths if path.name != COOKIE_FILE and _holds_marker(path))
 
 
-def refuse_leaks(conn: psycopg.Connection) -> None:
+def refuse_leaks_into_files(folder: Path) -> None:
+    """Fail when a file in the folder holds the marker."""
+    found = [path.name for path in leaks_in([*_files(folder)])]
+    assert not found, f"{_SUMMARY}: into {found}"
+
+
+def refuse_leaks_into_rows(conn: psycopg.Connection) -> None:
     """Fail when a row of the database holds the marker."""
-    tables = [name for (name,) in conn.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
+    tables = written_tables(conn)
     look = sql.SQL("SELECT {label} FROM {table} AS one WHERE one::text LIKE {marker}")
     looks = (
         look.format(label=sql.Literal(name), table=sql.Identifier(name), marker=sql.Literal(f"%{MARKER}%"))
@@ -60,6 +70,11 @@ def refuse_leaks(conn: psycopg.Connection) -> None:
     )
     found = conn.execute(sql.SQL(" UNION ").join(looks)).fetchall() if tables else []
     assert not found, f"{_SUMMARY}: into {found}"
+
+
+def written_tables(conn: psycopg.Connection) -> list[str]:
+    """Those that have, or had, a row."""
+    return [name for (name,) in conn.execute(_WRITTEN)]
 
 
 def _folder(config: pytest.Config) -> Path | None:

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from leak_watch import leaks_in, refuse_leaks
+from leak_watch import leaks_in, refuse_leaks_into_files, refuse_leaks_into_rows
 from planted import MARKER, cookie_file, leaky_cookie, planted_cookie
 
 CONFTEST = """
@@ -69,11 +69,19 @@ def test_a_run_on_several_processes_is_watched_as_well(elsewhere):
 def test_a_cookie_in_a_row_of_postgres_is_seen_before_the_database_is_gone(postgres_url):
     url = make_url(postgres_url).set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(url) as conn:
-        refuse_leaks(conn)
+        refuse_leaks_into_rows(conn)
         conn.execute("INSERT INTO config VALUES ('x', %s, now())", [planted_cookie()])
         with pytest.raises(AssertionError, match="config"):
-            refuse_leaks(conn)
+            refuse_leaks_into_rows(conn)
         conn.rollback()
+
+
+def test_a_cookie_in_a_file_is_seen_before_the_folder_is_gone(elsewhere):
+    elsewhere.joinpath("deep").mkdir()
+    refuse_leaks_into_files(elsewhere)
+    elsewhere.joinpath("deep/a.log").write_text(planted_cookie())
+    with pytest.raises(AssertionError, match=r"a\.log"):
+        refuse_leaks_into_files(elsewhere)
 
 
 def test_every_value_of_a_planted_cookie_can_be_known(tmp_path):
