@@ -74,6 +74,8 @@ async def test_saving_skips_what_is_there_and_counts_everything_once(store):
     assert (second.new_ids, second.success, second.skipped) == (("3",), 1, 1)
     kept = await store.read(tweets.get_tweet, "2")
     assert (kept.tweet.text, kept.db_created_at) == ("Tweet 2", NOW)
+    assert await store.read(tweets.known_ids, ["1", "2", "3", "4"]) == {"1", "2", "3"}
+    assert await store.read(tweets.known_ids, ["1", "2", "3", "4"], by=NOW) == {"1", "2"}
     assert await save(store) == SaveResult()
 
 

@@ -11,6 +11,7 @@ from x_provider import KEY, START, working
 
 from catchment.errors import InvalidInput, TimedOut
 from catchment.fetch.pacing import HostPace
+from catchment.redact import redact_text
 from catchment.simulator.messages import Answer
 from catchment.simulator.services import x
 from catchment.simulator.services.x import Envelope, XProvider, timeline
@@ -138,6 +139,16 @@ async def test_an_error_tells_what_was_said_but_never_the_key(log):
     assert "another-secret" not in told
     assert "no such key" in refusal.value.response
     assert len(refusal.value.response) == 500
+
+
+async def test_what_the_provider_says_of_a_key_outlives_the_striking_out_of_secrets():
+    source = provider()
+    source.fail("ada", x.reply(401, {"error": "Unauthorized", "message": "Unauthorized: this key was revoked"}))
+    async with working(source) as bench:
+        with pytest.raises(XError) as refusal:
+            await bench.pages(ADA)
+    told = redact_text(str(refusal.value))
+    assert told == "X's provider refuses the key; check TWITTER_API_KEY (Unauthorized: this key was revoked)"
 
 
 @pytest.mark.parametrize("limit", [0, -1])

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from x_provider import KEY, START, working
 
 from catchment.domain.tweet import ReferenceType, Tweet, TweetFields
+from catchment.fetch.client import Response
 from catchment.simulator.messages import Answer
 from catchment.simulator.services.x import Envelope, XProvider, timeline, tweet
-from catchment.sources.x.client import Trouble, XError, user_timeline
+from catchment.sources.x.client import Trouble, XError, read_page, user_timeline
 from catchment.sources.x.parser import parse_page
 from catchment.sources.x.validator import MOST_CHARS, REQUIRED, Invalid, clean, validate
 from service_visits import capture
@@ -126,6 +127,14 @@ async def test_every_form_of_tweet_is_read_from_both_envelopes(envelope):
 
 
 # The parser's rules
+
+
+@pytest.mark.parametrize("data", [{}, None, []])
+@pytest.mark.proves("D-01", "D-02")
+def test_tweets_beside_an_empty_envelope_are_read_as_they_are_counted(data):
+    body = {"data": data, "tweets": [PLAIN]}
+    page = read_page(Response(url="https://x.example/", status=200, headers={}, body=json.dumps(body).encode()))
+    assert len(parse_page(page.body).tweets) == page.count == 1
 
 
 @pytest.mark.proves("D-02")

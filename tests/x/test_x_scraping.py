@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from x_provider import KEY, START, Bench, working
 
-from catchment.domain.tweet import FetchStats, Scrape
+from catchment.domain.tweet import FetchStats, Reach, Scrape
 from catchment.simulator.services import x
 from catchment.simulator.services.x import XProvider, timeline, tweet, tweet_id
 from catchment.sources.x.client import XError, user_timeline
@@ -26,15 +26,16 @@ async def scrape(bench: Bench, *, early_stop: int = 5, **options) -> Scrape:
     return await scraper.scrape(bench.http, ADA, **options)
 
 
-def empty_thrice() -> FetchStats:
+def stats(fetched: int = 100, new: int = 0, *, empty: int = 1) -> FetchStats:
+    """As they are, it is the default that is asked for: 100."""
     return FetchStats(
         username="ada",
         last_fetch_at=START,
-        last_fetched_count=100,
-        last_new_count=0,
+        last_fetched_count=fetched,
+        last_new_count=new,
         total_fetches=4,
         avg_new_rate=0.2,
-        consecutive_empty_fetches=3,
+        consecutive_empty_fetches=empty,
     )
 
 
@@ -43,7 +44,7 @@ async def test_statistics_decide_how_many_pages_are_paid_for():
     async with working(provider()) as bench:
         assert len((await scrape(bench)).tweets) == 100
         assert bench.ledger.pages == 5
-        bench.ledger.stats_of = empty_thrice()
+        bench.ledger.stats_of = stats(empty=3)
         # Ten would do, but a page is paid for as a whole, so it is kept as a whole.
         assert len((await scrape(bench)).tweets) == 20
         assert bench.ledger.pages == 6
@@ -58,6 +59,7 @@ async def test_whoever_asks_for_fewer_gets_no_more():
 
 async def test_where_a_page_runs_into_what_is_known_paging_ends_but_nothing_new_is_lost():
     async with working(provider()) as bench:
+        bench.ledger.stats_of = stats()
         bench.ledger.known_ids = {tweet_id("ada", number) for number in range(85, 91)}
         found = await scrape(bench)
         assert bench.ledger.pages == 1
@@ -70,6 +72,7 @@ async def test_where_a_page_runs_into_what_is_known_paging_ends_but_nothing_new_
 async def test_a_pinned_tweet_is_no_sign_that_the_rest_is_known():
     pinned = tweet("ada", 3, START - timedelta(days=400))
     async with working(provider(40, pinned={"ada": pinned})) as bench:
+        bench.ledger.stats_of = stats()
         bench.ledger.known_ids = {tweet_id("ada", 3)}
         found = await scrape(bench, early_stop=1, window=Window(since=START - timedelta(days=300)))
     assert bench.ledger.pages == 2
@@ -82,6 +85,40 @@ async def test_only_tweets_of_the_time_asked_for_are_given_and_older_pages_not_p
         found = await scrape(bench, window=window)
     assert bench.ledger.pages == 2
     assert [one.tweet_id for one in found.tweets] == [tweet_id("ada", number) for number in range(97, 73, -1)]
+
+
+@pytest.mark.parametrize(
+    ("before", "known", "options", "reach"),
+    [
+        (None, (), {}, Reach.END),
+        (None, (), {"most": 20}, Reach.END),
+        (None, (), {"most": 4}, Reach.PART),
+        (stats(), (), {}, Reach.LIMIT),
+        (stats(), (), {"early_stop": 0}, Reach.LIMIT),
+        (stats(), (), {"most": 20}, Reach.PART),
+        (stats(), (399,), {"early_stop": 0}, Reach.END),
+        (stats(), (385, 386, 387, 388, 389), {}, Reach.END),
+        (stats(), (385, 386, 387, 388, 389), {"most": 20}, Reach.END),
+        # Of the page that meets what is known, the rest is left out.
+        (stats(), (385, 386, 387, 388, 389), {"most": 7}, Reach.PART),
+        (stats(200, 200), (), {}, Reach.END),
+        (stats(200, 200), (), {"most": 100}, Reach.PART),
+        (stats(), (385, 386, 387, 388, 389), {"window": Window(until=START)}, Reach.PART),
+    ],
+)
+@pytest.mark.proves("D-06")
+async def test_a_look_says_how_far_down_it_came(before, known, options, reach):
+    async with working(provider(400)) as bench:
+        bench.ledger.stats_of = before
+        bench.ledger.known_ids = {tweet_id("ada", number) for number in known}
+        assert (await scrape(bench, **options)).reach is reach
+
+
+@pytest.mark.parametrize("count", [90, 100])
+async def test_where_the_timeline_ends_there_is_nothing_below(count):
+    async with working(provider(count)) as bench:
+        bench.ledger.stats_of = stats()
+        assert (await scrape(bench)).reach is Reach.END
 
 
 @pytest.mark.proves("D-02")
@@ -100,7 +137,7 @@ async def test_what_came_before_a_failure_is_kept():
         bench.ledger.cap = 2
         found = await scrape(bench)
     assert len(found.tweets) == 40
-    assert found.broken_off == "the cap is reached"
+    assert (found.broken_off, found.reach) == ("the cap is reached", Reach.PART)
 
 
 @pytest.mark.proves("D-01")

@@ -12,13 +12,14 @@ from x_provider import KEY, START
 from catchment.bootstrap import System
 from catchment.clock import ManualClock
 from catchment.collect.scrapes import end_of
+from catchment.domain.scrape_task import ScrapeOrder
 from catchment.errors import BadConfig
 from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.services import x
 from catchment.simulator.services.x import XProvider, timeline, tweet_id
 from catchment.simulator.world import World
 from catchment.sources.x.fetchers import TwitterFeedFetcher, TwitterListFetcher
-from catchment.store import fetch_stats, spending, tweets
+from catchment.store import fetch_stats, spending, symptoms, tweets
 from catchment.store.spending import Period, Spent
 from catchment.store.tweets import TweetQuery
 from collecting import add, collect, collect_one, get, stored
@@ -55,6 +56,20 @@ async def system(open_test_system, clock, provider) -> AsyncIterator[System]:
 async def follow(system: System, handle: str = "@Ada", **values):
     config = values.pop("config", {"handle": handle})
     return await add(system, "", **{"type": "twitter_feed", "config": config, "name": handle, **values})
+
+
+async def scrape_by_hand(system: System, **values) -> int:
+    """How many tweets of Ada came that were new."""
+    task = await system.scraping.scrape(ScrapeOrder(usernames=("ada",), **values))
+    return task.report["new_tweets"]
+
+
+async def at_its_next_check(system: System, clock: ManualClock, source) -> int:
+    """How many items came when the source was due."""
+    clock.advance((await get(system, source)).next_check.at - clock.now())
+    [result] = await collect(system)
+    assert result.error is None
+    return result.inserted
 
 
 async def tweets_stored(system: System) -> int:
@@ -115,6 +130,101 @@ async def test_a_user_scraped_less_than_the_interval_ago_is_not_fetched_twice(sy
 
 
 @pytest.mark.proves("D-09")
+async def test_a_source_that_is_due_before_its_interval_is_over_looks_for_itself(system, clock, provider):
+    source = await follow(system)
+    await collect(system)
+    provider.users["ada"] = timeline("Ada", 425, at=START)
+    await at_its_next_check(system, clock, source)
+    for count in (430, 435, 440):
+        assert (await get(system, source)).next_check.at - clock.now() < HALF_HOUR, "after a gap it is visited sooner"
+        provider.users["ada"] = timeline("Ada", count, at=START)
+        asked = len(provider.requests)
+        assert await at_its_next_check(system, clock, source) >= 5
+        assert len(provider.requests) > asked
+
+
+@pytest.mark.proves("D-06", "D-09")
+async def test_a_scrape_of_some_time_alone_says_nothing_about_the_timeline(system, clock, provider):
+    source = await follow(system)
+    await collect(system)
+    before = await system.store.read(fetch_stats.get, "ada")
+    clock.advance(timedelta(minutes=29))
+    provider.users["ada"] = timeline("Ada", 40, at=START)
+    assert await scrape_by_hand(system, limit=100, until=START - timedelta(days=2000)) == 0
+    assert await system.store.read(fetch_stats.get, "ada") == before
+    assert await system.store.read(symptoms.last_read_of_x) == clock.now(), "but that the key is good"
+    assert await at_its_next_check(system, clock, source) == 15
+
+
+@pytest.mark.parametrize("by_hand", [[{"limit": 20}], [{"limit": 20}, {"limit": 20}], [{"limit": 7}, {"limit": 30}]])
+@pytest.mark.proves("D-06", "D-09")
+async def test_what_a_scrape_by_hand_left_below_its_limit_is_not_lost(system, clock, provider, by_hand):
+    source = await follow(system)
+    await collect(system)
+    provider.users["ada"] = timeline("Ada", 85, at=START)
+    for options in by_hand:
+        clock.advance(timedelta(minutes=5))
+        await scrape_by_hand(system, **options)
+    assert [await at_its_next_check(system, clock, source) for _ in range(2)] == [60, 0]
+    assert (len(await stored(system)), await tweets_stored(system)) == (85, 85)
+    asked = len(provider.requests)
+    await at_its_next_check(system, clock, source)
+    assert len(provider.requests) == asked + 1, "where nothing is missing, one page tells so"
+
+
+@pytest.mark.proves("D-06", "D-09")
+async def test_a_page_that_a_scrape_by_hand_gave_back_in_part_is_read_again(system, clock, provider):
+    source = await follow(system)
+    await collect(system)
+    provider.users["ada"] = timeline("Ada", 35, at=START)
+    clock.advance(timedelta(minutes=5))
+    assert await scrape_by_hand(system, limit=7) == 7
+    assert await at_its_next_check(system, clock, source) == 10
+    assert await tweets_stored(system) == 35
+
+
+@pytest.mark.proves("D-06", "D-09")
+async def test_after_a_visit_that_was_all_new_each_goes_twice_as_deep_until_nothing_is_missing(system, clock, provider):
+    source = await follow(system)
+    await collect(system)
+    for _ in range(3):
+        await at_its_next_check(system, clock, source)
+    provider.users["ada"] = timeline("Ada", 25 + 130, at=START)
+    brought = [await at_its_next_check(system, clock, source) for _ in range(5)]
+    assert brought == [20, 20, 40, 50, 0]
+    stats = await system.store.read(fetch_stats.get, "ada")
+    assert (stats.last_fetch_at, stats.last_fetched_count) == (clock.now(), 20)
+
+
+@pytest.mark.proves("D-06", "D-09")
+async def test_what_lies_deeper_than_the_highest_limit_is_given_up(open_test_system, clock, provider):
+    async with engine(open_test_system, clock, provider, scraper_max_limit=100) as system:
+        source = await follow(system)
+        await collect(system)
+        provider.users["ada"] = timeline("Ada", 425, at=START)
+        brought = [await at_its_next_check(system, clock, source) for _ in range(4)]
+        assert sum(brought) == 100
+        asked = len(provider.requests)
+        assert await at_its_next_check(system, clock, source) == 0
+        assert len(provider.requests) == asked + 1
+
+
+@pytest.mark.proves("D-09")
+async def test_tweets_that_came_by_another_timeline_do_not_keep_a_list_from_reading_on(system, clock, provider):
+    await follow(system)
+    listing = await add(system, "", type="twitter_list", config={"list_url": "77"}, name="List")
+    await collect(system)
+    clock.advance(HALF_HOUR)
+    provider.users["ada"] = timeline("Ada", 45, at=START)
+    provider.lists["77"] = [*provider.users["ada"][:20], *timeline("bob", 20, at=START), *provider.lists["77"]]
+    assert await scrape_by_hand(system) == 20
+    for _ in range(3):
+        await collect_one(system, listing.id)
+    # Two of the twenty do not say whose they are.
+    assert len([item for item in await stored(system) if item.author == "Bob"]) == 18
+
+
+@pytest.mark.proves("D-09")
 async def test_keywords_choose_items_but_every_tweet_that_was_paid_for_is_kept(system):
     await follow(system, config={"handle": "ada", "keywords": ["ORIGINAL says"]})
     [result] = await collect(system)
@@ -171,6 +281,18 @@ async def test_what_came_before_the_cap_is_kept_and_the_rest_is_warned_of(open_t
         assert any("broken off after 20 tweets" in line for line in log)
         # It says nothing about how much there is, so the next visit is not held back by it.
         assert await system.store.read(fetch_stats.get, "ada") is None
+
+
+@pytest.mark.proves("D-09")
+async def test_what_lies_below_where_a_visit_broke_off_comes_with_the_next(open_test_system, clock, provider):
+    async with engine(open_test_system, clock, provider, twitter_daily_pages=4) as system:
+        source = await follow(system)
+        await collect(system)
+        provider.users["ada"] = timeline("Ada", 25 + 50, at=START)
+        assert await at_its_next_check(system, clock, source) == 40
+        clock.advance(timedelta(days=1))
+        [result] = await collect(system)
+        assert (result.inserted, await tweets_stored(system)) == (10, 75)
 
 
 @pytest.mark.parametrize(

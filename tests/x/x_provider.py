@@ -40,7 +40,7 @@ class Ledger:
     async def stats(self, subject: str) -> FetchStats | None:
         return self.stats_of
 
-    async def known(self, tweet_ids: list[str]) -> set[str]:
+    async def known(self, tweet_ids: list[str], *, by: datetime) -> set[str]:
         return self.known_ids & set(tweet_ids)
 
 

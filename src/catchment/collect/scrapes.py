@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from catchment.clock import Clock
 from catchment.domain.outbox import Topic
 from catchment.domain.source import Source
-from catchment.domain.tweet import FetchStats, Scrape, Tweet
+from catchment.domain.tweet import FetchStats, Reach, Scrape, Tweet
 from catchment.errors import StoreError
 from catchment.sources.x.client import CapReached
 from catchment.sources.x.limits import stats_after
@@ -44,12 +44,15 @@ class XBooks:
             logger.warning("the statistics of {} cannot be read, the scrape goes on without: {}", subject, error)
             return None
 
-    async def known(self, tweet_ids: Sequence[str]) -> set[str]:
-        return await self._store.read(tweets.known_ids, tweet_ids)
+    async def known(self, tweet_ids: Sequence[str], *, by: datetime) -> set[str]:
+        return await self._store.read(tweets.known_ids, tweet_ids, by=by)
 
     async def fetched_lately(self, source: Source, subject: str) -> Sequence[Tweet] | None:
         stats = await self.stats(subject)
         if stats is None or self._clock.now() - stats.last_fetch_at >= self._interval_of(source):
+            return None
+        # It may be due before its interval is over, as after a gap: its own last visit is no reason not to look.
+        if source.last_fetched_at is not None and stats.last_fetch_at <= source.last_fetched_at:
             return None
         stored = await self._store.read(tweets.get_tweets_by_author, subject, limit=SHELVED)
         return [one.tweet for one in stored]
@@ -92,18 +95,21 @@ class ScrapeKeeper:
             self.keep(conn, scrape, now)
 
     def keep(self, conn: Connection, scrape: Scrape, now: datetime) -> SaveResult:
-        """The tweets, and what the scrape says about the next. One that broke off says nothing reliable."""
+        """The tweets, and what the scrape says about the next."""
         saved = tweets.save_tweets(conn, scrape.tweets, now=now)
-        if scrape.broken_off is None:
-            stats = stats_after(
-                fetch_stats.get(conn, scrape.subject),
-                username=scrape.subject,
-                fetched=len(scrape.tweets),
-                new=saved.success,
-                at=now,
-                alpha=self._alpha,
-            )
+        if stats := self._stats(fetch_stats.get(conn, scrape.subject), scrape, new=saved.success, now=now):
             fetch_stats.put(conn, stats, now=now)
         if saved.new_ids:
             outbox.emit(conn, Topic.TWEETS_NEW, [{"tweet_ids": list(saved.new_ids)}], now=now)
         return saved
+
+    def _stats(self, before: FetchStats | None, scrape: Scrape, *, new: int, now: datetime) -> FetchStats | None:
+        if scrape.reach is Reach.PART:
+            # Put back as they are, they still say when something could be read.
+            return before
+        fetched, at = len(scrape.tweets), now
+        if scrape.reach is Reach.LIMIT and before is not None:
+            # All of it came since the last look that was read to its end, though earlier attempts may have stored some:
+            # so the next look asks for twice as many.
+            new, at = fetched, before.last_fetch_at
+        return stats_after(before, username=scrape.subject, fetched=fetched, new=new, at=at, alpha=self._alpha)

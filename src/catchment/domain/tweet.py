@@ -86,6 +86,7 @@ class FetchStats:
 
     #: A normalised username, or `list:<id>`.
     username: str
+    #: When it was last read to its end, see `Reach.END`.
     last_fetch_at: datetime
     last_fetched_count: int
     last_new_count: int
@@ -93,6 +94,17 @@ class FetchStats:
     #: Between 0 and 1, smoothed.
     avg_new_rate: float
     consecutive_empty_fetches: int
+
+
+class Reach(StrEnum):
+    """How far down one look at a timeline came."""
+
+    #: To what was known, or as far as anybody ever goes: nobody need look below again.
+    END = "end"
+    #: To the limit, with more to come: the next look has to go deeper.
+    LIMIT = "limit"
+    #: To where it was told to stop, or had to: it says nothing about the timeline.
+    PART = "part"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +118,7 @@ class Scrape:
     warnings: tuple[str, ...] = field(default=())
     #: Tweets that could not be used.
     unusable: int = 0
+    reach: Reach = Reach.END
     #: Why it ended before it was done; what came until then is here.
     broken_off: str | None = None
 

@@ -66,8 +66,8 @@ def count_pending_notes(conn: Connection) -> int:
 
 
 def last_read_of_x(conn: Connection) -> datetime | None:
-    """When a timeline was last read to its end."""
-    latest = select(scraper_fetch_stats.c.last_fetch_at).order_by(scraper_fetch_stats.c.last_fetch_at.desc()).limit(1)
+    """When a timeline was last read, to its end or not."""
+    latest = select(scraper_fetch_stats.c.updated_at).order_by(scraper_fetch_stats.c.updated_at.desc()).limit(1)
     return conn.execute(latest).scalar_one_or_none()
 
 

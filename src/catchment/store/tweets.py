@@ -41,7 +41,9 @@ class FeedQuery:
     """What was stored in a window of time, in the order of storing."""
 
     since: datetime | None
-    until: datetime
+    #: None for no end. The clocks of those who store differ: with the reader's as an end, a cursor would get past a
+    #: tweet that is stamped ahead of it.
+    until: datetime | None = None
     #: Only what comes after the tweet of this id.
     after_id: int = 0
     limit: int
@@ -83,10 +85,11 @@ def save_tweets(conn: Connection, found: Sequence[Tweet], *, now: datetime) -> S
     )
 
 
-def known_ids(conn: Connection, tweet_ids: Sequence[str]) -> set[str]:
-    """Those of the ids that are stored."""
+def known_ids(conn: Connection, tweet_ids: Sequence[str], *, by: datetime | None = None) -> set[str]:
+    """Those of the ids that are stored, or were by some moment."""
+    wanted = _KNOWN if by is None else _KNOWN.where(tweets.c.db_created_at <= by)
     parts = (tweet_ids[start : start + LOOKED_UP] for start in range(0, len(tweet_ids), LOOKED_UP))
-    return {tweet_id for part in parts for tweet_id in conn.execute(_KNOWN, {"ids": part}).scalars()}
+    return {tweet_id for part in parts for tweet_id in conn.execute(wanted, {"ids": part}).scalars()}
 
 
 def tweet_exists(conn: Connection, tweet_id: str) -> bool:
@@ -115,9 +118,11 @@ def list_tweets(conn: Connection, query: TweetQuery) -> TweetPage:
 
 
 def feed_page(conn: Connection, query: FeedQuery) -> TweetPage:
-    wanted = [tweets.c.db_created_at < query.until]
+    wanted = []
     if query.since is not None:
         wanted.append(tweets.c.db_created_at >= query.since)
+    if query.until is not None:
+        wanted.append(tweets.c.db_created_at < query.until)
     statement = select(tweets).where(*wanted, tweets.c.id > query.after_id).order_by(tweets.c.id)
     return _page(conn, conn.execute(statement.limit(query.limit + 1)), wanted, query.limit)
 

@@ -163,7 +163,8 @@ class Bitable:
         code = code if isinstance(code, int) else None
         trouble, meaning = meaning_of(code, response.status)
         said = self._masked(text_at(envelope, "msg"))[:MOST_SAID]
-        message = f"{meaning}: {said}" if said else meaning
+        # After a colon it would be taken for the value of the setting that the meaning names, and be struck out.
+        message = f"{meaning} ({said})" if said else meaning
         raise BitableError(message, trouble=trouble, code=code, retry_after=self._asked_wait(response))
 
     def _asked_wait(self, response: Response) -> float | None:

@@ -246,7 +246,8 @@ def _refusal(response: Response, body: Mapping[str, Any] | None) -> XError:
         trouble, meaning = Trouble.USER_NOT_FOUND, "there is no such timeline on X"
     else:
         trouble, meaning = Trouble.REFUSED, f"X's provider refused (HTTP {status})"
-    message = f"{meaning}: {said}" if said else meaning
+    # After a colon it would be taken for the value of the setting that the meaning names, and be struck out.
+    message = f"{meaning} ({said})" if said else meaning
     return XError(message, trouble=trouble, status=status, response=_shown(response))
 
 

@@ -30,7 +30,9 @@ class Shelf(Protocol):
     """Tweets that somebody else has already fetched."""
 
     async def fetched_lately(self, source: Source, subject: str) -> Sequence[Tweet] | None:
-        """Of a user that was scraped less than the source's interval ago, the stored tweets; None for anybody else."""
+        """Of a user that was scraped since the source's last visit, and less than its interval ago, the stored tweets;
+        None for anybody else.
+        """
         ...
 
 

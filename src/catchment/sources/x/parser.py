@@ -56,8 +56,8 @@ def parse_page(body: Json, *, author: str | None = None) -> Parsed:
 
 def _entries(body: Json) -> tuple[list[Any], set[str]]:
     """The tweets of whichever envelope it is, a pinned one last, and the ids of those that are pinned."""
-    if "data" in body and not object_at(body, "data"):
-        return _unfolded(list_at(body, "data"), object_at(body, "includes")), set()
+    if listed := list_at(body, "data"):
+        return _unfolded(listed, object_at(body, "includes")), set()
     envelope = {**body, **object_at(body, "data")}
     entries = list_at(envelope, "tweets")
     pinned = object_at(envelope, "pin_tweet")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from catchment.domain.tweet import FetchStats, Scrape, Tweet
+from catchment.domain.tweet import FetchStats, Reach, Scrape, Tweet
 from catchment.errors import VisitError
 from catchment.sources.x.client import Sender, Timeline, XClient
 from catchment.sources.x.limits import LimitRules, next_limit
@@ -27,8 +27,8 @@ class Books(Protocol):
         """None where there are none, or where they cannot be read: a scrape does without."""
         ...
 
-    async def known(self, tweet_ids: Sequence[str]) -> set[str]:
-        """Those of the ids that are stored."""
+    async def known(self, tweet_ids: Sequence[str], *, by: datetime) -> set[str]:
+        """Those of the ids that were stored by then."""
         ...
 
 
@@ -47,6 +47,22 @@ class Window:
 
 
 ALWAYS = Window()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """What is wanted of a timeline, and what is known of it."""
+
+    timeline: Timeline
+    stats: FetchStats | None
+    #: How many tweets the statistics suggest, and how many the caller wants at most.
+    limit: int
+    most: int | None
+    window: Window
+
+    @property
+    def asked(self) -> int:
+        return min(self.limit, self.most or self.limit)
 
 
 @dataclass(slots=True)
@@ -88,41 +104,62 @@ class Scraper:
 
         What breaks off in the middle gives back what came until then, as it was paid for; what fails at once is raised.
         """
-        limit = next_limit(await self._books.stats(timeline.subject), self._rules)
+        stats = await self._books.stats(timeline.subject)
+        look = _Look(timeline=timeline, stats=stats, limit=next_limit(stats, self._rules), most=most, window=window)
         haul = _Haul()
         try:
-            await self._fill(haul, http, timeline, limit=min(limit, most or limit), window=window)
+            met = await self._fill(haul, http, look)
         except VisitError as error:
             if not haul.tweets:
                 raise
-            return self._scrape(timeline, haul, most, window, broken_off=str(error))
-        return self._scrape(timeline, haul, most, window)
+            return _scrape(look, haul, Reach.PART, broken_off=str(error))
+        return _scrape(look, haul, self._reach(look, haul, met=met))
 
-    async def _fill(self, haul: _Haul, http: Sender, timeline: Timeline, *, limit: int, window: Window) -> None:
-        async for page in self._client.pages(http, timeline, limit=limit):
-            tweets = haul.take(parse_page(page.body, author=timeline.author))
+    async def _fill(self, haul: _Haul, http: Sender, look: _Look) -> bool:
+        """Whether it came to what was known, or to the end of the timeline."""
+        met, count, cursor = False, 0, None
+        async for page in self._client.pages(http, look.timeline, limit=look.asked):
+            tweets = haul.take(parse_page(page.body, author=look.timeline.author))
             in_order = [tweet for tweet in tweets if tweet.tweet_id not in haul.pinned]
-            if any(map(window.is_after, in_order)) or await self._meets_known(in_order):
-                return
+            met = met or await self._meets_known(in_order, look.stats)
+            if any(map(look.window.is_after, in_order)) or (met and self._early_stop):
+                return met
+            count, cursor = count + page.count, page.next_cursor
+        return met or cursor is None or count < look.asked
 
-    async def _meets_known(self, tweets: Sequence[Tweet]) -> bool:
-        """Whether the page runs into what is stored: then older pages would bring nothing new."""
-        if not self._early_stop or not tweets:
+    async def _meets_known(self, tweets: Sequence[Tweet], stats: FetchStats | None) -> bool:
+        """Whether the page runs into what the last look that was read to its end has left: older pages would bring
+        nothing new. What was stored since does not count, as there may be a hole below it.
+        """
+        if stats is None or not tweets:
             return False
         ids = [tweet.tweet_id for tweet in tweets]
-        return longest_run(ids, await self._books.known(ids)) >= self._early_stop
+        return longest_run(ids, await self._books.known(ids, by=stats.last_fetch_at)) >= max(self._early_stop, 1)
 
-    def _scrape(
-        self, timeline: Timeline, haul: _Haul, most: int | None, window: Window, *, broken_off: str | None = None
-    ) -> Scrape:
-        wanted = [tweet for tweet in haul.tweets.values() if window.holds(tweet)]
-        return Scrape(
-            subject=timeline.subject,
-            tweets=tuple(wanted[:most]),
-            warnings=tuple(haul.warnings),
-            unusable=haul.unusable,
-            broken_off=broken_off,
-        )
+    def _reach(self, look: _Look, haul: _Haul, *, met: bool) -> Reach:
+        if look.window != ALWAYS:
+            return Reach.PART
+        is_cut = look.most is not None and len(haul.tweets) > look.most
+        # Below what came at first nothing is missing, unless that is too little to be run into.
+        is_first = look.stats is None and (look.most is None or look.most >= self._early_stop)
+        if is_first or (met and not is_cut):
+            return Reach.END
+        if look.asked < look.limit or is_cut:
+            return Reach.PART
+        # Below the highest limit nobody ever looks.
+        return Reach.LIMIT if look.limit < self._rules.most else Reach.END
+
+
+def _scrape(look: _Look, haul: _Haul, reach: Reach, *, broken_off: str | None = None) -> Scrape:
+    wanted = [tweet for tweet in haul.tweets.values() if look.window.holds(tweet)]
+    return Scrape(
+        subject=look.timeline.subject,
+        tweets=tuple(wanted[: look.most]),
+        warnings=tuple(haul.warnings),
+        unusable=haul.unusable,
+        reach=reach,
+        broken_off=broken_off,
+    )
 
 
 def longest_run(ids: Sequence[str], known: AbstractSet[str]) -> int:
