@@ -204,7 +204,7 @@ class TestNoneToWaitFor:
         [
             ({"is_enabled": False}, "it is disabled"),
             ({"status": CookieStatus.INVALID}, "it is invalid"),
-            ({"daily_limit": 1, "daily_used": 1}, "its 1 requests of today are used up"),
+            ({"daily_limit": 1, "daily_used": 1}, "its 1 reads of today are used up"),
             ({"platform": Platform.WEIBO}, "There is no cookie 'a' of xhs"),
         ],
     )

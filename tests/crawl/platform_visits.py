@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from catchment.clock import Clock, ManualClock
 from catchment.domain.crawling import Code, CrawlError
-from catchment.domain.note import NoteRef
+from catchment.domain.note import Comment, NoteRef
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import PacePolicy, Pacer
@@ -56,6 +56,25 @@ def strange_json(*names: str) -> st.SearchStrategy[Any]:
         lambda one: st.lists(one, max_size=3) | st.dictionaries(st.sampled_from(names), one, max_size=6),
         max_leaves=20,
     )
+
+
+#: Letters that are ASCII ones when case does not count: a long s, the sign for kelvin, a dotless i and a dotted one.
+_LOOKALIKES = "\u017f\u212a\u0131\u0130"
+
+
+def addresses(*well: str) -> st.SearchStrategy[str]:
+    """Addresses that are well, and such in which some characters were replaced."""
+
+    def mangled(address: str) -> st.SearchStrategy[str]:
+        other = st.sampled_from(_LOOKALIKES + "٤kKsS/?#%:@[]") | st.characters()
+        changes = st.dictionaries(st.integers(0, len(address) - 1), other, max_size=4)
+        return changes.map(lambda by: "".join(by.get(place, letter) for place, letter in enumerate(address)))
+
+    return st.sampled_from(well).flatmap(mangled)
+
+
+async def gathered(pages: AsyncIterator[tuple[Comment, ...]]) -> tuple[Comment, ...]:
+    return tuple([comment async for page in pages for comment in page])
 
 
 async def refusal(asking: Awaitable[object], *, secret: str) -> CrawlError:

@@ -9,22 +9,27 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
+from itertools import count
 
 import pytest
 from sqlalchemy import text
 
+from catchment import bootstrap
 from catchment.bootstrap import System
 from catchment.domain.caller import OPERATOR
 from catchment.domain.cookie import CookieStatus
-from catchment.domain.note import Platform, Search
+from catchment.domain.note import NoteRef, Platform, Search
 from catchment.domain.run import RunStatus
 from catchment.domain.source import Why
 from catchment.errors import NotFound
 from catchment.manage.catalog import Draft
+from catchment.manage.cookies import CookieChanges
 from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.services.crawl import Kind
 from catchment.simulator.services.xhs import XhsService
 from catchment.simulator.world import World
+from catchment.sources.crawl.search import keyword_explorers
 from catchment.store.items import ItemQuery, list_items
 from planted import planted_cookie
 from source_factory import START
@@ -174,6 +179,88 @@ async def test_a_note_that_is_gone_has_failed_and_the_others_are_collected(scene
     assert found["collected"] == result.inserted > 0
     (failed,) = await scene.rows("SELECT last_error_code, retry_count FROM tbl_candidate WHERE status = 'failed'")
     assert (failed["last_error_code"], failed["retry_count"]) == ("NOT_FOUND", 0)
+
+
+@pytest.fixture
+def waits(monkeypatch) -> list[float]:
+    """How long a source waited before it tried again, which takes no time here."""
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(bootstrap, "keyword_explorers", partial(keyword_explorers, sleep=sleep))
+    return waited
+
+
+async def follow_one_with_comments(scene) -> tuple[int, NoteRef]:
+    """A source that reads comments, and a note of it with several pages of them."""
+    shown = await scene.system.reader.search(Platform.XHS, Search(keyword="咖啡"))
+    chosen = max(shown.result().cards, key=lambda card: card.counts.comments)
+    assert chosen.counts.comments > 20
+    return await scene.follow(get_comments=True, comments_limit=200), chosen.ref
+
+
+def strike(service: XhsService, ref: NoteRef, kind: Kind, *, after: int, times: int | None) -> None:
+    """Trouble for this note, once it was looked up so often: for itself, then for each page of its comments."""
+    find, looks = service.notes.find, count(1)
+
+    def found(note_id: str, *args):
+        if note_id == ref.note_id and next(looks) == after:
+            service.trouble(kind, note=note_id, times=times)
+        return find(note_id, *args)
+
+    service.notes.find = found
+
+
+async def kept_of(scene, ref: NoteRef) -> tuple[int, int, dict]:
+    """Of a note that was written: the comments it says it has, those that came, and how it was come by."""
+    sql = f"SELECT comments, comment_list, exec_meta FROM notes WHERE note_id = '{ref.note_id}'"
+    (row,) = await scene.rows(sql)
+    read = {name: json.loads(one) if isinstance(one, str) else one for name, one in row.items()}
+    return read["comments"], len(read["comment_list"]), read["exec_meta"]
+
+
+@pytest.mark.proves("E-09", "E-14")
+async def test_comments_that_fail_once_are_asked_for_again_and_the_note_is_not(waits, scene):
+    source, ref = await follow_one_with_comments(scene)
+    strike(scene.service, ref, Kind.SERVER_ERROR, after=1, times=1)
+    assert (await scene.collect(source)).error is None
+    said, came, how = await kept_of(scene, ref)
+    assert came == said > 20
+    assert "comments_error" not in how
+    assert waits == [5.0]
+    asked = [request for request in scene.service.requests if ref.note_id.encode() in request.body]
+    assert len(asked) == 1
+
+
+@pytest.mark.proves("E-09", "E-14")
+@pytest.mark.parametrize(("after", "came"), [(1, 0), (2, 10)])
+async def test_comments_that_never_come_cost_neither_the_note_nor_those_that_came_and_are_told_of(
+    waits, scene, after, came
+):
+    source, ref = await follow_one_with_comments(scene)
+    strike(scene.service, ref, Kind.SERVER_ERROR, after=after, times=None)
+    assert (await scene.collect(source)).error is None
+    _, kept, how = await kept_of(scene, ref)
+    assert (kept, how["comments_error"]) == (came, "PLATFORM_ERROR")
+    assert waits == [5.0, 15.0]
+
+
+@pytest.mark.proves("E-21", "E-11")
+async def test_a_note_for_whose_comments_no_cookie_is_left_waits_with_them(waits, open_test_system, clock):
+    async with scene_of(open_test_system, clock, cookies=1) as scene:
+        source = await scene.follow(get_comments=True)
+        # One search and one note; nothing is left for its comments.
+        await scene.system.cookies.change("account_0", CookieChanges(daily_limit=2))
+        assert (await scene.collect(source)).postponed_until is not None
+        assert await scene.rows("SELECT id FROM tbl_source") == []
+        assert {one["retry_count"] for one in await scene.rows("SELECT retry_count FROM tbl_candidate")} == {0}
+        await scene.system.cookies.change("account_0", CookieChanges(daily_limit=10_000))
+        clock.advance(timedelta(days=1))
+        assert (await scene.collect(source)).inserted > 0
+        assert not [one for one in await scene.rows("SELECT exec_meta FROM tbl_source") if "_error" in str(one)]
+    assert waits == []
 
 
 @pytest.mark.proves("E-14", "E-22")

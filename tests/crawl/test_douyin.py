@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from platform_visits import START, WORLD, on_loopback, refusal, struck
+from platform_visits import START, WORLD, gathered, on_loopback, refusal, struck
 
 from catchment.clock import ManualClock
 from catchment.domain.crawling import Code, CrawlError
@@ -66,7 +66,7 @@ class Visit:
         return await self.douyin.detail(self.http, COOKIE, ref)
 
     async def comments(self, ref: NoteRef, limit: int = 200) -> tuple[Comment, ...]:
-        return await self.douyin.comments(self.http, COOKIE, ref, limit=limit)
+        return await gathered(self.douyin.comments(self.http, COOKIE, ref, limit=limit))
 
     async def whose_comments(self, count: int) -> NoteRef:
         return next(card.ref for card in (await self.search()).cards if card.counts.comments == count)
@@ -167,7 +167,7 @@ class TestSigning:
             ways: dict[str, Callable[[], Awaitable[object]]] = {
                 "search": lambda: bare.search(visit.http, COOKIE, Search(keyword="x")),
                 "detail": lambda: bare.detail(visit.http, COOKIE, GONE),
-                "comments": lambda: bare.comments(visit.http, COOKIE, GONE, limit=5),
+                "comments": lambda: gathered(bare.comments(visit.http, COOKIE, GONE, limit=5)),
                 "is_valid": lambda: bare.is_valid(visit.http, COOKIE),
             }
             error = await refused(ways[way]())

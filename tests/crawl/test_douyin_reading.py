@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from platform_visits import strange_json
+from platform_visits import addresses, strange_json
 
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Author, Counts, NoteType, Search, Sort
@@ -105,10 +106,10 @@ class TestNames:
     def test_nothing_else_does(self, given):
         assert Douyin().ref_of(given) is None
 
-    @given(st.text())
+    @given(st.text() | addresses(f"https://www.iesdouyin.com/share/video/{ID}/", f"douyin.com/note/{ID}?a=b"))
     def test_whatever_is_given_is_a_number_or_nothing(self, given):
         found = id_of(given)
-        assert found is None or found.isdigit()
+        assert found is None or (found.isascii() and found.isdigit())
 
 
 class TestAsking:
@@ -160,6 +161,12 @@ class TestRefusals:
         with pytest.raises(CrawlError) as caught:
             read_answer(response, cookie="c")
         assert (caught.value.code, caught.value.details["cause"]) == (code, cause)
+
+    @pytest.mark.parametrize("status", [403, 429, 503])
+    def test_whoever_says_when_to_come_back_is_heard(self, status):
+        with pytest.raises(CrawlError) as caught:
+            read_answer(replace(answer(b"", status=status), retry_after=90.0), cookie="c")
+        assert caught.value.retry_after == 90.0
 
     def test_what_it_says_does_not_repeat_the_cookie(self):
         with pytest.raises(CrawlError) as caught:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from time import monotonic
 from typing import TypeVar
@@ -210,6 +210,58 @@ async def test_a_note_is_not_lost_with_its_comments(crawler: CrawlerSite):
     assert outcome.result().comments == ()
     assert outcome.comments_error is not None
     assert outcome.comments_error.code is Code.PLATFORM_ERROR
+
+
+@pytest.mark.proves("E-13")
+async def test_comments_that_came_are_kept_when_the_next_page_does_not(crawler: CrawlerSite):
+    await crawler.add_cookies("a")
+    ref = await most_commented(crawler)
+    # The note and the first page of its comments are looked up; then it breaks.
+    break_after(crawler, ref, Kind.SERVER_ERROR, looks=2)
+    outcome = await crawler.system.reader.note(ref, comments_limit=200)
+    assert len(outcome.result().comments) == 10
+    assert outcome.comments_error is not None
+    assert outcome.comments_error.code is Code.PLATFORM_ERROR
+    alone = await crawler.system.reader.comments(ref, limit=200)
+    assert (alone.value, alone.error and alone.error.code) == ((), Code.PLATFORM_ERROR)
+
+
+@pytest.mark.proves("E-13")
+async def test_comments_that_came_are_kept_when_the_next_page_takes_too_long(crawler: CrawlerSite):
+    await crawler.add_cookies("a")
+    ref = await most_commented(crawler)
+    break_after(crawler, ref, Kind.SILENT, looks=1)
+    outcome = await crawler.system.reader.comments(ref, limit=200)
+    assert outcome.error is not None
+    assert (len(outcome.value or ()), outcome.error.code) == (10, Code.TIMEOUT_ERROR)
+    assert all("*" in comment.author.name for comment in outcome.value or ()), "nobody is named here either"
+
+
+def break_after(crawler: CrawlerSite, ref: NoteRef, kind: Kind, *, looks: int) -> None:
+    """Trouble for this note, once the platform has looked it up so often."""
+    looked = count(1)
+
+    def notice() -> None:
+        if next(looked) == looks:
+            crawler.xhs.trouble(kind, note=ref.note_id)
+
+    crawler.xhs.notes.find = _noticed(crawler.xhs.notes.find, notice)  # type: ignore[method-assign]
+
+
+async def most_commented(crawler: CrawlerSite) -> NoteRef:
+    """A note whose comments are on several pages."""
+    page = (await crawler.system.reader.search(XHS, COFFEE)).result()
+    return max(page.cards, key=lambda card: card.counts.comments or 0).ref
+
+
+@pytest.mark.proves("E-10")
+async def test_a_cookies_daily_limit_counts_reads_however_many_requests_they_take(crawler: CrawlerSite):
+    await crawler.add_cookies("a")
+    ref = await most_commented(crawler)
+    asked = len(crawler.xhs.requests)
+    await crawler.system.reader.note(ref, comments_limit=200)
+    assert len(crawler.xhs.requests) - asked > 3
+    assert (await crawler.system.cookies.get("a")).daily_used == 3, "the search, the note, its comments"
 
 
 async def test_a_note_whose_token_nobody_knows_is_not_even_asked_for(crawler: CrawlerSite):

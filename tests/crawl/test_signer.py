@@ -101,6 +101,27 @@ class TestACommand:
 
         assert await eventually(ended)
 
+    async def test_what_one_leaves_behind_to_hold_its_output_is_ended_as_well(self, command, tmp_path):
+        pids = tmp_path / "pids"
+        os.mkfifo(pids)
+        child = "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])"
+        told = f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')"
+        asking = asyncio.ensure_future(signed_by(command(f"sys.stdin.read()\n{child}\n{told}"), seconds=60))
+        itself, left_behind = [int(pid) for pid in (await asyncio.to_thread(pids.read_text)).split()]
+
+        async def is_buried() -> bool:
+            return not is_known(itself)
+
+        async def ended() -> bool:
+            return not runs(left_behind)
+
+        assert await eventually(is_buried)
+        assert runs(left_behind)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert await eventually(ended)
+
     @pytest.mark.parametrize(
         ("code", "said"),
         [
@@ -179,3 +200,8 @@ def runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def is_known(pid: int) -> bool:
+    """Whether there is such a process, be it one that waits to be buried."""
+    return Path(f"/proc/{pid}").exists()

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from platform_visits import START, WORLD, http_client, on_loopback, refusal, struck
+from platform_visits import START, WORLD, gathered, http_client, on_loopback, refusal, struck
 
 from catchment.clock import ManualClock
 from catchment.domain.crawling import Code, CrawlError
@@ -20,6 +20,7 @@ from catchment.simulator.services.crawl import Kind
 from catchment.simulator.services.weibo import FIRST_ID, WeiboService
 from catchment.sources.crawl.answers import Patience
 from catchment.sources.crawl.weibo import Weibo
+from feed_site import FeedSite
 from planted import MARKER
 
 pytestmark = pytest.mark.proves("E-13")
@@ -43,7 +44,7 @@ class Visit:
         return await self.weibo.detail(self.http, cookie, ref)
 
     async def comments(self, ref: NoteRef, limit: int = 200) -> tuple[Comment, ...]:
-        return await self.weibo.comments(self.http, COOKIE, ref, limit=limit)
+        return await gathered(self.weibo.comments(self.http, COOKIE, ref, limit=limit))
 
     async def notes(self) -> list[Note]:
         return [await self.detail(card.ref) for card in (await self.search()).cards]
@@ -200,6 +201,13 @@ class TestRefusals:
     async def test_each_trouble_has_its_code_wherever_it_strikes(self, kind, code, cause, way):
         async with visiting() as visit:
             assert await struck(visit, kind, way, cookie=SESSION) == (code, cause)
+
+    @pytest.mark.parametrize("when", ["90", "Sun, 01 Mar 2026 12:01:30 GMT"])
+    async def test_it_is_believed_when_it_says_when_to_come_back(self, when):
+        async with FeedSite() as site, http_client() as http:
+            site.serve("", path="/api/container/getIndex", status=429, headers={"Retry-After": when})
+            error = await refused(Weibo(base_url=site.url("")).search(http, COOKIE, Search(keyword="咖啡")))
+        assert (error.code, error.retry_after) == (Code.RATE_LIMITED, 90.0)
 
     async def test_a_post_that_is_gone_is_not_found(self):
         async with visiting() as visit:

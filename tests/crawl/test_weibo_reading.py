@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from platform_visits import strange_json
+from platform_visits import addresses, strange_json
 
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Counts, NoteType
@@ -21,6 +22,7 @@ from service_visits import capture
 
 pytestmark = pytest.mark.proves("E-13")
 
+ADDRESSES = addresses("https://weibo.com/1234567/M1VT3jzNX", "m.weibo.cn/detail/4804608494665869?a=b")
 STRANGE = strange_json(
     "ok", "data", "cards", "card_group", "card_type", "mblog", "id", "text", "user", "pics", "page_info", "urls",
     "created_at", "retweeted_status", "page_pic", "page_title", "href", "status", "msg", "errno", "url", "max_id", "comments", "longText", "pic",
@@ -197,16 +199,16 @@ class TestNames:
         [
             "", "hello", "12", "https://weibo.com/u/1223178222", "https://example.org/detail/4804608494665869",
             "https://m.weibo.cn.example.org/detail/4804608494665869", "https://weibo.com/1223178222/000000a../x",
-            "٤٨٠٤٦٠٨٤٩٤٦٦٥٨٦٩",
+            "٤٨٠٤٦٠٨٤٩٤٦٦٥٨٦٩", "https://weibo.com/1234567/ſ12345678", "https://m.weibo.cn/detail/\u212a12345678",
         ],
     )  # fmt: skip
     def test_nothing_else_does(self, given):
         assert Weibo().ref_of(given) is None
 
-    @given(st.text())
+    @given(st.text() | ADDRESSES)
     def test_whatever_is_given_is_a_number_or_nothing(self, given):
         found = id_of(given)
-        assert found is None or found.isdigit()
+        assert found is None or (found.isascii() and found.isdigit())
 
 
 @pytest.mark.proves("E-09")
@@ -239,6 +241,15 @@ class TestRefusals:
     def test_each_has_its_code_and_its_cause(self, response, code, cause):
         error = refused(response)
         assert (error.code, error.details["cause"]) == (code, cause)
+
+    @pytest.mark.parametrize("status", [418, 429, 503])
+    def test_whoever_says_when_to_come_back_is_heard(self, status):
+        assert refused(replace(answer(b"", status=status), retry_after=90.0)).retry_after == 90.0
+        assert refused(answer(b"", status=status)).retry_after is None
+
+    @pytest.mark.parametrize("status", [404, 432])
+    def test_what_gets_no_better_by_waiting_is_not_waited_for(self, status):
+        assert refused(replace(answer(b"", status=status), retry_after=90.0)).retry_after is None
 
     @pytest.mark.parametrize("said", ["这里还没有内容", "暂无数据", "快来发表你的评论吧", ""])
     def test_nothing_yet_is_no_refusal(self, said):

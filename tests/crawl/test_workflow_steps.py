@@ -188,7 +188,7 @@ class TestRecords:
         execution = await begin(workflow, source, 1)
         await workflow.claim(execution, limit=10)
         given_up = await workflow.give_up(execution, ref(1).note_id, CrawlError(code, "No."))
-        assert given_up.state is CandidateState.PENDING
+        assert given_up == (CandidateState.PENDING, 0), "no try is counted"
 
     @pytest.mark.proves("E-11")
     async def test_another_execution_may_try_at_once_what_the_first_failed_at(self, workflow, source):
@@ -235,6 +235,20 @@ class TestWriting:
         (row,) = await candidates(store)
         assert (row["status"], row["processing_lock"], row["locked_at"]) == ("collected", None, None)
         assert len(await store.read(list_items, ItemQuery(all_sources=True))) == 1
+
+    @pytest.mark.proves("E-18")
+    async def test_what_it_took_to_collect_a_note_is_told_with_it(self, workflow, source, store):
+        first = await begin(workflow, source, 1)
+        await workflow.claim(first, limit=10)
+        await workflow.give_up(first, ref(1).note_id, CrawlError(Code.TIMEOUT_ERROR, "Too long."))
+        await workflow.release(first, Result())
+        execution = await begin(workflow)
+        await workflow.claim(execution, limit=10)
+        await write(workflow, execution, 1)
+        took = {"retry_count": 1, "last_error_code": "TIMEOUT_ERROR", "last_error_message": "Too long."}
+        for table in ("tbl_candidate", "tbl_source"):
+            (row,) = await rows(store, f"SELECT {', '.join(took)} FROM {table} WHERE status = 'collected'")
+            assert row == took
 
     async def test_a_note_that_nobody_found_is_refused(self, workflow, source, store):
         execution = await begin(workflow, source, 1)

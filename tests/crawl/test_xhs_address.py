@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from platform_visits import addresses
 
 from catchment.domain.note import NoteRef, Platform
 from catchment.sources.crawl.xhs_address import ref_of, url_of
@@ -71,7 +72,11 @@ def test_an_address_leads_back_to_its_note(note, token):
     assert ref_of(url_of(ref, site_url=SITE), site_url=SITE) == ref
 
 
-@given(st.text(max_size=200) | st.text("htps:/.xiaonguexplr[]%0123456789abcdef?=&", max_size=120))
+@given(
+    st.text(max_size=200)
+    | st.text("htps:/.xiaonguexplr[]%0123456789abcdef?=&", max_size=120)
+    | addresses(f"{SITE}/explore/{NOTE}?{QUERY}", NOTE)
+)
 def test_no_text_breaks_the_reading(text):
     ref = ref_of(text, site_url=SITE)
-    assert ref is None or len(ref.note_id) == 24
+    assert ref is None or (len(ref.note_id) == 24 and ref.note_id.isascii())

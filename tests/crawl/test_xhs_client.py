@@ -7,8 +7,10 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from platform_visits import gathered
 from xhs_bench import COOKIE, SESSION, START, Bench, xhs_at_work
 
 from catchment.domain.crawling import Code, CrawlError
@@ -288,7 +290,7 @@ async def test_comments_come_page_by_page_until_there_are_enough(limit):
         there = card.counts.comments
         assert there > 20
         before = len(bench.service.requests)
-        comments = await bench.xhs.comments(bench.http, COOKIE, card.ref, limit=limit)
+        comments = await gathered(bench.xhs.comments(bench.http, COOKIE, card.ref, limit=limit))
         wanted = min(limit, there)
         assert len(comments) == len({comment.id for comment in comments}) == wanted
         assert len(bench.service.requests) - before == -(-wanted // 10)
@@ -298,11 +300,28 @@ async def test_replies_and_pictures_come_along_with_comments():
     async with xhs_at_work() as bench:
         cards = (await bench.xhs.search(bench.http, COOKIE, COFFEE)).cards
         card = max(cards, key=lambda card: card.counts.comments)
-        comments = await bench.xhs.comments(bench.http, COOKIE, card.ref, limit=200)
+        comments = await gathered(bench.xhs.comments(bench.http, COOKIE, card.ref, limit=200))
         replied = [comment for comment in comments if comment.replies]
         assert {comment.reply_count for comment in replied} == {3}
         assert any(comment.images for comment in comments)
         assert all(comment.author.name and comment.created_at for comment in comments)
+
+
+async def test_a_comment_that_stands_on_two_pages_comes_once_and_pushes_no_other_out():
+    pages = {"": (range(10), "k1"), "k1": (range(8, 18), "k2"), "k2": (range(17, 20), "")}
+
+    class Overlapping:
+        async def send(self, request: Request) -> Response:
+            numbers, cursor = pages[parse_qs(urlsplit(request.url).query, keep_blank_values=True)["cursor"][0]]
+            comments = [{"id": f"c{number}", "content": "good"} for number in numbers]
+            data = {"comments": comments, "has_more": bool(cursor), "cursor": cursor}
+            body = json.dumps({"success": True, "data": data}).encode()
+            return Response(status=200, url=request.url, headers={}, body=body)
+
+    async with xhs_at_work() as bench:
+        ref = NoteRef(platform=Platform.XHS, note_id="a" * 24, token="t")
+        comments = await gathered(bench.xhs.comments(Overlapping(), COOKIE, ref, limit=20))
+        assert [comment.id for comment in comments] == [f"c{number}" for number in range(20)]
 
 
 async def test_whether_a_cookie_is_signed_in():

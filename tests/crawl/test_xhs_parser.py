@@ -78,7 +78,7 @@ def test_a_captured_note_is_read_whole():
 
 def test_captured_comments_are_read_whole():
     page = read_comments(captured("web_comment_page_2026-04_trimmed.json"))
-    assert page.cursor is None
+    assert page.next is None
     first, second = page.comments
     assert (first.id, first.content) == ("69dc4a8d00000000350120e3", "很赞👍👍👍👍")
     assert first.author == Author(id="5db6fbcc0000000001000503", name="张阿姨美食记")
@@ -202,7 +202,7 @@ def test_replies_and_pictures_belong_to_their_comment():
     ],
 )
 def test_there_is_a_next_page_only_when_something_leads_there(more, cursor, comments, following):
-    assert read_comments({"has_more": more, "cursor": cursor, "comments": comments}).cursor == following
+    assert read_comments({"has_more": more, "cursor": cursor, "comments": comments}).next == following
 
 
 def test_an_id_says_when_it_was_made():

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from platform_visits import gathered
 from xhs_bench import COOKIE, START, Bench, xhs_at_work
 from xhshow import Xhshow
 
@@ -43,7 +44,7 @@ async def worked(bench: Bench) -> None:
     """Every kind of request once."""
     card = await bench.card(keyword="咖啡 & tea/豆")
     await bench.xhs.detail(bench.http, COOKIE, card.ref)
-    await bench.xhs.comments(bench.http, COOKIE, card.ref, limit=1)
+    await gathered(bench.xhs.comments(bench.http, COOKIE, card.ref, limit=1))
     await bench.xhs.is_valid(bench.http, COOKIE)
 
 

@@ -8,20 +8,22 @@ from pathlib import Path
 
 import pytest
 from loguru import logger
-from sqlalchemy import insert
 
 import catchment
 from catchment.collect.duties import FEISHU_EVERY
 from catchment.collect.feishu.client import MOST_RECORDS
+from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.execution import Result
 from catchment.domain.job import FEISHU_JOB
 from catchment.domain.note import Author, Counts, Crawled, Note, NoteRef, NoteType, Platform
 from catchment.domain.note_copy import WAITS
 from catchment.logs import set_up_logs
 from catchment.simulator.services import bitable
 from catchment.simulator.services.bitable import CHOICE, TEXT, Endpoint
+from catchment.sources.crawl.items import item_of
 from catchment.store import jobs, notes
-from catchment.store.tables import candidates
 from collecting import add
+from crawl_notes import add_keyword, crawled, listed, ref
 from feishu_table import DOCUMENT, SECRET, START, all_notes, copies, feishu_table, note_row, write_notes
 
 MINUTE = timedelta(minutes=1)
@@ -105,15 +107,19 @@ async def test_a_note_that_the_workflow_writes_twice_is_copied_once(system, tabl
     assert (record["idempotency_key"], record["topic_id"], record["likes"]) == ("5001_v1", str(source.id), 12)
 
 
+@pytest.mark.proves("E-15")
 async def test_what_it_took_to_collect_a_note_is_copied_along(system, table, clock):
-    source = await add(system, "https://example.org/feed")
-    await write_notes(system.store, note_row(1, source_id=source.id))
-    found = {
-        "source_id": source.id, "key": b"1" * 16, "native_id": "n1", "url": "https://x.example/n1", "state": 1,
-        "is_doubted": False, "first_seen": START, "last_seen": START, "attempts": 2, "platform": "xhs",
-        "last_error_code": "TIMEOUT_ERROR",
-    }  # fmt: skip
-    await system.store.write(lambda conn: conn.execute(insert(candidates), found))
+    source = await add_keyword(system.store, clock, "coffee")
+    workflow = system.workflow
+    for error in (CrawlError(Code.NETWORK_ERROR, "Gone dark."), CrawlError(Code.TIMEOUT_ERROR, "Too long."), None):
+        execution = (await workflow.acquire("media_crawler")).execution_id
+        await workflow.report(execution, source.id, listed(1))
+        await workflow.claim(execution, limit=10)
+        if error:
+            await workflow.give_up(execution, ref(1).note_id, error)
+        else:
+            await workflow.write(execution, crawled(1), item_of(crawled(1).note))
+        await workflow.release(execution, Result())
     await run(system, clock)
     [record] = table.service.records.values()
     assert (record["topic_id"], record["retry_count"]) == (str(source.id), 2)

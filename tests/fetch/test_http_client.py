@@ -26,6 +26,7 @@ from catchment.errors import (
 from catchment.fetch.client import HttpClient, Limits, Request
 from catchment.fetch.freshness import Validators
 from catchment.fetch.pacing import Deferred, PacePolicy
+from catchment.fetch.redirects import why_distrusted
 
 pytestmark = pytest.mark.proves("F-05")
 
@@ -154,6 +155,47 @@ async def test_secrets_do_not_follow_a_redirect_to_another_origin(site: Site, ma
     assert all(f"{name}: {value}" in site.asked[1] for name, value in secrets.items())
     assert "Accept: text/xml" in site.asked[2]
     assert not any(name in site.asked[2] for name in ("Authorization", "Cookie", "X-Api-Key"))
+
+
+@pytest.mark.proves("A-30")
+async def test_validators_are_sent_to_the_origin_that_gave_them_and_to_no_other(
+    site: Site, make_client: MakeClient
+) -> None:
+    client = make_client(lookup=FakeNames(a_example=[["127.0.0.1"]], b_example=[["127.0.0.1"]]))
+    site.pages["/here"] = answer(302, Location=site.url("/there", host="b.example"))
+    site.pages["/there"] = answer(304)
+    for origin, told in (("b.example", [False, True]), ("a.example", [True, False]), (None, [True, False])):
+        site.asked.clear()
+        validators = Validators(etag='"v1"', origin=origin and site.url("", host=origin))
+        await client.get(site.url("/here", host="a.example"), validators=validators)
+        assert [("If-None-Match" in asked) for asked in site.asked] == told
+
+
+@pytest.mark.parametrize("location", ["/web/2024/https://example.org/feed", "web/2024/https://example.org/feed"])
+async def test_an_address_within_the_path_of_a_redirect_is_no_host(
+    site: Site, client: HttpClient, location: str
+) -> None:
+    site.pages["/old"] = answer(302, Location=location)
+    site.pages["/web/2024/https://example.org/feed"] = answer(200, b"kept")
+    assert (await client.get(site.url("/old"))).body == b"kept"
+
+
+@pytest.mark.parametrize(
+    ("own", "new", "has_secrets", "is_trusted"),
+    [
+        ("https://a.example/1", "https://a.example/2", True, True),
+        ("https://a.example/1", "https://b.example/1", False, True),
+        ("http://a.example/1", "https://a.example/1", False, True),
+        ("https://a.example/1", "https://b.example/1", True, False),
+        ("https://a.example/1", "https://a.example:8443/1", True, False),
+        ("https://a.example/1", "http://a.example/1", False, False),
+        ("https://a.example/1", "elsewhere", False, False),
+    ],
+)
+def test_an_address_is_taken_over_where_nothing_is_lost_by_it(
+    own: str, new: str, has_secrets: bool, is_trusted: bool
+) -> None:
+    assert (why_distrusted(own, new, has_secrets=has_secrets) is None) is is_trusted
 
 
 async def test_a_posted_form_becomes_a_get_after_a_303(site: Site, client: HttpClient) -> None:

@@ -224,6 +224,7 @@ async def test_a_note_that_is_gone_is_not_found_and_without_a_cookie_nothing_is_
         ("/api/note/detail", {"platform": "xhs", "note_ids": ["not an id"]}),
         ("/api/note/detail", {"platform": "xhs", "note_ids": ["69a42a40c6681ef00000003b"]}),
         ("/api/note/detail", {"platform": "wb", "notes": [{"note_id": "../api/config"}]}),
+        ("/api/note/detail", {"platform": "wb", "note_ids": ["https://weibo.com/1234567/\u017f12345678"]}),
     ],
 )
 async def test_what_cannot_be_is_invalid_input(crawler: CrawlerSite, path: str, body: dict[str, Any]):

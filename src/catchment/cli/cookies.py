@@ -25,7 +25,10 @@ cookies = typer.Typer(name="cookies", help="Cookies of platforms: add, watch, ro
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The cookie, as `cookies list` shows it.")]
 Priority = Annotated[int | None, typer.Option(min=0, max=100, help="Those of a higher one are used first.")]
-DailyLimit = Annotated[int | None, typer.Option(min=1, max=10_000, help="Requests a day at most.")]
+DailyLimit = Annotated[
+    int | None,
+    typer.Option(min=1, max=10_000, help="Reads a day at most: a search, a note, or its comments are one each."),
+]
 Description = Annotated[str | None, typer.Option(help="For whoever looks at the list later.")]
 COLUMNS = (
     "name",
@@ -214,7 +217,7 @@ def _tell(work: Callable[[Cookies], Coroutine[Any, Any, Cookie]], *, as_json: bo
         print_json(shown(cookie))
     else:
         enabled = "enabled" if cookie.is_enabled else "disabled"
-        limits = f"{cookie.daily_used} of {cookie.daily_limit} requests used today"
+        limits = f"{cookie.daily_used} of {cookie.daily_limit} reads used today"
         typer.echo(f"{cookie.name} ({cookie.platform}): {cookie.status}, {enabled}, {limits}.")
 
 

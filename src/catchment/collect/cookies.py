@@ -1,4 +1,4 @@
-"""The cookie pool: cookies lent for one request each, to one holder at a time among all processes."""
+"""The cookie pool: cookies lent for one read each, to one holder at a time among all processes."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def _why_not(cookie: Cookie) -> str:
     if cookie.status is not CookieStatus.ACTIVE:
         return f"it is {cookie.status}"
     if cookie.daily_used >= cookie.daily_limit:
-        return f"its {cookie.daily_limit} requests of today are used up"
+        return f"its {cookie.daily_limit} reads of today are used up"
     return "it failed already, or does not open"
 
 

@@ -143,7 +143,9 @@ class Gatherer:
 def failure_of(candidate: Candidate, error: VisitError) -> Failure:
     if not isinstance(error, CrawlError):
         return Failure(candidate, redact_text(str(error)))
-    return Failure(candidate, redact_text(str(error)), error.code, is_final=error.handling.is_final)
+    handling = error.handling
+    said = redact_text(str(error))
+    return Failure(candidate, said, error.code, is_final=handling.is_final, is_blameless=handling.halts)
 
 
 def mark_failed(conn: Connection, failures: Sequence[Failure], *, now: datetime) -> None:
@@ -176,7 +178,7 @@ def store_details(conn: Connection, source: Source, batch: Batch, kept: Sequence
     items.insert_new(conn, [(source.id, item) for item in news.new], now=now)
     items.update_changed(conn, [(source.id, item) for item in news.changed], now=now)
     tell(conn, [(source, news.new)], now=now)
-    candidates.mark_collected(conn, [(one.candidate.id, one.item.fingerprint) for one in batch.brought], now=now)
+    candidates.mark_collected(conn, [(one.candidate, one.item.fingerprint) for one in batch.brought], now=now)
     mark_failed(conn, batch.failed, now=now)
     counts = {"fetched": len(batch.brought), "failed": len(batch.failed)}
     return Tally(**counts, inserted=len(news.new), updated=len(news.changed))

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.collect.details import Batch, Brought, failure_of, mark_failed, store_details
-from catchment.domain.candidate import Candidate, CandidateState, Listed, after_failure
+from catchment.domain.candidate import Candidate, CandidateState, Listed
 from catchment.domain.crawling import CrawlError
 from catchment.domain.execution import Execution, Recovered, Result, new_execution_id, new_trace_id
 from catchment.domain.item import Item
@@ -95,7 +95,9 @@ class Workflow:
     async def give_up(
         self, execution_id: str, note_id: str, error: CrawlError, *, platform: Platform | None = None
     ) -> GivenUp:
-        """Free a record that could not be fetched: it is tried again by others, until that was often enough."""
+        """Free a record that could not be fetched: it is tried again by others, until that was often enough. Where it
+        was not to blame, such as for want of a cookie, no try is counted.
+        """
         return await self._fenced(execution_id, _give_up, note_id, platform, error, now=self._clock.now())
 
     async def release(self, execution_id: str, result: Result) -> Execution:
@@ -174,7 +176,7 @@ def _give_up(
         raise _not_locked(note_id)
     failure = failure_of(candidate, error)
     mark_failed(conn, [failure], now=now)
-    return GivenUp(*after_failure(candidate, is_final=failure.is_final))
+    return GivenUp(*failure.verdict())
 
 
 def _source_of(conn: Connection, candidate: Candidate) -> Source:

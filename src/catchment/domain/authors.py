@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import replace
 
 from catchment.domain.note import Author, Comment, Note, NoteCard, SearchPage
@@ -31,8 +32,11 @@ def masked_name(name: str) -> str:
 
 
 def without_authors(note: Note) -> Note:
-    comments = tuple(_hidden_comment(comment) for comment in note.comments)
-    return replace(note, author=hidden_author(note.author), comments=comments)
+    return replace(note, author=hidden_author(note.author), comments=comments_without_authors(note.comments))
+
+
+def comments_without_authors(comments: Iterable[Comment]) -> tuple[Comment, ...]:
+    return tuple(_hidden_comment(comment) for comment in comments)
 
 
 def cards_without_authors(page: SearchPage) -> SearchPage:
@@ -44,5 +48,4 @@ def _hidden_card(card: NoteCard) -> NoteCard:
 
 
 def _hidden_comment(comment: Comment) -> Comment:
-    replies = tuple(_hidden_comment(reply) for reply in comment.replies)
-    return replace(comment, author=hidden_author(comment.author), replies=replies)
+    return replace(comment, author=hidden_author(comment.author), replies=comments_without_authors(comment.replies))

@@ -252,14 +252,19 @@ def is_cleanup_due(last: datetime | None, now: datetime, policy: CandidatePolicy
     return last is None or now - last >= timedelta(days=policy.cleanup_interval_days)
 
 
-def after_failure(candidate: Candidate, *, is_final: bool = False) -> tuple[CandidateState, int]:
+def after_failure(
+    candidate: Candidate, *, is_final: bool = False, is_blameless: bool = False
+) -> tuple[CandidateState, int]:
     """The state and the attempts of a candidate that failed once more.
 
     A page waits for the next listing, which gives it another chance or not. A note goes back to the others until it was
-    tried again often enough, or at once when another try would not help.
+    tried again often enough, or at once when another try would not help. One that was not to blame, since there was no
+    cookie to read it with, goes back as if it had not been tried.
     """
     if candidate.listed.platform is None:
         return CandidateState.FAILED, candidate.attempts + 1
+    if is_blameless:
+        return CandidateState.PENDING, candidate.attempts
     if is_final or candidate.attempts >= NOTE_RETRIES:
         return CandidateState.FAILED, candidate.attempts
     return CandidateState.PENDING, candidate.attempts + 1

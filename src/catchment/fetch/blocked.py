@@ -12,15 +12,15 @@ _LARGEST_CHALLENGE: Final = 256 * 1024
 
 # The whole title, so that an article about a security check is still an article.
 _TITLES: Final = re.compile(
-    rb"<title[^>]*>\s*(?:just a moment|attention required|access denied|human verification|security check"
+    rb"<title[^<>]*>\s*(?:just a moment|attention required|access denied|human verification|security check"
     rb"|are you (?:a )?(?:human|robot)|verify(?:ing)? (?:that )?you are (?:a )?human|ddos-guard|robot check"
-    rb"|pardon our interruption|bot verification|please wait)[\s.!?]*(?:\|[^<]*cloudflare[^<]*)?</title>",
+    rb"|pardon our interruption|bot verification|please wait)[\s.!?]*(?:\|[^<]{0,300}cloudflare[^<]{0,300})?</title>",
     re.IGNORECASE,
 )
 # Machinery that only a page put in front of the content carries. A captcha beside a comment form is none.
 _MACHINERY: Final = re.compile(
-    rb"/cdn-cgi/challenge-platform/[^\"']*/orchestrate/|window\._cf_chl_opt|id=[\"']cf-challenge"
-    rb"|geo\.captcha-delivery\.com|/_Incapsula_Resource\?[^\"']*incident|px-captcha|ct\.captcha-delivery\.com",
+    rb"/cdn-cgi/challenge-platform/[^\"']{0,300}/orchestrate/|window\._cf_chl_opt|id=[\"']cf-challenge"
+    rb"|geo\.captcha-delivery\.com|/_Incapsula_Resource\?[^\"']{0,300}incident|px-captcha|ct\.captcha-delivery\.com",
     re.IGNORECASE,
 )
 

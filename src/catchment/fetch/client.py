@@ -24,7 +24,7 @@ from catchment.fetch.blocked import block_reason
 from catchment.fetch.body import Decoder, decode, too_large
 from catchment.fetch.dial import GuardedDialler, Lookup, SystemLookup
 from catchment.fetch.failures import blocked_error, status_error, translating
-from catchment.fetch.freshness import Validators
+from catchment.fetch.freshness import Validators, retry_after
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import Pacer
 from catchment.fetch.redirects import Hop, is_redirect, next_hop
@@ -38,6 +38,7 @@ _PEEKED_BYTES: Final = 16 * 1024
 #: Above this, unpacking is left to a thread so that the loop goes on.
 _UNPACKED_IN_THREAD: Final = 256 * 1024
 _DNS_SECONDS: Final = 60
+_NO_VALIDATORS: Final = Validators()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,8 @@ class Request:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response(Head):
     body: bytes
+    #: The seconds that it asks to be left alone for.
+    retry_after: float | None = None
 
 
 class HttpClient:
@@ -125,7 +128,9 @@ class HttpClient:
         async with self._answered(request, seconds) as (hop, reply):
             with translating(hop.url):
                 body = await self._read(reply)
-        return self._judged(hop, _response(hop, reply, body), keep_failures=request.keep_failures)
+        answer = self._judged(hop, _response(hop, reply, body), keep_failures=request.keep_failures)
+        asked = answer.headers.get("Retry-After")
+        return replace(answer, retry_after=retry_after(asked, self._clock.now())) if asked else answer
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
@@ -170,16 +175,18 @@ class HttpClient:
             )
 
     def _first_hop(self, request: Request, guard: AddressGuard, seconds: float) -> Hop:
-        headers = request.headers
-        if request.validators is not None:
-            headers = {**headers, **request.validators.as_headers()}
-        _check_headers(headers)
+        url = guard.check_url(request.url)
+        validators = request.validators or _NO_VALIDATORS
+        conditions = validators.as_headers()
+        _check_headers({**request.headers, **conditions})
         return Hop(
-            url=guard.check_url(request.url),
+            url=url,
             method=request.method,
-            headers=headers,
+            headers=request.headers,
             body=request.body,
             seconds_left=seconds,
+            conditions=conditions,
+            conditions_for=URL(validators.origin) if validators.origin else url.origin(),
         )
 
     def _turn(self, url: URL, request: Request) -> AbstractAsyncContextManager[None]:
@@ -203,7 +210,7 @@ class HttpClient:
         return await session.request(
             hop.method,
             hop.url,
-            headers=hop.headers,
+            headers=hop.sent_headers(),
             data=hop.body,
             timeout=self._timeout_for(hop, request),
             ssl=request.verify_tls,

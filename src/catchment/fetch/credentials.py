@@ -1,4 +1,4 @@
-"""Credentials as whoever makes requests sees them: lent for one request, and given back with how it went."""
+"""Credentials as whoever makes requests sees them: lent for one read, and given back with how it went."""
 
 from __future__ import annotations
 

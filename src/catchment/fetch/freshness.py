@@ -23,6 +23,8 @@ class Validators:
 
     etag: str | None = None
     last_modified: str | None = None
+    #: Who gave them, where that is not who is asked first but somebody whom a redirect led to.
+    origin: str | None = None
 
     @classmethod
     def from_headers(cls, headers: Mapping[str, str]) -> Validators:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from yarl import URL
@@ -16,6 +16,8 @@ _PERMANENT: Final = frozenset({301, 308})
 _SEE_OTHER: Final = 303
 #: What browsers turn a POST into a GET for.
 _MOVED: Final = frozenset({301, 302})
+#: What begins a path, a query or a fragment; what comes after it is no scheme.
+_PART_OF_PATH: Final = frozenset("/?#")
 #: What may be told to anybody. All else may be a secret, whatever its name.
 _HARMLESS: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
 
@@ -29,8 +31,15 @@ class Hop:
     headers: Mapping[str, str]
     body: bytes | None
     seconds_left: float
+    #: What the last answer was known by, and the only origin that is told it: the one that gave it.
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    conditions_for: URL | None = None
     visited: tuple[URL, ...] = ()
     permanent: bool = True
+
+    def sent_headers(self) -> Mapping[str, str]:
+        is_told = bool(self.conditions) and self.url.origin() == self.conditions_for
+        return {**self.headers, **self.conditions} if is_told else self.headers
 
 
 def is_redirect(status: int, headers: Mapping[str, str]) -> bool:
@@ -59,6 +68,19 @@ def next_hop(hop: Hop, *, status: int, location: str, guard: AddressGuard, most:
     )
 
 
+def why_distrusted(own: str, new: str, *, has_secrets: bool) -> str | None:
+    """Why an address that was given for good must not take the place of one's own; None where it may."""
+    try:
+        before, after = URL(own).origin(), URL(new).origin()
+    except ValueError:
+        return "that is no address on the web"
+    if before.scheme == "https" and after.scheme != "https":
+        return "nobody could tell any more who answers there"
+    if has_secrets and after != before:
+        return "its headers and credentials are meant for its own origin alone"
+    return None
+
+
 def _target(base: URL, location: str, guard: AddressGuard) -> URL:
     """The guard sees a named host as it came: joining could mend a trick before it looks."""
     location = location.strip()
@@ -73,7 +95,9 @@ def _target(base: URL, location: str, guard: AddressGuard) -> URL:
 
 
 def _names_host(location: str) -> bool:
-    return location.startswith(("//", "\\", "/\\")) or "://" in location.partition("?")[0]
+    """Whether a host follows. Archives have whole addresses in their paths: those are no more than that."""
+    scheme, mark, _ = location.partition("://")
+    return location.startswith(("//", "\\", "/\\")) or (bool(mark) and _PART_OF_PATH.isdisjoint(scheme))
 
 
 def _harmless(headers: Mapping[str, str]) -> dict[str, str]:

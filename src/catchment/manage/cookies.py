@@ -256,7 +256,7 @@ def _check(changes: CookieChanges) -> None:
     if changes.priority is not None and not 0 <= changes.priority <= MOST_PRIORITY:
         raise InvalidInput(f"A priority is 0 to {MOST_PRIORITY}.", field="priority")
     if changes.daily_limit is not None and not 1 <= changes.daily_limit <= MOST_DAILY:
-        raise InvalidInput(f"A daily limit is 1 to {MOST_DAILY} requests.", field="daily_limit")
+        raise InvalidInput(f"A daily limit is 1 to {MOST_DAILY} reads.", field="daily_limit")
     if changes.description is not None and len(changes.description) > MOST_DESCRIPTION:
         raise InvalidInput(f"A description has at most {MOST_DESCRIPTION} characters.", field="description")
 

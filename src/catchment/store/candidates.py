@@ -69,6 +69,12 @@ class Failure(NamedTuple):
     code: str | None = None
     #: Another try would not help.
     is_final: bool = False
+    #: It says nothing about the candidate, so that no try is counted.
+    is_blameless: bool = False
+
+    def verdict(self) -> tuple[CandidateState, int]:
+        """The state that the candidate is in now, and its attempts."""
+        return after_failure(self.candidate, is_final=self.is_final, is_blameless=self.is_blameless)
 
 
 def note(
@@ -117,9 +123,21 @@ def claim(
     return sorted((read_candidate(row) for row in rows), key=lambda candidate: candidate.id)
 
 
-def mark_collected(conn: Connection, collected: Iterable[tuple[int, bytes]], *, now: datetime) -> None:
-    """Pairs of a candidate's id and the fingerprint of its detail."""
-    _mark(conn, [(id_, CandidateState.PROCESSED, False, now, print_, 0, None, None, None) for id_, print_ in collected])
+def mark_collected(conn: Connection, collected: Iterable[tuple[Candidate, bytes]], *, now: datetime) -> None:
+    """Pairs of a candidate and the fingerprint of its detail.
+
+    A page may change and be tried anew, so that its tries are forgotten. A note is collected once: what that took is
+    told with it.
+    """
+    pages, found = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+    for one, fingerprint in collected:
+        row = (one.id, CandidateState.PROCESSED, False, now, fingerprint, None)
+        if one.listed.platform is None:
+            pages.append((*row, 0, None, None))
+        else:
+            found.append(row)
+    _mark_page(conn, pages)
+    _mark_note(conn, found)
 
 
 def mark_failed(conn: Connection, failures: Iterable[Failure]) -> None:
@@ -201,17 +219,9 @@ _insert = BulkInsert(
 _change = BulkUpdate(
     candidates, "state", "is_doubted", "lastmod", "facts", "listing_id", "last_seen", "deleted_at", "attempts"
 )
-_mark = BulkUpdate(
-    candidates,
-    "state",
-    "is_doubted",
-    "collected_at",
-    "fingerprint",
-    "attempts",
-    "last_error",
-    "last_error_code",
-    "claimed_at",
-)
+_COLLECTED = ("state", "is_doubted", "collected_at", "fingerprint", "claimed_at")
+_mark_page = BulkUpdate(candidates, *_COLLECTED, "attempts", "last_error", "last_error_code")
+_mark_note = BulkUpdate(candidates, *_COLLECTED)
 _mark_failed = BulkUpdate(
     candidates, "state", "is_doubted", "attempts", "last_error", "last_error_code", "claimed_at"
 )  # fmt: skip
@@ -322,7 +332,7 @@ def _changed_row(known: Known, listed: Listed, listing_id: int | None, now: date
 
 def _failed_row(failure: Failure) -> tuple[Any, ...]:
     """In the order of the columns of `_mark_failed`, the id first."""
-    state, attempts = after_failure(failure.candidate, is_final=failure.is_final)
+    state, attempts = failure.verdict()
     return (failure.candidate.id, state, False, attempts, failure.message[:MAX_MESSAGE], failure.code, None)
 
 

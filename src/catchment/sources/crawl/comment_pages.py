@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -20,14 +20,14 @@ class CommentPage(Generic[Place]):
 
 async def first_comments(
     read_page: Callable[[Place], Awaitable[CommentPage[Place]]], *, start: Place, limit: int
-) -> tuple[Comment, ...]:
-    """The first `limit` comments, each once."""
-    found: dict[str, Comment] = {}
+) -> AsyncIterator[tuple[Comment, ...]]:
+    """The first `limit` comments, each once. They come as they are read, so that none is lost with those behind it."""
+    seen = set[str]()
     place: Place | None = start
-    while place is not None and len(found) < limit:
+    while place is not None and len(seen) < limit:
         page = await read_page(place)
-        fresh = {comment.id: comment for comment in page.comments if comment.id not in found}
-        found |= fresh
+        fresh = {comment.id: comment for comment in page.comments if comment.id not in seen}
+        yield tuple(fresh.values())[: limit - len(seen)]
+        seen |= fresh.keys()
         # A place to go on from that brings nothing new would be asked for without an end.
         place = page.next if fresh else None
-    return tuple(found.values())[:limit]

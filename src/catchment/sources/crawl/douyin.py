@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -64,7 +64,7 @@ _SORTS: Final[Mapping[Sort, str]] = {Sort.POPULAR: "1", Sort.NEWEST: "2"}
 _ID: Final = re.compile(r"[0-9]{19}")
 _ADDRESS: Final = re.compile(
     r"(?:https?://)?(?:www\.|m\.)?(?:ies)?douyin\.com/(?:share/)?(?:video|note)/([0-9]{19})/?(?:[?#].*)?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 
 
@@ -113,13 +113,13 @@ class Douyin:
             raise missing_work(answer)
         return read_note(work)
 
-    async def comments(self, http: Sender, cookie: str, ref: NoteRef, *, limit: int) -> tuple[Comment, ...]:
+    def comments(self, http: Sender, cookie: str, ref: NoteRef, *, limit: int) -> AsyncIterator[tuple[Comment, ...]]:
         async def read_page(cursor: str) -> CommentPage[str]:
             asked = {"aweme_id": ref.note_id, "cursor": cursor, "count": str(_COMMENTS), "item_type": "0"}
             seconds = self._patience.detail
             return read_comments(await self._signed(http, cookie, "/comment/list/", asked, seconds=seconds))
 
-        return await first_comments(read_page, start="0", limit=limit)
+        return first_comments(read_page, start="0", limit=limit)
 
     async def is_valid(self, http: Sender, cookie: str) -> bool:
         """The cookie says so itself, and Douyin shows whose it is."""

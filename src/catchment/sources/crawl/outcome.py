@@ -17,7 +17,7 @@ _ANSWERS = frozenset({Code.NOT_FOUND, Code.INVALID_INPUT})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(Generic[T]):
-    """Either a value or the error that was left in the end."""
+    """Either a value or the error that was left in the end; of comments both, where only some of them came."""
 
     value: T | None = None
     error: CrawlError | None = None
@@ -26,7 +26,7 @@ class Outcome(Generic[T]):
     #: How many cookies were found dead before that.
     retry_count: int = 0
     latency: timedelta = timedelta()
-    #: Why a note came without its comments.
+    #: Why a note came without its comments, or with some of them only.
     comments_error: CrawlError | None = None
 
     def result(self) -> T:

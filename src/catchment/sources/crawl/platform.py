@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Protocol
 
 from catchment.domain.note import Comment, Note, NoteRef, Search, SearchPage
@@ -39,8 +39,8 @@ class Platform(Protocol):
         """The note without its comments."""
         ...
 
-    async def comments(self, http: Sender, cookie: str, ref: NoteRef, *, limit: int) -> tuple[Comment, ...]:
-        """The first comments, each with the replies that came along; page by page until there are `limit`."""
+    def comments(self, http: Sender, cookie: str, ref: NoteRef, *, limit: int) -> AsyncIterator[tuple[Comment, ...]]:
+        """The first comments, each once and with the replies that came along; page by page until there are `limit`."""
         ...
 
     async def is_valid(self, http: Sender, cookie: str) -> bool:

@@ -68,6 +68,10 @@ class Read:
     def failed(self, error: CrawlError) -> Outcome[T]:
         return self._outcome(None, error, None)
 
+    def brought(self, part: T, error: CrawlError | None) -> Outcome[T]:
+        """As much as came, and what kept the rest away."""
+        return self._outcome(part, error, None)
+
     def _outcome(self, value: T | None, error: CrawlError | None, comments_error: CrawlError | None) -> Outcome[T]:
         return Outcome(
             value=value,

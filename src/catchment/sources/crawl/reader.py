@@ -13,7 +13,7 @@ from datetime import timedelta
 from time import monotonic
 from typing import Final, TypeVar
 
-from catchment.domain.authors import cards_without_authors, without_authors
+from catchment.domain.authors import cards_without_authors, comments_without_authors, without_authors
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Comment, Note, NoteRef, Search, SearchPage
 from catchment.domain.note import Platform as PlatformName
@@ -91,6 +91,16 @@ class Reader:
         read = self._begin(ref.platform, self._policy.note_seconds, Waiting(within), cookie_name)
         return await self._read_note(read, ref, comments_limit)
 
+    async def comments(self, ref: NoteRef, *, limit: int) -> Outcome[tuple[Comment, ...]]:
+        """Those of a note that was read before, as far as they came."""
+        read = self._begin(ref.platform, self._policy.note_seconds, Waiting(None), None)
+        try:
+            ref = await self._with_token(read.platform, ref)
+        except CrawlError as error:
+            return read.failed(error)
+        came, why_no_more = await self._comments(read, ref, limit)
+        return read.brought(came if self._policy.keep_authors else comments_without_authors(came), why_no_more)
+
     async def batch(
         self, refs: Sequence[NoteRef], *, comments_limit: int = 0, cookie_name: str | None = None
     ) -> list[Outcome[Note]]:
@@ -123,18 +133,28 @@ class Reader:
             note = await self._ask(read, what, lambda http, cookie: read.platform.detail(http, cookie, ref))
         except CrawlError as error:
             return read.failed(error)
-        comments_error = None
-        if comments_limit:
-            try:
-                note = replace(note, comments=await self._comments(read, ref, comments_limit))
-            except CrawlError as error:
-                # The note is worth having without them.
-                comments_error = error
-        return read.succeeded(self._presentable(note), comments_error=comments_error)
+        if not comments_limit:
+            return read.succeeded(self._presentable(note))
+        # The note is worth having without them.
+        came, comments_error = await self._comments(read, ref, comments_limit)
+        return read.succeeded(self._presentable(replace(note, comments=came)), comments_error=comments_error)
 
-    async def _comments(self, read: Read, ref: NoteRef, limit: int) -> tuple[Comment, ...]:
-        what = f"comments of {ref.note_id}"
-        return await self._ask(read, what, lambda http, cookie: read.platform.comments(http, cookie, ref, limit=limit))
+    async def _comments(self, read: Read, ref: NoteRef, limit: int) -> tuple[tuple[Comment, ...], CrawlError | None]:
+        """As many as came, and why no more did; of several cookies those of the one that got furthest."""
+        most: tuple[Comment, ...] = ()
+
+        async def follow_pages(http: Sender, cookie: str) -> None:
+            nonlocal most
+            came: tuple[Comment, ...] = ()
+            async for page in read.platform.comments(http, cookie, ref, limit=limit):
+                came += page
+                most = max(most, came, key=len)
+
+        try:
+            await self._ask(read, f"comments of {ref.note_id}", follow_pages)
+        except CrawlError as error:
+            return most, error
+        return most, None
 
     async def _with_token(self, platform: Platform, ref: NoteRef) -> NoteRef:
         """With the token of the address at which the note was found, where it takes one and came without."""

@@ -53,18 +53,20 @@ class Refusals:
     #: Words by which people are told. The first that fit count.
     words: tuple[tuple[tuple[str, ...], Reason], ...]
 
-    def error(self, reason: Reason) -> CrawlError:
+    def error(self, reason: Reason, *, retry_after: float | None = None) -> CrawlError:
         message = f"{self.platform} refused: {reason.meaning}"
-        return CrawlError(reason.code, message, details={"cause": reason.cause})
+        return CrawlError(reason.code, message, details={"cause": reason.cause}, retry_after=retry_after)
 
     def check_status(self, response: Response) -> None:
         if reason := self.statuses.get(response.status):
-            raise self.error(reason)
+            # What is gone, or a cookie that is dead, gets no better by waiting.
+            raise self.error(reason, retry_after=response.retry_after if reason is ACCESS else None)
         if response.status >= _FAILURE:
             raise CrawlError(
                 Code.PLATFORM_ERROR,
                 f"{self.platform} answered HTTP {response.status}; tried again later",
                 details={"cause": "status", "status": response.status},
+                retry_after=response.retry_after,
             )
 
     def by_words(self, said: str) -> Reason | None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Listing, Read, Stretch, Told
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.execution import current_trace, new_trace_id, request_id
-from catchment.domain.note import Crawled, Note, Platform, Search, SearchPage
+from catchment.domain.note import Comment, Crawled, Note, NoteRef, Platform, Search, SearchPage
 from catchment.domain.search_words import SortType, TypeNumber
 from catchment.domain.source import Why
 from catchment.fetch.pacing import Deferred
@@ -152,8 +153,28 @@ class KeywordJourney:
     async def detail(self, listed: Listed) -> Detail:
         ref = self._reader.ref_of(self._platform, listed.url)
         step = request_id(self._trace_id, f"detail-{ref.note_id}")
-        note, read = await self._ask(step, lambda: self._reader.note(ref, comments_limit=self._config.comments))
-        return Detail(item_of(note), Crawled(note=note, how=self._how(step, read)))
+        note, read = await self._ask(step, lambda: self._reader.note(ref))
+        comments = await self._comments(step, ref)
+        note = replace(note, comments=comments.value or ())
+        return Detail(item_of(note), Crawled(note=note, how=self._how(step, read, comments)))
+
+    async def _comments(self, step: str, ref: NoteRef) -> Outcome[tuple[Comment, ...]]:
+        """The outcome of the last try, with the most that any of them brought.
+
+        Put off, the note is put off with them and read anew, as a note is written once. One whose comments were tried
+        as often as the table says is worth having without them.
+        """
+        if not self._config.comments:
+            return Outcome(value=())
+        tries: list[Outcome[tuple[Comment, ...]]] = []
+
+        async def read() -> Outcome[tuple[Comment, ...]]:
+            tries.append(await self._reader.comments(ref, limit=self._config.comments))
+            return tries[-1]
+
+        with suppress(CrawlError):
+            await self._ask(step, read)
+        return replace(tries[-1], value=max((one.value or () for one in tries), key=len))
 
     async def _search(self, number: int) -> SearchPage:
         step = request_id(self._trace_id, f"search-{number}")
@@ -177,14 +198,17 @@ class KeywordJourney:
                     raise
                 raise _later(self._platform, error, _LONGEST_WAIT, Why.NO_COOKIE) from error
 
-    def _how(self, step: str, read: Outcome[Note]) -> dict[str, Any]:
+    def _how(self, step: str, note: Outcome[Note], comments: Outcome[tuple[Comment, ...]]) -> dict[str, Any]:
+        # Those that did not come with the note will not come any more.
+        missing = {"comments_error": comments.error.code.value} if comments.error else {}
         return {
             "request_id": step,
             "crawled_at": self._now.isoformat(),
             "source_keyword": self._config.keyword,
             "workflow_trace_id": self._trace_id,
-            "latency_ms": round(read.latency.total_seconds() * 1000),
-            "retry_count": read.retry_count,
+            "latency_ms": round((note.latency + comments.latency).total_seconds() * 1000),
+            "retry_count": note.retry_count + comments.retry_count,
+            **missing,
         }
 
 

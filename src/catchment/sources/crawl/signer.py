@@ -101,7 +101,7 @@ def make_signer(setting: str) -> Signer | None:
 
 @asynccontextmanager
 async def _running(words: Sequence[str]) -> AsyncIterator[Process]:
-    """The command, ended together with what it started if it is not done when the context is left.
+    """The command, ended together with what it started unless it was waited for until its end.
 
     It is told where programs are, and none of our other variables: some of those are secrets.
     """
@@ -115,10 +115,12 @@ async def _running(words: Sequence[str]) -> AsyncIterator[Process]:
     )
     try:
         yield process
+    except BaseException:
+        # Also when it has ended itself: what it started may hold its output, which is then read without an end.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        raise
     finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
         # Not only waited for: while something is left to read, its end is not noticed.
         await process.communicate()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -29,7 +29,7 @@ _ID: Final = re.compile(r"[0-9]{6,20}")
 #: `/detail/…`, `/status/…`, or the post below its author.
 _ADDRESS: Final = re.compile(
     r"(?:https?://)?(?:m\.|www\.)?weibo\.(?:cn|com)/(?:detail|status|[0-9]{4,20})/([0-9A-Za-z]{6,20})/?(?:[?#].*)?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #: Four letters of a short name are seven digits of the id, from the right.
@@ -75,11 +75,11 @@ class Weibo:
             raise page_refusal(html)
         return read_note(state)
 
-    async def comments(self, http: Sender, cookie: str, ref: NoteRef, *, limit: int) -> tuple[Comment, ...]:
+    def comments(self, http: Sender, cookie: str, ref: NoteRef, *, limit: int) -> AsyncIterator[tuple[Comment, ...]]:
         async def read_page(place: Place) -> CommentPage[Place]:
             return read_comments(await self._comments(http, cookie, ref, *place))
 
-        return await first_comments(read_page, start=("", "0"), limit=limit)
+        return first_comments(read_page, start=("", "0"), limit=limit)
 
     async def is_valid(self, http: Sender, cookie: str) -> bool:
         try:

@@ -6,6 +6,7 @@ note, the note's own page is read instead, which needs no signature.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Final
@@ -18,6 +19,7 @@ from catchment.domain.note import Platform as PlatformName
 from catchment.fetch.client import Request
 from catchment.parse.json_values import object_at
 from catchment.sources.crawl.answers import Patience, ask, is_signed_out
+from catchment.sources.crawl.comment_pages import CommentPage, first_comments
 from catchment.sources.crawl.platform import Sender
 from catchment.sources.crawl.xhs_address import SEARCH_SOURCE, ref_of, url_of
 from catchment.sources.crawl.xhs_parser import read_comments, read_feed, read_page, read_search
@@ -95,17 +97,11 @@ class Xhs:
             return await self._from_page(http, cookie, ref)
         return read_feed(data, ref, self.url_of) or await self._from_page(http, cookie, ref)
 
-    async def comments(self, http: Sender, cookie: str, ref: NoteRef, *, limit: int) -> tuple[Comment, ...]:
-        found: list[Comment] = []
-        cursor: str | None = ""
-        asked = set[str]()
-        # A cursor that comes again would be followed without an end.
-        while cursor is not None and cursor not in asked and len(found) < limit:
-            asked.add(cursor)
-            page = read_comments(await self._comment_page(http, cookie, ref, cursor))
-            found += page.comments
-            cursor = page.cursor
-        return tuple(found[:limit])
+    def comments(self, http: Sender, cookie: str, ref: NoteRef, *, limit: int) -> AsyncIterator[tuple[Comment, ...]]:
+        async def read_page(cursor: str) -> CommentPage[str]:
+            return read_comments(await self._comment_page(http, cookie, ref, cursor))
+
+        return first_comments(read_page, start="", limit=limit)
 
     async def is_valid(self, http: Sender, cookie: str) -> bool:
         call = Call(method="GET", path=_SELF, values={})
@@ -167,7 +163,7 @@ def _token_of(ref: NoteRef) -> str:
     if ref.token is None:
         raise CrawlError(
             Code.INVALID_INPUT,
-            f"Xiaohongshu shows {ref.note_id} only with its token: give the note's address with its xsec_token",
+            f"Xiaohongshu shows {ref.note_id} only with its token; give the note's address with its xsec_token",
             details={"cause": "token_missing", "note_id": ref.note_id},
         )
     return ref.token

@@ -15,7 +15,7 @@ _HOSTS: Final = frozenset({"xiaohongshu.com", "rednote.com"})
 #: Everything before the id. A profile lists its notes below the id of its owner.
 _FOLDERS: Final = re.compile(r"/(?:explore|discovery/item|search_result|user/profile/[0-9a-f]{24})/([0-9a-f]{24})/?")
 #: What people share is often a sentence around the address.
-_ADDRESS: Final = re.compile(r"(?:https?://)?[a-z0-9.-]+(?::\d+)?/[!-~]+", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"(?<![a-z0-9.-])(?:https?://)?[a-z0-9.-]++(?::\d+)?/[!-~]+", re.IGNORECASE | re.ASCII)
 #: Base64 for addresses. Other characters can be written into a query in two ways, and a signature holds for one.
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_=.-]{1,500}")
 _LONGEST: Final = 4_000

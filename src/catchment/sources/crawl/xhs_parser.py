@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -29,6 +28,7 @@ from catchment.errors import ParseError
 from catchment.parse.html import storable
 from catchment.parse.json_values import object_at, objects_at, read_object, text_at
 from catchment.sources.crawl.answers import translated, unexpected
+from catchment.sources.crawl.comment_pages import CommentPage
 from catchment.sources.crawl.xhs_address import NOTE_ID, SEARCH_SOURCE, read_token
 
 Json = Mapping[str, Any]
@@ -43,19 +43,12 @@ _FIRST_ID: Final = int(datetime(2013, 6, 1, tzinfo=UTC).timestamp())
 _LAST_MOMENT: Final = 32_503_679_999_000
 _TIME_DIGITS: Final = 8
 
-_STATE: Final = re.compile(r"window\.__INITIAL_STATE__\s*=\s*(\{.*?)</script>", re.DOTALL)
+_STATE: Final = re.compile(r"window\.__INITIAL_STATE__\s*=\s*(?=\{)")
 #: A text is matched only to be stepped over: a note may well say "undefined".
 _TEXT_OR_UNDEFINED: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|\bundefined\b', re.DOTALL)
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 #: How deep a note of a page is: note, video, media, stream, h264, entry, address.
 _PAGE_DEPTH: Final = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentPage:
-    comments: tuple[Comment, ...]
-    #: Where the next page begins; None at the end.
-    cursor: str | None
 
 
 def read_search(data: Json, url_of: Callable[[NoteRef], str]) -> SearchPage:
@@ -106,10 +99,10 @@ def read_note(card: Json, ref: NoteRef, url_of: Callable[[NoteRef], str]) -> Not
     )
 
 
-def read_comments(data: Json) -> CommentPage:
+def read_comments(data: Json) -> CommentPage[str]:
     comments = _each(_listed(data, "comments"), _thread, what="a comment")
     more = data.get("has_more") is True and bool(comments)
-    return CommentPage(comments=comments, cursor=read_token(text_at(data, "cursor")) if more else None)
+    return CommentPage(comments=comments, next=read_token(text_at(data, "cursor")) if more else None)
 
 
 def gone() -> CrawlError:
@@ -255,9 +248,11 @@ def _text(found: Json, key: str) -> str:
 def _state_of(html: str) -> Json:
     """What the page's own script starts from; nothing where the page is another one."""
     found = _STATE.search(html)
-    if found is None:
+    end = html.find("</script>", found.end()) if found else -1
+    if found is None or end < 0:
         return {}
-    text = _TEXT_OR_UNDEFINED.sub(lambda match: "null" if match[0] == "undefined" else match[0], found[1])
+    state = html[found.end() : end]
+    text = _TEXT_OR_UNDEFINED.sub(lambda match: "null" if match[0] == "undefined" else match[0], state)
     try:
         return read_object(text.strip().removesuffix(";").encode(errors="replace"))
     except ParseError as error:

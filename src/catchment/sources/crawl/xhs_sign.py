@@ -107,4 +107,4 @@ def read_cookie(cookie: str) -> dict[str, str]:
 
 def _useless(fault: str, **details: Any) -> CrawlError:
     advice = "copy it anew from a browser that is signed in to Xiaohongshu"
-    return CrawlError(Code.COOKIE_INVALID, f"{fault}: {advice}", details=details)
+    return CrawlError(Code.COOKIE_INVALID, f"{fault}; {advice}", details=details)

@@ -30,7 +30,7 @@ class ItemOut(BaseModel):
     success: bool
     data: NoteShape | None = None
     error: ErrorBody | None = None
-    comments_error: ErrorBody | None = Field(default=None, description="Why the note came without its comments.")
+    comments_error: ErrorBody | None = Field(default=None, description="Why the note came without all its comments.")
     cookie_used: str | None = None
     retry_count: int = 0
     latency_ms: int = 0

@@ -41,7 +41,7 @@ class SearchData(BaseModel):
 
 
 class NoteOut(Envelope[NoteShape]):
-    #: Why the note came without its comments.
+    #: Why the note came without all its comments.
     comments_error: ErrorBody | None = None
 
 

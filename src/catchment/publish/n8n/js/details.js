@@ -17,6 +17,7 @@ for (const record of batch.records) {
       source_keyword: record.source_keyword,
       latency_ms: outcome.latency_ms,
       retry_count: batch.tried + outcome.retry_count,
+      ...(outcome.comments_error && { comments_error: outcome.comments_error.code }),
     };
     settled.push({ outcome: 'write', note: outcome.data, meta });
   } else if (wait !== null && isRetryable(outcome.error) && !isLongOff(outcome.error)) {
