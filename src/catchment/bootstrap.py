@@ -351,6 +351,7 @@ class _Workshop:
         rules = Rules(
             cadence_of=self._cadences.of,
             identity_of=self._registry.identity,
+            is_explored=lambda source_type: self._registry.explorer(source_type) is not None,
             keep_records=Keepers({Scrape: self._scrape_keeper}),
         )
         return Committer(store=self._store, rules=rules, clock=self._clock)

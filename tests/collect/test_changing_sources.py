@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -165,3 +166,101 @@ async def test_a_source_may_keep_its_items_longer_or_shorter_than_others(open_te
             await collect(system)
             kept.append({item.title.removeprefix("Title ") for item in await stored(system)})
     assert kept == [{"short", "usual", "long"}, {"usual", "long"}, {"long"}, set()]
+
+
+async def test_what_came_of_the_old_address_is_not_stored_when_it_was_changed_meanwhile(system, site, clock):
+    arrived, go_on = asyncio.Event(), asyncio.Event()
+
+    async def old(_: web.Request) -> web.StreamResponse:
+        arrived.set()
+        await go_on.wait()
+        return web.Response(body=rss("old").encode(), headers={"ETag": '"v1"'}, content_type="text/xml")
+
+    source = await add(system, site.script(old, path="/old"))
+    async with system.collector.working(grace_seconds=5):
+        round_ = await system.collector.tick()
+        await arrived.wait()
+        await system.catalog.change(source.id, Change(config={"url": site.feed("new", path="/new")}), OPERATOR)
+        go_on.set()
+        await round_.wait()
+        assert "changed" in round_.results[0].skipped
+        seen = await get(system, source)
+        assert (seen.memory, seen.next_check.at, seen.fetch_count) == ({}, clock.now(), 0)
+        await (await system.collector.tick()).wait()
+    assert [item.title for item in await stored(system)] == ["Title new"]
+
+
+@pytest.mark.proves("A-29")
+async def test_a_pause_by_hand_also_holds_where_errors_had_paused_it(system, site, clock):
+    source = await add(system, site.serve("down", status=503))
+    for _ in range(5):
+        await collect(system)
+        clock.advance(25 * HOUR)
+    assert (await get(system, source)).paused_by is PausedBy.ERROR
+    paused = await system.catalog.change(source.id, Change(is_active=False), OPERATOR)
+    assert (paused.paused_by, paused.next_check.at) == (PausedBy.PERSON, None)
+    site.feed("a")
+    clock.advance(30 * 24 * HOUR)
+    assert await collect(system) == []
+
+
+@pytest.mark.parametrize("status", [410, 503])
+async def test_one_that_was_given_up_is_visited_at_once_at_its_new_address(system, site, clock, status):
+    source = await add(system, site.serve("gone", path="/old", status=status))
+    for _ in range(5):
+        await collect(system)
+        clock.advance(25 * HOUR)
+    assert not (await get(system, source)).is_active
+    await system.catalog.change(source.id, Change(config={"url": site.feed("a", path="/new")}), OPERATOR)
+    [result] = await collect(system)
+    assert (result.inserted, result.error) == (1, None)
+    assert (await get(system, source)).is_active
+
+
+async def test_one_that_a_person_paused_stays_paused_at_its_new_address(system, site):
+    source = await add(system, site.feed("a", path="/old"))
+    await system.catalog.change(source.id, Change(is_active=False), OPERATOR)
+    await system.catalog.change(source.id, Change(config={"url": site.feed("a", path="/new")}), OPERATOR)
+    assert await collect(system) == []
+
+
+@pytest.mark.proves("A-11")
+async def test_hosts_that_are_dead_are_blamed_also_when_they_are_due_without_others(system, site, clock):
+    dead = [await add(system, f"http://host-{n}.invalid/feed") for n in range(2)]
+    await collect(system)
+    assert [(await get(system, source)).fetch_error_count for source in dead] == [0, 0]
+    clock.advance(HOUR)
+    await collect(system)
+    assert [(await get(system, source)).fetch_error_count for source in dead] == [0, 0], "nobody was reached yet"
+    live = await add(system, site.feed("a"))
+    clock.advance(timedelta(minutes=1))
+    await collect_one(system, live.id)
+    clock.advance(HOUR)
+    await collect(system)
+    assert [(await get(system, source)).fetch_error_count for source in dead] == [1, 1]
+
+
+@pytest.mark.proves("A-11")
+async def test_dead_hosts_beside_few_live_ones_come_to_be_paused(system, site, clock):
+    dead = [await add(system, f"http://host-{n}.invalid/feed") for n in range(2)]
+    live = await add(system, site.feed("a"))
+    await collect_one(system, live.id)
+    for _ in range(4 * 24 * 4):
+        await collect(system)
+        clock.advance(HOUR / 4)
+    assert [(await get(system, source)).paused_by for source in dead] == [PausedBy.ERROR] * 2
+
+
+@pytest.mark.proves("A-11")
+async def test_a_secret_that_does_not_open_counts_so_that_somebody_is_told(open_test_system, site, clock, tmp_path):
+    async with open_test_system(home=tmp_path / "one") as system:
+        url = site.feed("a")
+        password = {"username": "u", "password": "p" * 8}
+        source = await add(system, url, config={"url": url, "basic_auth": password})
+    async with open_test_system(home=tmp_path / "other") as system:
+        for _ in range(5):
+            await collect(system)
+            clock.advance(25 * HOUR)
+        seen = await get(system, source)
+    assert (seen.paused_by, seen.fetch_error_count) == (PausedBy.ERROR, 5)
+    assert "Enter it again" in seen.last_error.message

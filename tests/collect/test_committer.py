@@ -7,14 +7,14 @@ from datetime import timedelta
 import pytest
 
 from catchment.collect.beside import beside
-from catchment.collect.commit import Rules
+from catchment.collect.commit import Rules, commit_visits
 from catchment.collect.committer import Committer
 from catchment.collect.pool import _claim
 from catchment.domain.item import make_item
 from catchment.domain.source import NewSource
 from catchment.domain.visit import Collected, Fetched, Visit
 from catchment.schedule.due import Cadence
-from catchment.store import items, sources
+from catchment.store import items, runs, sources
 from catchment.store.items import ItemQuery
 from source_factory import START
 
@@ -35,11 +35,15 @@ def visit(job, item):
     return Visit(run=run, source=source, ending=Collected(fetched=Fetched(items=(item,))))
 
 
+RULES = Rules(
+    cadence_of=lambda _: Cadence(interval=HOUR, probe_after=None),
+    identity_of=lambda *_: "",
+    is_explored=lambda _: False,
+)
+
+
 async def commit(store, clock, visits):
-    cadence = Cadence(interval=HOUR, probe_after=None)
-    committer = Committer(
-        store=store, rules=Rules(cadence_of=lambda _: cadence, identity_of=lambda *_: ""), clock=clock
-    )
+    committer = Committer(store=store, rules=RULES, clock=clock)
     results = {}
     async with beside(committer.run()):
         for one in visits:
@@ -72,3 +76,18 @@ async def test_what_the_database_refuses_fails_its_source_alone(store, clock):
     assert results["S0"].inserted == 1
     assert "cannot be stored" in results["S1"].error
     assert len(await store.read(items.list_items, ItemQuery(all_sources=True))) == 2
+
+
+@pytest.mark.proves("A-03")
+async def test_a_visit_that_was_taken_over_stores_nothing_beside_that_of_its_successor(store):
+    [(run, source)] = await claimed(store, 1)
+    later = START + 2 * HOUR
+    await store.write(runs.expire, now=later)
+    [successor] = (
+        await store.write(_claim, [source.id], most=1, owner="a:1:x", now=later, until=later + HOUR)
+    ).values()
+    group = [visit(successor, make_item(native_id="new")), visit((run, source), make_item(native_id="late"))]
+    results = await store.write(commit_visits, group, RULES, later)
+    assert [(result.inserted, result.fenced) for result in results] == [(1, False), (0, True)]
+    assert len(await store.read(items.list_items, ItemQuery(all_sources=True))) == 1
+    assert (await store.read(sources.get, source.id)).fetch_count == 1

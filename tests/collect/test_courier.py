@@ -180,3 +180,19 @@ async def test_a_store_that_fails_for_a_moment_costs_no_lease(store, clock, log)
     await eventually(is_extended)
     keeping.cancel()
     assert any("cannot be extended: no room" in line for line in log)
+
+
+async def test_a_webhook_that_is_slow_gets_a_turn_and_the_rest_of_its_letters_at_the_next(system, site, clock):
+    taken = []
+
+    async def slow(request):
+        taken.append(await request.json())
+        clock.advance(4 * SECOND)
+        return web.Response(status=204)
+
+    await hook_at(system, site.script(slow, path="/slow"))
+    await system.store.write(outbox.emit, Topic.ALERT, [{"n": n} for n in range(5)], now=clock.now())
+    courier = courier_of(system)
+    assert await courier.deliver_due() == "3 delivered"
+    assert await courier.deliver_due() == "2 delivered"
+    assert [event["n"] for event in taken] == list(range(5))

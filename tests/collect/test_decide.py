@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.collect.decide import decide, each_once, network_is_down, sort_items
+from catchment.collect.decide import decide, each_once, held_against, network_is_down, sort_items
 from catchment.domain.item import MAX_KEY, make_item
 from catchment.domain.source import FAILURES_UNTIL_PAUSE, LastError, NextCheck, PausedBy, Why
 from catchment.domain.visit import Collected, Failed, Fetched, Postponed, Skipped
@@ -171,3 +171,23 @@ def test_the_network_is_down_when_no_host_at_all_can_be_reached(reached, hosts, 
 def test_a_long_error_is_cut_to_what_a_person_reads():
     source = after(make_source(), Failed(message="x" * 10_000))
     assert len(source.last_error.message) == 500
+
+
+OUTAGE = Failed(message="no way out", unreachable_host="a", ours=True)
+
+
+@pytest.mark.proves("A-11")
+@pytest.mark.parametrize(
+    ("before", "ending", "since", "excused"),
+    [
+        (OUTAGE, OUTAGE, -HOUR, True),  # nobody was collected since: the network is still down
+        (OUTAGE, OUTAGE, None, True),  # or ever
+        (OUTAGE, OUTAGE, HOUR, False),  # others were: it is this host
+        (Failed(message="503"), OUTAGE, HOUR, True),  # the network may have gone down just now
+        (OUTAGE, Failed(message="the store is away", ours=True), HOUR, True),  # which says nothing about hosts
+    ],
+)
+def test_an_excuse_holds_once_more_only_while_nobody_else_is_collected(before, ending, since, excused):
+    source = after(make_source(), before)
+    latest = None if since is None else source.last_attempt_at + since
+    assert held_against(source, ending, latest).ours is excused

@@ -9,7 +9,9 @@ import pytest
 from aiohttp import web
 from sqlalchemy import select
 
+from catchment.domain.caller import OPERATOR
 from catchment.domain.candidate import CandidateState
+from catchment.manage.catalog import Change
 from catchment.store.tables import candidates
 from collecting import add, collect, get, stored
 from sitemap_site import WORDS, SitemapSite
@@ -54,6 +56,40 @@ class TestASiteIsFollowed:
         pages.write("/12", clock.now(), body="Otherwise. " + WORDS * 4)
         result = await again(system, clock)
         assert (result.fetched, result.inserted) == (2, 2)
+
+    @pytest.mark.proves("B-11")
+    async def test_one_that_got_half_way_and_is_then_read_whole_stores_each_page_once(self, system, site, pages, clock):
+        for number in range(9):
+            pages.write(f"/{number}", START - number * DAY)
+        pages.write("/9", START - 9 * DAY)
+
+        async def busy(_):
+            return web.Response(status=429, headers={"Retry-After": "600"})
+
+        site.script(busy, path="/9")
+        url = pages.publish()
+        source = await follow(system, url)
+        [result] = await collect(system)
+        assert (result.inserted, (await get(system, source)).fetch_count) == (9, 0)
+        pages.write("/9", START - 9 * DAY)
+        await system.catalog.change(source.id, Change(config={"url": url, "enable_incremental": False}), OPERATOR)
+        result = await again(system, clock)
+        assert (result.error, result.inserted) == (None, 1)
+        assert await paths(system) == sorted(str(number) for number in range(10))
+
+    @pytest.mark.proves("B-07")
+    @pytest.mark.parametrize("bad", ["http:///nohost", "http://a.example:99999/x", "http://a\u0301\u200d.example/"])
+    @pytest.mark.parametrize("fetch_titles", [True, False])
+    @pytest.mark.parametrize("incremental", [True, False])
+    async def test_an_address_that_is_none_spoils_no_other(self, system, site, pages, bad, fetch_titles, incremental):
+        pages.write("/good", START)
+        entries = "".join(
+            f"<url><loc>{loc}</loc><lastmod>2026-01-01</lastmod></url>" for loc in (bad, site.url("/good"))
+        )
+        url = site.serve(f"<urlset>{entries}</urlset>", path="/sitemap.xml")
+        await follow(system, url, fetch_titles=fetch_titles, enable_incremental=incremental)
+        [result] = await collect(system)
+        assert (result.error, await paths(system)) == (None, ["good"])
 
     @pytest.mark.proves("B-22")
     async def test_a_changed_page_keeps_its_item_and_gets_its_new_date(self, system, pages, clock):

@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from catchment.crypto import is_sealed
 from catchment.domain.caller import OPERATOR, Caller, Role
+from catchment.domain.source import MOVES_UNTIL_ADOPTED
 from catchment.errors import BadConfig, Forbidden, RefusedAddress, SettingsError
 from catchment.manage.catalog import Change, Draft
 from catchment.monitor.status import Mark, View, describe
@@ -35,6 +36,16 @@ async def system(open_test_system, tmp_path):
 
 async def add_with(system, url, **options):
     return await add(system, url, config={"url": url, **options})
+
+
+def marks(system, source):
+    return describe(
+        source,
+        registry=system.registry,
+        intervals=system.cadences.intervals,
+        view=View(caller=OPERATOR),
+        now=system.clock.now(),
+    ).marks
 
 
 async def test_a_source_is_asked_for_with_its_own_user_agent_and_headers(system, site):
@@ -81,6 +92,42 @@ async def test_no_other_host_is_told_the_headers_of_a_source(system, site):
         assert other.requests, "the redirect was followed"
         assert "X-Api-Key" not in other.requests[0].headers
         assert "Authorization" not in other.requests[0].headers
+
+
+@pytest.mark.proves("F-05")
+@pytest.mark.parametrize(
+    "secret", [{"headers": {"X-Api-Key": "k"}}, {"basic_auth": {"username": "u", "password": "p" * 8}}]
+)
+async def test_secrets_do_not_move_with_a_source_to_whom_it_says_it_moved(system, site, log, secret):
+    async with FeedSite() as other:
+        to = other.feed("a", path="/new")
+
+        async def moved(_: web.Request) -> web.StreamResponse:
+            return web.Response(status=301, headers={"Location": to})
+
+        source = await add_with(system, site.script(moved, path="/old"), **secret)
+        for _ in range(MOVES_UNTIL_ADOPTED + 1):
+            assert (await collect_one(system, source.id)).error is None
+        assert len(other.requests) == MOVES_UNTIL_ADOPTED + 1
+        assert not any({"X-Api-Key", "Authorization"} & set(request.headers) for request in other.requests)
+    after = await get(system, source)
+    assert after.config["url"] == site.url("/old")
+    assert marks(system, after) == (Mark.MOVED,)
+    assert any(to in line and "own origin alone" in line for line in log)
+
+
+@pytest.mark.proves("F-05")
+async def test_within_their_origin_secrets_move_with_the_source(system, site):
+    to = site.feed("a", path="/new")
+
+    async def moved(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=301, headers={"Location": to})
+
+    source = await add_with(system, site.script(moved, path="/old"), headers={"X-Api-Key": "k"})
+    for _ in range(MOVES_UNTIL_ADOPTED):
+        await collect_one(system, source.id)
+    after = await get(system, source)
+    assert (after.config["url"], marks(system, after)) == (to, ())
 
 
 async def test_filters_decide_what_is_kept_by_field(system, site):
@@ -156,14 +203,7 @@ async def test_even_then_the_secrets_of_clouds_stay_out_of_reach(open_test_syste
 
 async def test_a_source_whose_certificate_nobody_checks_is_marked(system, site):
     source = await add_with(system, site.feed("a"), verify_tls=False)
-    health = describe(
-        source,
-        registry=system.registry,
-        intervals=system.cadences.intervals,
-        view=View(caller=OPERATOR),
-        now=system.clock.now(),
-    )
-    assert health.marks == (Mark.UNVERIFIED_TLS,)
+    assert marks(system, source) == (Mark.UNVERIFIED_TLS,)
 
 
 async def test_a_password_under_another_key_fails_its_source_alone_and_says_what_to_do(

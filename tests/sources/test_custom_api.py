@@ -14,6 +14,7 @@ from catchment.clock import ManualClock
 from catchment.errors import BadAnswer, BadConfig, HttpError, ParseError
 from catchment.fetch.client import Request, Response
 from catchment.fetch.pacing import Deferred, PacePolicy
+from catchment.redact import redact_text
 from catchment.settings import load_settings
 from catchment.simulator.services.jsonapi import PAGES, POSTS
 from catchment.sources.custom_api import _layout
@@ -86,6 +87,9 @@ class TestWhereThingsAre:
     def test_no_items_are_no_failure(self):
         assert read({"items": []}) == ()
         assert read({"data": []}, items_path="$.data[*]") == ()
+        assert read({"items": None}) == ()
+        assert read({"data": None}, items_path="$.data") == ()
+        assert read(None) == ()
 
     @pytest.mark.parametrize(
         ("document", "config"),
@@ -140,6 +144,18 @@ PAGED = {
 }
 
 
+def ending(status: int):
+    """An API of two pages with an item each, which says this of any other."""
+
+    async def answer(request: web.Request) -> web.Response:
+        page = int(request.query.get("page", "1"))
+        if page > 2:
+            return web.json_response({"error": "no such page"}, status=status, headers={"Retry-After": "21600"})
+        return web.json_response({"items": [{"id": page}], "next": page + 1})
+
+    return answer
+
+
 class TestPaging:
     @pytest.mark.parametrize("way", PAGED)
     async def test_every_page_is_collected_whichever_way_they_are_linked(self, way):
@@ -172,6 +188,29 @@ class TestPaging:
                       "cursor_param": "after", "max_pages": 100}  # fmt: skip
             assert len((await visit("custom_api", config)).items) == POSTS
             assert api.hits.of("/api/") == PAGES + 1
+
+    @pytest.mark.parametrize("status", [400, 404, 416])
+    async def test_a_numbered_page_that_there_is_none_of_is_the_end(self, site, status):
+        async with visitor("") as visit:
+            fetched = await visit("custom_api", {"url": site.script(ending(status)), "paging": "page"})
+        assert ([item.key for item in fetched.items], fetched.warnings) == (["1", "2"], ())
+        assert site.hits["/feed"] == 3
+
+    async def test_the_first_page_has_to_be_there(self, site):
+        async with visitor("") as visit:
+            with pytest.raises(HttpError):
+                await visit("custom_api", {"url": site.script(ending(400)), "paging": "page", "page_start": 3})
+
+    @pytest.mark.parametrize(
+        "way", [{"paging": "page"}, {"paging": "cursor", "cursor_path": "next", "cursor_param": "page"}]
+    )
+    @pytest.mark.parametrize("status", [200, 500, 429])
+    async def test_a_later_page_that_fails_costs_no_page_before_it(self, site, status, way):
+        async with visitor("") as visit:
+            fetched = await visit("custom_api", {"url": site.script(ending(status)), **way})
+        assert [item.key for item in fetched.items] == ["1", "2"]
+        assert [warning.startswith("broken off at page 3: ") for warning in fetched.warnings] == [True]
+        assert fetched.fresh_for == (None if status == 200 else timedelta(hours=6))
 
     async def test_a_next_page_at_another_origin_is_not_asked_for(self):
         async with simulated_services(ManualClock(START)) as api, visitor("") as visit:
@@ -250,6 +289,26 @@ class TestHowItIsAsked:
             first = await visit("custom_api", config)
             assert (await visit("custom_api", config, first.memory)).unchanged
 
+    @pytest.mark.proves("A-30")
+    async def test_what_did_not_change_is_not_downloaded_again_from_where_a_redirect_leads(self, site):
+        async with FeedSite() as other, visitor("") as visit:
+
+            async def answer(request: web.Request) -> web.Response:
+                is_known = request.headers.get("If-None-Match") == '"v1"'
+                headers = {"ETag": '"v1"'}
+                return web.Response(status=304) if is_known else web.json_response([{"id": 1}], headers=headers)
+
+            async def redirect(_: web.Request) -> web.Response:
+                raise web.HTTPFound(other.url())
+
+            other.script(answer)
+            config = {"url": site.script(redirect)}
+            first = await visit("custom_api", config)
+            again = await visit("custom_api", config, first.memory)
+            assert (again.unchanged, again.memory) == (True, first.memory)
+            assert other.requests[-1].headers["If-None-Match"] == '"v1"'
+        assert not any("If-None-Match" in request.headers for request in site.requests)
+
 
 @pytest.mark.proves("A-31", "F-05")
 class TestSecrets:
@@ -271,6 +330,8 @@ class TestSecrets:
             with pytest.raises(BadConfig, match="API_TOKEN") as caught:
                 await visit("custom_api", self.config(site.serve("[]")))
         assert SECRET not in str(caught.value)
+        # The name is that of a secret; the advice that follows it is none.
+        assert redact_text(str(caught.value)) == str(caught.value)
         assert not site.requests
 
     @pytest.mark.parametrize(

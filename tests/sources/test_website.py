@@ -29,10 +29,13 @@ class Blog:
         self.feed_status = 200
         self.feed = "feed.xml"
         self.names_feed = True
+        #: Where the page says that the feed is, when that is not where it is.
+        self.href = ""
 
     def __call__(self, request: Request) -> Answer:
         if request.path in {"/blog", "/blog/"}:
-            link = f"<link rel=alternate type=application/rss+xml href=/blog/{self.feed}>" if self.names_feed else ""
+            href = self.href or f"/blog/{self.feed}"
+            link = f"<link rel=alternate type=application/rss+xml href={href}>" if self.names_feed else ""
             return page(f"<!doctype html><title>Blog</title>{link}<main>Welcome</main>")
         if request.path == f"/blog/{self.feed}":
             return (
@@ -118,6 +121,19 @@ async def test_a_named_feed_that_is_not_there_leaves_the_page_to_be_watched(syst
     [item] = await stored(system)
     assert (item.title, item.url) == ("An old page", web.url("/broken/"))
     assert "Nobody has looked after this page" in item.content
+
+
+@pytest.mark.proves("A-31")
+@pytest.mark.parametrize("feed", ["http://10.0.0.5/feed", "https://user:secret@blog.example/feed"])
+async def test_a_named_feed_at_a_refused_address_leaves_the_page_to_be_watched(
+    system: System, web: SimulatedWeb, moving_blog: Blog, feed: str
+) -> None:
+    moving_blog.href = feed
+    source = await watch(system, web, "/blog/")
+    for inserted in (1, 0):
+        result = await collect_one(system, source.id)
+        assert (result.error, result.inserted) == (None, inserted)
+    assert [item.url for item in await stored(system)] == [web.url("/blog/")]
 
 
 @pytest.mark.proves("A-31")

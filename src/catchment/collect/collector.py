@@ -193,10 +193,11 @@ class Collector:
 
 
 def _claim_one(conn: Connection, source_id: int, *, owner: str, now: datetime, until: datetime) -> tuple[Source, Run]:
+    """Claim it, then read it: what was stored of it before can no longer change."""
+    run = runs.claim_now(conn, source_id, owner=owner, now=now, until=until)
     source = sources.get(conn, source_id)
     if source is None or source.is_deleted:
         raise NotFound(f"There is no source {source_id}. `catchment sources list` shows those there are.")
-    run = runs.claim_now(conn, source_id, owner=owner, now=now, until=until)
     if run is None:
         raise Conflict(f"Source {source_id} ({source.name}) is being collected at this moment.", existing_id=source_id)
     return source, run

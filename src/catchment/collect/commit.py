@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from loguru import logger
 from sqlalchemy import Connection
 
-from catchment.collect.decide import NO_NEWS, News, address_to_adopt, decide, each_once, sort_items
+from catchment.collect.decide import (
+    NO_NEWS,
+    News,
+    address_to_adopt,
+    decide,
+    each_once,
+    held_against,
+    is_excused_again,
+    sort_items,
+)
 from catchment.collect.records import KeepRecords, keep_no_records
 from catchment.collect.telling import Told, tell
+from catchment.domain.options import holds_secrets
 from catchment.domain.run import RunStatus
 from catchment.domain.source import ADDRESS_KEY, Source
 from catchment.domain.visit import Collected, Failed, Postponed, Skipped, SourceState, Visit, VisitResult
 from catchment.errors import Conflict
+from catchment.fetch.redirects import why_distrusted
 from catchment.schedule.due import Cadence
 from catchment.store import fetch_log, items, runs, sources
 from catchment.store.fetch_log import LogLine
 from catchment.store.items import Owned
+
+ADDRESS_CHANGED = "its address was changed while the old one was visited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +43,8 @@ class Rules:
     cadence_of: Callable[[Source], Cadence]
     #: What makes a source of this type and config the same as another.
     identity_of: Callable[[str, Mapping[str, Any]], str]
+    #: Whether sources of this type are explored, by expeditions that store items before they are over.
+    is_explored: Callable[[str], bool]
     #: Who stores what a fetcher brought beside items.
     keep_records: KeepRecords = keep_no_records
 
@@ -53,12 +68,15 @@ def commit_visits(conn: Connection, visits: Sequence[Visit], rules: Rules, now: 
     current = sources.get_for_commit(conn, [visit.source for visit in visits if visit.run.id in held])
     batch = _Batch(now=now)
     results = []
-    for visit in visits:
-        source = current.get(visit.source.id)
+    for visit in _judged(conn, visits):
+        source = current.get(visit.source.id) if visit.run.id in held else None
         if source is None or source.is_deleted:
             results.append(_result(visit, NO_NEWS, fenced=visit.run.id not in held))
+        elif source.identity != visit.source.identity:
+            # What came is of the old address. The new one is due already.
+            results.append(_result(replace(visit, ending=Skipped(reason=ADDRESS_CHANGED)), NO_NEWS))
         else:
-            news = _find_news(conn, visit, source)
+            news = _find_news(conn, visit, source, rules)
             state = decide(source, visit.ending, rules.cadence_of(source), now, news)
             batch.states.append((source, state))
             results.append(_settle(batch, visit, news))
@@ -74,7 +92,14 @@ def commit_visits(conn: Connection, visits: Sequence[Visit], rules: Rules, now: 
 
 
 def _adopt(conn: Connection, source: Source, address: str, rules: Rules, now: datetime) -> None:
-    """Give a source its new address, unless somebody has a source there already: then both stay as they are."""
+    """Give a source its new address, unless that is not to be trusted, or somebody has a source there already."""
+    own = str(source.config.get(ADDRESS_KEY, ""))
+    distrust = why_distrusted(own, address, has_secrets=holds_secrets(source.config))
+    if distrust:
+        logger.warning(
+            "source {} ({}) keeps its address, though it moved to {}: {}", source.id, source.name, address, distrust
+        )
+        return
     config = {**source.config, ADDRESS_KEY: address}
     identity = sources.identity_hash(source.type, rules.identity_of(source.type, config))
     try:
@@ -109,12 +134,22 @@ def _settle(batch: _Batch, visit: Visit, news: News) -> VisitResult:
     return result
 
 
-def _find_news(conn: Connection, visit: Visit, source: Source) -> News:
+def _judged(conn: Connection, visits: Sequence[Visit]) -> Sequence[Visit]:
+    """With those excuses that do not hold taken away."""
+    if not any(is_excused_again(visit.source, visit.ending) for visit in visits):
+        return visits
+    latest = sources.latest_success(conn)
+    return [replace(visit, ending=held_against(visit.source, visit.ending, latest)) for visit in visits]
+
+
+def _find_news(conn: Connection, visit: Visit, source: Source, rules: Rules) -> News:
     if not isinstance(visit.ending, Collected) or not visit.ending.fetched.items:
         return NO_NEWS
     found = each_once(visit.ending.fetched.items)
-    # Items and the count of fetches are stored together: where nothing was ever fetched, nothing is remembered.
-    known = items.remembered(conn, source.id, [item.key for item in found]) if source.fetch_count else {}
+    # Items and the count of fetches are stored together, so that where nothing was ever fetched nothing is remembered;
+    # but expeditions store items on their way.
+    may_be_known = source.fetch_count or rules.is_explored(source.type)
+    known = items.remembered(conn, source.id, [item.key for item in found]) if may_be_known else {}
     return sort_items(found, known)
 
 

@@ -26,6 +26,7 @@ from catchment.store.door import Store
 #: What the secrets of webhooks are bound to when they are sealed.
 WEBHOOK_SECRET = "webhook secret"  # noqa: S105 - a label
 TIMEOUT_SECONDS = 10.0
+TURN = timedelta(seconds=10)
 MOST_ERROR = 300
 
 
@@ -63,9 +64,10 @@ class Courier:
             await self._store.write(runs.finish, [run.id], status=RunStatus.COMPLETED, now=self._clock.now())
 
     async def _deliver_all(self, webhook_id: int, fenced: FencedStore) -> int:
-        delivered = 0
+        """For one turn: the job is over when all webhooks had theirs, and a slow one is not to hold up the others."""
+        delivered, end = 0, self._clock.now() + TURN
         try:
-            while await self._deliver_next(webhook_id, fenced):
+            while self._clock.now() < end and await self._deliver_next(webhook_id, fenced):
                 delivered += 1
         except LeaseLost:
             # Whoever took it over delivers the letter again, under the same id.

@@ -11,12 +11,12 @@ from catchment.domain.rhythm import Rhythm, learn, mark_gap
 from catchment.domain.source import (
     ADDRESS_KEY,
     FAILURES_UNTIL_PAUSE,
-    MOVES_UNTIL_ADOPTED,
     LastError,
     Moved,
     NextCheck,
     PausedBy,
     Source,
+    Why,
 )
 from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, SourceState
 from catchment.schedule.due import (
@@ -79,10 +79,26 @@ def network_is_down(*, reached: bool, unreachable_hosts: Collection[str | None],
     return not reached and (surely_ours or len(unreachable_hosts) > 1)
 
 
+def is_excused_again(source: Source, ending: Ending) -> bool:
+    """Whether its host could not be reached, as at its last visit, and our own network was to blame both times."""
+    excused = isinstance(ending, Failed) and ending.ours and ending.unreachable_host is not None
+    return excused and source.next_check.why is Why.OFFLINE
+
+
+def held_against(source: Source, ending: Ending, latest_success: datetime | None) -> Ending:
+    """The ending, but without an excuse that does not hold: since the last visit others were collected.
+
+    Dead hosts come to be due with nobody else around who could be reached, and would be excused for ever.
+    """
+    if latest_success is None or source.last_attempt_at is None or latest_success <= source.last_attempt_at:
+        return ending
+    return replace(ending, ours=False) if isinstance(ending, Failed) and is_excused_again(source, ending) else ending
+
+
 def address_to_adopt(source: Source, state: SourceState) -> str | None:
     """The address that a source is to have from now on, once it was told so often enough."""
     moved = state.moved
-    if moved is None or moved.times < MOVES_UNTIL_ADOPTED or moved.to == source.config.get(ADDRESS_KEY):
+    if moved is None or not moved.is_believed or moved.to == source.config.get(ADDRESS_KEY):
         return None
     return moved.to
 
@@ -143,7 +159,6 @@ def _heard(rhythm: Rhythm, fetched: Fetched, news: News, now: datetime) -> Rhyth
 
 
 def _told(before: Moved | None, moved_to: str | None) -> Moved | None:
-    """One answer may be a mistake; only what is said again and again counts."""
     if moved_to is None:
         return None
     return Moved(to=moved_to, times=before.times + 1 if before and before.to == moved_to else 1)

@@ -13,6 +13,7 @@ from loguru import logger
 from catchment.clock import Clock
 from catchment.collect.expedition import Traveller
 from catchment.collect.fencing import FencedStore
+from catchment.crypto import Unsealable
 from catchment.domain.options import Options
 from catchment.domain.run import Run
 from catchment.domain.source import Source
@@ -67,7 +68,8 @@ class Visitor:
         except LeaseLost as error:
             return Skipped(reason=str(error))
         except (StoreError, SettingsError) as error:
-            return Failed(message=redact_text(str(error)), ours=True)
+            # A secret of the source that does not open is for its owner to enter again, who is told when it counts.
+            return Failed(message=redact_text(str(error)), ours=not isinstance(error, Unsealable))
         except Exception as error:  # noqa: BLE001 - the edge: a plug-in's mistake is its source's failure, nobody else's
             logger.opt(exception=error).error("source {} ({}): its fetcher broke", source.id, source.name)
             return Failed(message=f"The fetcher for {source.type!r} broke: {redact_text(repr(error))}")

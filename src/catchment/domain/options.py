@@ -12,7 +12,7 @@ from typing import Any
 
 from catchment.domain.filters import Filters, read_filters
 from catchment.errors import BadConfig
-from catchment.redact import MASK
+from catchment.redact import MASK, is_secret_name
 
 INTERVAL_KEY = "fetch_interval_minutes"
 ADAPTIVE_KEY = "adaptive"
@@ -78,6 +78,11 @@ def shown(config: Mapping[str, Any]) -> dict[str, Any]:
     """A config as those may see it who may change it: with the password masked."""
     auth = config.get(AUTH_KEY)
     return {**config, AUTH_KEY: {**auth, "password": MASK}} if isinstance(auth, Mapping) else dict(config)
+
+
+def holds_secrets(config: Mapping[str, Any]) -> bool:
+    """Whether a config has what only the source's own origin may be told. Any header may be that, whatever its name."""
+    return any(bool(value) and (key == HEADERS_KEY or is_secret_name(key)) for key, value in config.items())
 
 
 def read_flag(name: str, value: Any) -> bool:

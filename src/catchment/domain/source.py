@@ -72,6 +72,11 @@ class Moved:
     to: str
     times: int
 
+    @property
+    def is_believed(self) -> bool:
+        """One answer may be a mistake; only what is said again and again counts."""
+        return self.times >= MOVES_UNTIL_ADOPTED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSource:
@@ -131,6 +136,11 @@ class Source:
         """Whether it has been silent for longer than it ever is."""
         quiet_at = self.rhythm.quiet_at()
         return self.is_active and quiet_at is not None and quiet_at <= now
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it moved for good, but could not be given its new address."""
+        return self.moved is not None and self.moved.is_believed and self.moved.to != self.config.get(ADDRESS_KEY)
 
     def status(self, *, has_fetcher: bool) -> SourceStatus:
         if not self.is_active:

@@ -6,13 +6,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from catchment.domain.item import Item
 from catchment.domain.options import HEADERS_KEY, without_options
 from catchment.domain.visit import Fetched
-from catchment.errors import BadConfig, ParseError
+from catchment.errors import BadConfig, ParseError, VisitError
 from catchment.fetch.client import Request
 from catchment.fetch.pacing import Deferred
 from catchment.parse.dates import from_epoch, parse_date
@@ -24,7 +24,7 @@ from catchment.sources.config import choice, mapping, text, whole
 from catchment.sources.maker import ItemMaker
 from catchment.sources.outfit import address_of
 from catchment.sources.page import visit_page
-from catchment.sources.paging import Paging, read_paging
+from catchment.sources.paging import Paging, is_past_end, read_paging
 from catchment.sources.templates import fill_body
 
 METHODS: Final = ("GET", "POST", "PUT")
@@ -56,7 +56,7 @@ class CustomApiFetcher:
         request = plan.request(context.now)
         if plan.paging is None and request.method == "GET":
             return await visit_page(context, request, plan.layout.read)
-        return Fetched(items=await _walk(context, plan, request))
+        return await _walk(context, plan, request)
 
 
 class _Page(NamedTuple):
@@ -88,9 +88,12 @@ class Layout:
         return _Page(document, items)
 
     def _listed(self, document: Any) -> list[Any]:
-        if isinstance(document, list) and not self.items_path:
-            return document
+        """The items as they are listed. A list that is null is how some say that it is empty."""
+        if isinstance(document, list | None) and not self.items_path:
+            return document or []
         found = self.items(document)
+        if found == [None]:
+            return []
         if len(found) == 1 and isinstance(found[0], list):
             return found[0]
         if not found and not self.items_path.startswith("$"):
@@ -174,8 +177,12 @@ def _layout(config: Mapping[str, Any]) -> Layout:
     )
 
 
-async def _walk(context: Context, plan: _Plan, request: Request) -> tuple[Item, ...]:
-    """Page after page, until one is the last, brings nothing that the ones before did not, or was there already."""
+async def _walk(context: Context, plan: _Plan, request: Request) -> Fetched:
+    """Page after page, until one is the last, brings nothing that the ones before did not, or was there already.
+
+    What came counts, whatever becomes of the pages beyond it: they hold what is oldest.
+    """
+    ended: VisitError | None = None
     found: dict[str, Item] = {}
     visited: set[str] = set()
     upcoming: Request | None = request
@@ -183,15 +190,20 @@ async def _walk(context: Context, plan: _Plan, request: Request) -> tuple[Item, 
         visited.add(upcoming.url)
         try:
             response = await context.http.send(upcoming)
-        except Deferred:
+            page = await parse_beside(plan.layout.read_page, response.body, url=response.url)
+        except (Deferred, VisitError) as error:
             if not found:
                 raise
-            break  # what is there counts; the pages beyond the host's budget hold what is oldest
-        page = await parse_beside(plan.layout.read_page, response.body, url=response.url)
+            ended = error if isinstance(error, VisitError) and not is_past_end(plan.paging, error) else None
+            break
         fresh = {item.key: item for item in page.items if item.key not in found}
         found |= fresh
         upcoming = plan.paging.after(upcoming, response, page.document) if plan.paging and fresh else None
-    return tuple(found.values())[:MAX_ENTRIES]
+    return Fetched(
+        items=tuple(found.values())[:MAX_ENTRIES],
+        fresh_for=timedelta(seconds=ended.retry_after) if ended and ended.retry_after else None,
+        warnings=(f"broken off at page {len(visited)}: {ended}",) if ended else (),
+    )
 
 
 def _joined_text(value: Any) -> str:

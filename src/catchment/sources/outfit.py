@@ -46,7 +46,7 @@ class Outfitter:
     def _variable(self, placeholder: re.Match[str]) -> str:
         name = placeholder[1]
         if name not in self._variables:
-            raise BadConfig(f"headers may not use {name[:100]!r}: list it in CATCHMENT_API_ENV, or take it out.")
+            raise BadConfig(f"headers may not use {name[:100]!r}; list it in CATCHMENT_API_ENV, or take it out.")
         if not self._variables[name]:
             raise BadConfig(f"headers use {name!r}, which is not set: set it where the collector runs.")
         return self._variables[name]

@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
 
+from yarl import URL
+
 from catchment.domain.item import Item
 from catchment.domain.source import ADDRESS_KEY
 from catchment.domain.visit import Fetched
@@ -37,7 +39,7 @@ async def visit_page(
     moved_to = response.permanent_url if request.url == context.source.config.get(ADDRESS_KEY) else None
     if response.not_modified:
         return Fetched(memory=memory, unchanged=True, fresh_for=fresh, moved_to=moved_to)
-    remembered = _remember(response)
+    remembered = _remember(request, response)
     if remembered["body"] == memory.get("body"):
         return Fetched(memory=remembered, unchanged=True, fresh_for=fresh, moved_to=moved_to)
     title, items = await parse_beside(
@@ -54,10 +56,12 @@ async def visit_page(
 
 
 def _validators(memory: Mapping[str, Any]) -> Validators:
-    return Validators(etag=memory.get("etag"), last_modified=memory.get("last_modified"))
+    return Validators(
+        etag=memory.get("etag"), last_modified=memory.get("last_modified"), origin=memory.get("validated_by")
+    )
 
 
-def _remember(response: Response) -> dict[str, str]:
+def _remember(request: Request, response: Response) -> dict[str, str]:
     validators = Validators.from_headers(response.headers)
     # Processors have instructions for this one, which makes it the quickest by far.
     memory = {"body": hashlib.sha256(response.body).hexdigest()}
@@ -65,4 +69,6 @@ def _remember(response: Response) -> dict[str, str]:
         memory["etag"] = validators.etag
     if validators.last_modified:
         memory["last_modified"] = validators.last_modified
+    if response.url != request.url and (origin := URL(response.url).origin()) != URL(request.url).origin():
+        memory["validated_by"] = str(origin)
     return memory

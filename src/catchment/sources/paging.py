@@ -9,13 +9,14 @@ from typing import Any, Final, Protocol
 
 from yarl import URL
 
-from catchment.errors import BadAnswer
+from catchment.errors import BadAnswer, HttpError, VisitError
 from catchment.fetch.client import Request, Response
 from catchment.parse.json_values import as_text
 from catchment.parse.paths import Path, compile_path, first_at
 from catchment.sources.config import choice, text, whole
 
 WAYS: Final = ("none", "cursor", "page", "link")
+_NO_SUCH_PAGE: Final = frozenset({400, 404, 416})
 _LINK: Final = re.compile(r"<([^<>]*)>([^<>]*)")
 
 
@@ -80,6 +81,11 @@ def read_paging(config: Mapping[str, Any]) -> Paging | None:
             return ByLink(path=compile_path(path_text) if path_text else None)
         case _:
             return None
+
+
+def is_past_end(paging: Paging | None, error: VisitError) -> bool:
+    """Whether this is how an API says that it has no page of that number, as WordPress does."""
+    return isinstance(paging, ByNumber) and isinstance(error, HttpError) and error.status in _NO_SUCH_PAGE
 
 
 def next_link(headers: Mapping[str, str]) -> str:

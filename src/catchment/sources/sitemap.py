@@ -15,7 +15,7 @@ from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, To
 from catchment.domain.filters import Filters, url_filters
 from catchment.domain.item import Item
 from catchment.domain.options import USER_AGENT_KEY
-from catchment.errors import BadConfig
+from catchment.errors import BadConfig, RefusedAddress
 from catchment.fetch.client import Request, Response
 from catchment.fetch.pacing import Deferred
 from catchment.fetch.streaming import Stream
@@ -95,6 +95,7 @@ class SitemapJourney:
         return Detail(await self._item(listed))
 
     async def _item(self, listed: Listed) -> Item:
+        _check_address(listed.url)
         if not self._config.fetch_titles:
             return item_without_page(listed)
         if self._config.respect_robots:
@@ -146,6 +147,14 @@ def _url(config: Mapping[str, Any]) -> URL:
     if url.scheme not in {"http", "https"} or not url.host:
         raise BadConfig(f"{given!r} is no web address; it starts with https:// or http://.")
     return url
+
+
+def _check_address(url: str) -> None:
+    """Raise RefusedAddress for what is no address after all, so that it spoils no other."""
+    try:
+        URL(url).origin()
+    except ValueError as error:
+        raise RefusedAddress(f"{url[:200]!r} is not a URL that can be read") from error
 
 
 def _patterns(config: Mapping[str, Any], name: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from yarl import URL
 
 from catchment.domain.item import Item, make_item, short_hash
 from catchment.domain.visit import Fetched
-from catchment.errors import BadConfig, HttpError, ParseError, VisitError
+from catchment.errors import BadConfig, HttpError, ParseError, RefusedAddress, VisitError
 from catchment.fetch.client import Request
 from catchment.parse.discovery import Discovery, discover, is_page
 from catchment.parse.tree import compile_selector
@@ -132,8 +132,9 @@ def uses_selectors(config: Mapping[str, Any]) -> bool:
 
 
 def is_lasting(error: VisitError) -> bool:
-    """Whether a feed is not there at all, rather than out of order for now."""
-    return isinstance(error, ParseError) or (isinstance(error, HttpError) and error.status in _GONE)
+    """Whether a feed is not there at all, or not for us, rather than out of order for now."""
+    lasting = isinstance(error, ParseError | RefusedAddress)
+    return lasting or (isinstance(error, HttpError) and error.status in _GONE)
 
 
 async def _follow(context: Context, feed: str) -> Fetched:

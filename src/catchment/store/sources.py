@@ -105,6 +105,12 @@ def get_for_commit(conn: Connection, known: Iterable[Source]) -> dict[int, Sourc
     return by_id if same == len(by_id) else get_for_change(conn, list(by_id))
 
 
+def latest_success(conn: Connection) -> datetime | None:
+    """When any source was collected last."""
+    latest: datetime | None = conn.execute(select(func.max(sources.c.last_fetched_at))).scalar_one()
+    return latest
+
+
 def visible_to(user_id: int | None, *, all_sources: bool) -> ColumnElement[bool]:
     """What a caller may see: everything, or their own and what is public. `Caller.may_see` is the same rule."""
     alive = sources.c.is_deleted.is_(False)
@@ -187,6 +193,8 @@ def page_of_type(conn: Connection, source_type: str, *, after_id: int, limit: in
         .where(sources.c.type == source_type, sources.c.id > after_id, sources.c.next_check_at.is_not(None))
         .order_by(sources.c.id)
         .limit(limit)
+        # What is put off, paused or removed meanwhile is not to be made due again.
+        .with_for_update(key_share=True)
     )
     return [_source(row) for row in conn.execute(statement)]
 
@@ -217,13 +225,14 @@ def subscribe(conn: Connection, user_id: int, source_id: int, *, now: datetime) 
 # Sorted, so that what comes back is in the order of what was given.
 _ADD = insert(sources).returning(*sources.c, sort_by_parameter_order=True)
 _BY_IDS = select(sources).where(sources.c.id.in_(bindparam("ids", expanding=True)))
-_BY_IDS_FOR_UPDATE = _BY_IDS.order_by(sources.c.id).with_for_update()
+# Not the keys, which are never changed: what refers to a source may be stored meanwhile.
+_BY_IDS_FOR_UPDATE = _BY_IDS.order_by(sources.c.id).with_for_update(key_share=True)
 
 _SAME_FOR_UPDATE = (
     select(sources.c.id)
     .where(tuple_(sources.c.id, sources.c.version).in_(bindparam("versions", expanding=True)))
     .order_by(sources.c.id)
-    .with_for_update()
+    .with_for_update(key_share=True)
 )
 _COUNT_SAME = select(func.count()).select_from(_SAME_FOR_UPDATE.subquery())
 
