@@ -49,6 +49,34 @@ def test_a_json_line_is_one_object_with_time_level_message_and_context(capsys):
     assert line["time"]
 
 
+@pytest.mark.proves("D-19")
+@pytest.mark.usefixtures("restored")
+def test_what_strangers_say_can_neither_begin_a_line_nor_steer_a_terminal(capsys):
+    set_up_logs(level="INFO", form="text")
+    logger.info("POST {} 404", "/x\n2026-03-01 ERROR forged\r\x00\x1b[2J\x7f\x85\x9b\u2028\u2029\tend é")
+    [line] = capsys.readouterr().err.splitlines()
+    said = r"POST /x\n2026-03-01 ERROR forged\r\x00\x1b[2J\x7f\x85\x9b\u2028\u2029" + "\tend é 404"
+    assert line.endswith(said)
+
+
+@pytest.mark.proves("D-19")
+@pytest.mark.usefixtures("restored")
+def test_a_traceback_has_its_lines_below_a_message_that_has_one(capsys):
+    set_up_logs(level="INFO", form="text")
+    logger.opt(exception=ValueError("above\nbelow")).error("two\nlines")
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert first.endswith(r"two\nlines")
+    assert rest == ["ValueError: above", "below"]
+
+
+@pytest.mark.proves("E-24")
+@pytest.mark.usefixtures("restored")
+def test_a_secret_at_the_beginning_of_a_line_is_struck_out_of_a_message_of_several(capsys):
+    set_up_logs(level="INFO", form="text")
+    logger.info("asked with\na1=tell-nobody\nSUB=tell-nobody")
+    assert "tell-nobody" not in capsys.readouterr().err
+
+
 @pytest.mark.proves("E-06")
 @pytest.mark.usefixtures("restored")
 def test_a_line_of_text_ends_with_the_id_of_its_request(capsys):

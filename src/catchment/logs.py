@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -15,6 +16,8 @@ from catchment.redact import MASK, is_secret_name, redact_text
 if TYPE_CHECKING:
     from loguru import Message, Record
 
+#: What begins a line or steers a terminal; a tab does neither.
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 _TEXT = "{time:YYYY-MM-DD HH:mm:ss.SSS} {level: <8} {message}"
 
 
@@ -36,14 +39,23 @@ def line_of(text: str) -> Callable[[Record], str]:
     return line
 
 
+def on_one_line(text: str) -> str:
+    """With what controls escaped: paths and titles are strangers' words, and must not pass for lines of ours."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def marked(request_id: str) -> AbstractContextManager[None]:
     """Within it every line belongs to this request."""
     return logger.contextualize(request_id=request_id)
 
 
 def _write_text(message: Message) -> None:
+    text, said = str(message), message.record["message"]
+    if _CONTROL.search(said):
+        # Secrets go first: an escaped line break would hide where a name begins.
+        text = text.replace(said, on_one_line(redact_text(said)), 1)
     # Over the whole: a traceback comes after the message, and quotes what was raised.
-    sys.stderr.write(redact_text(str(message)))
+    sys.stderr.write(redact_text(text))
 
 
 def _write_json(message: Message) -> None:

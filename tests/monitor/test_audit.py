@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import random
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -230,6 +233,51 @@ def test_a_log_that_was_redacted_is_clean(tmp_path):
     line = "Cookie: ***REDACTED***, web_session=***REDACTED*** at https://***REDACTED***@example.org, 12:30"
     (tmp_path / "today.log").write_text(f'{line}\n{{"message": "{line}", "where": "a:1"}}\n')
     assert list(audit_logs(tmp_path)) == []
+
+
+WHOLE = gzip.compress(f"{leaky_cookie()}\n".encode() + random.Random(1).randbytes(100_000))
+
+
+@pytest.mark.parametrize(
+    ("data", "leaks"),
+    [
+        (WHOLE[: len(WHOLE) // 2], [Kind.COOKIE]),
+        (WHOLE[:-8] + bytes(8), [Kind.COOKIE]),
+        (WHOLE[:10] + b"\xff" * 20, []),
+        (b"no gzip", []),
+    ],
+    ids=["cut off", "a wrong sum", "damaged", "no gzip"],
+)
+def test_a_log_that_cannot_be_read_to_its_end_is_named_and_the_next_is_looked_at(tmp_path, data, leaks):
+    (tmp_path / "a.log.gz").write_bytes(data)
+    (tmp_path / "z.log").write_text(leaky_cookie())
+    found = list(audit_logs(tmp_path))
+    (tmp_path / "z.log").unlink()
+    assert [(issue.kind, issue.where) for issue in found if issue.kind is not Kind.COOKIE] == [
+        (Kind.UNREADABLE, "a.log.gz")
+    ]
+    assert [issue.where for issue in found if issue.kind is Kind.COOKIE] == ["a.log.gz"] * len(leaks) + ["z.log"]
+    assert "b'no'" not in str(found), "not even how it begins"
+    assert LEAKED not in str(found)
+
+
+def test_a_file_that_nobody_may_read_is_named_with_the_reason(tmp_path):
+    # Not even root can read it from its beginning.
+    (tmp_path / "a.py").symlink_to("/proc/self/mem")
+    [issue] = audit_source(tmp_path)
+    (tmp_path / "a.py").unlink()
+    assert (issue.kind, issue.severity, issue.where) == (Kind.UNREADABLE, Severity.MEDIUM, "a.py")
+    assert "Input/output error" in issue.message
+
+
+@pytest.mark.parametrize("is_git", [True, False])
+def test_a_file_whose_name_is_no_text_is_looked_at(tmp_path, is_git):
+    if is_git:
+        subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    path = tmp_path / os.fsdecode(b"caf\xe9.py")
+    path.write_text(f"API_KEY = '{random_looking()}'")
+    [issue] = audit_source(tmp_path)
+    assert (issue.kind, issue.where) == (Kind.SECRET, r"caf\xe9.py")
 
 
 # The store

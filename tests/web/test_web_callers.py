@@ -136,12 +136,35 @@ async def test_an_old_cookie_counts_as_none(lean_site: Site):
 async def test_a_page_of_another_origin_cannot_act_in_a_signed_in_browsers_name(lean_site: Site):
     await lean_site.post("/signin", data={"key": ADMIN_KEY})
     [session] = [cookie.value or "" for cookie in lean_site.client.cookies.jar]
-    for origin, status in (("http://catchment.test:99", 403), ("null", 403), ("http://catchment.test", 200)):
+    for origin, status in (
+        ("http://catchment.test:99", 403),
+        ("null", 403),
+        ("http://[", 403),
+        ("", 403),
+        ("http://catchment.test", 200),
+    ):
         headers = {"Origin": origin, TOKEN_HEADER: token_of(session)}
         answer = await lean_site.put("/api/config", headers=headers, json={"FETCH_INTERVAL_RSS": 5})
         assert answer.status_code == status, origin
     answer = await lean_site.post("/signin", data={"key": ADMIN_KEY}, headers={"Origin": "http://evil.test"})
     assert answer.status_code == 403, "nor sign a browser in as somebody else"
+
+
+@pytest.mark.proves("D-12", "F-07")
+async def test_behind_a_proxy_a_browser_signs_in_by_the_public_address(lean_site: Site):
+    """The proxy asks by a name of its own, as nginx does unless it is told otherwise."""
+    settings = replace(lean_site.system.settings, public_url="https://Feeds.example.org/catchment")
+    transport = httpx.ASGITransport(create_app(replace(lean_site.system, settings=settings)))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8767") as client:
+        for origin, status in (
+            ("https://feeds.example.org", 303),
+            ("http://127.0.0.1:8767", 303),
+            ("https://feeds.example.org.evil.test", 403),
+            ("null", 403),
+            ("http://[", 403),
+        ):
+            answer = await client.post("/signin", data={"key": ADMIN_KEY}, headers={"Origin": origin})
+            assert answer.status_code == status, origin
 
 
 async def test_a_wrong_key_on_the_form_is_told_so_and_not_shown_again(lean_site: Site):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree as ET
 
 import feedparser
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from catchment.clock import ManualClock
 from catchment.publish.feed import Feed, FeedEntry
 from catchment.publish.jsonfeed import write_json_feed
 from catchment.publish.rss import write_rss
+from catchment.web.app import create_app
 
 NASTY = [
     "<script>alert('x')</script>",
@@ -118,6 +121,18 @@ async def test_a_users_digests_are_a_plain_list_a_json_feed_and_rss(site: Site, 
     assert [entry.id for entry in parsed.entries] == [f"catchment-digest-{second}", f"catchment-digest-{first}"]
     assert parsed.entries[0].title == "Daily digest of 2026-03-01"
     assert not parsed.entries[0].guidislink
+
+
+@pytest.mark.proves("A-25")
+async def test_a_users_digests_are_at_the_public_address_if_there_is_one(lean_site: Site):
+    number = await add(lean_site, "for all")
+    settings = replace(lean_site.system.settings, public_url="https://feeds.example.org")
+    transport = httpx.ASGITransport(create_app(replace(lean_site.system, settings=settings)))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8767") as client:
+        feed = (await client.get("/feed/alice.json")).json()
+    home = "https://feeds.example.org/feed/alice"
+    assert (feed["feed_url"], feed["home_page_url"]) == (f"{home}.json", home)
+    assert [item["url"] for item in feed["items"]] == [f"{home}#digest-{number}"]
 
 
 @pytest.mark.proves("A-25")

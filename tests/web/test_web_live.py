@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import chain, count, repeat
 from typing import Any
 
 import httpx
@@ -161,6 +162,55 @@ async def test_a_board_that_did_not_change_is_not_sent_again(lean_site: Site):
     await live.close()
     with pytest.raises(StopAsyncIteration):
         await following
+
+
+@pytest.mark.proves("F-06")
+async def test_a_look_that_fails_is_told_with_its_trace_and_the_next_goes_on(lean_site: Site, log: list[str]):
+    answers = chain(["first", ZeroDivisionError("by chance")], repeat("second"))
+
+    async def read(_view: View) -> str:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    stream = Live(lean_site.system, read, look_seconds=0.001).listen(View(caller=ANONYMOUS))
+    assert [await asyncio.wait_for(anext(stream), 10) for _ in range(2)] == ["first", "second"]
+    await stream.aclose()
+    [told] = [line for line in log if "cannot be brought up to date" in line]
+    assert "Traceback" in told
+    assert "by chance" in told
+
+
+@pytest.mark.proves("F-06")
+async def test_where_looking_has_ended_it_begins_anew_with_whoever_comes(lean_site: Site):
+    reads = count()
+
+    async def read(_view: View) -> str:
+        return str(next(reads))
+
+    live = Live(lean_site.system, read, look_seconds=0.001)
+    first, second = live.listen(View(caller=ANONYMOUS)), live.listen(View(caller=ANONYMOUS))
+    await anext(first)
+    assert live._looking is not None
+    live._looking.cancel()
+    await asyncio.wait([live._looking])
+    shown = await anext(second)
+    assert int(await asyncio.wait_for(anext(second), 10)) > int(shown)
+    await live.close()
+
+
+@pytest.mark.proves("B-10", "E-16")
+@pytest.mark.parametrize("path", ["/", "/health", "/static/catchment.js", "/no/such/place"])
+async def test_the_head_of_an_answer_says_how_long_it_is_over_a_real_connection(lean_site: Site, path: str):
+    async with served(lean_site) as (url, _, _), httpx.AsyncClient(base_url=url) as client:
+        whole = await client.get(path)
+        for _ in range(2):
+            head = await client.head(path)
+            assert (head.status_code, head.content) == (whole.status_code, b"")
+            assert head.headers["content-type"] == whole.headers["content-type"]
+            assert int(head.headers["content-length"]) > 0
+        assert (await client.get("/api/health")).json() == {"status": "ok"}
 
 
 async def test_signing_in_works_over_a_real_connection(lean_site: Site):

@@ -7,12 +7,14 @@ import re
 
 import pytest
 from browser import Page
+from fastapi import HTTPException, Request
 from web_site import Site
 
-from catchment.domain.caller import OPERATOR
+from catchment.domain.caller import OPERATOR, Caller
 from catchment.domain.item import make_item
 from catchment.manage.catalog import Draft
 from catchment.store import items
+from catchment.web import auth
 from catchment.web.board import MOST_SOURCES
 
 
@@ -130,6 +132,28 @@ async def test_a_browser_shows_the_page_and_is_told_news_live(
     await lean_site.add_items(source, "after")
     assert await page.until(f"{TITLES}.includes('after') && {TITLES}") == "after,before"
     assert await page.evaluate("document.querySelector('td.count').textContent") == "2"
+
+
+@pytest.mark.proves("F-06")
+async def test_a_browser_that_was_refused_listens_again(
+    lean_site: Site, served_url: str, page: Page, monkeypatch: pytest.MonkeyPatch
+):
+    """As by a proxy while the server behind it restarts."""
+    refusals, resolve = iter(range(2)), auth.resolve_caller
+
+    async def refused_at_first(request: Request) -> Caller:
+        if request.url.path == "/api/events" and next(refusals, None) is not None:
+            raise HTTPException(502)
+        return await resolve(request)
+
+    monkeypatch.setattr(auth, "resolve_caller", refused_at_first)
+    source = await lean_site.add_source(None, "feed", public=True)
+    await page.open(served_url)
+    await page.until("document.querySelector('#live.reconnecting')")
+    await page.until("document.querySelector('#live.live')")
+    assert next(refusals, None) is None
+    await lean_site.add_items(source, "after")
+    assert await page.until(f"{TITLES}.includes('after') && {TITLES}") == "after"
 
 
 async def test_a_browser_signs_in_with_a_key_and_out_again(lean_site: Site, served_url: str, page: Page):

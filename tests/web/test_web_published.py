@@ -353,10 +353,12 @@ async def test_a_tag_is_known_again_in_the_forms_that_proxies_give_it(site: Site
     assert (await site.get("/feeds/view.rss", headers={"If-None-Match": sent})).status_code == 304
 
 
+@pytest.mark.proves("F-07")
 async def test_a_wrong_tag_wins_over_a_right_time_and_nonsense_is_no_time(site: Site, known: httpx.Headers):
     both = {"If-None-Match": '"x"', "If-Modified-Since": known["last-modified"]}
     assert (await site.get("/feeds/view.rss", headers=both)).status_code == 200
-    for value in ("yesterday", "", "Sun, 01 Mar 2026 11:59:59 GMT"):
+    too_far = ("1 Jan 99999999999999999999 00:00:00 GMT", "Mon, 01 Jan 0001 00:00:00 +1400")
+    for value in ("yesterday", "", "Sun, 01 Mar 2026 11:59:59 GMT", *too_far):
         assert (await site.get("/feeds/view.rss", headers={"If-Modified-Since": value})).status_code == 200
 
 

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
 
+import httpx
+import psycopg
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy.pool import QueuePool
 from web_site import Site
 
+from catchment.bootstrap import open_system
 from catchment.clock import ManualClock
 from catchment.domain.rhythm import Rhythm
 from catchment.domain.run import RunKind
 from catchment.domain.source import LastError, NextCheck, PausedBy, Source, Why
 from catchment.domain.visit import SourceState
+from catchment.settings import Settings
 from catchment.store import fetch_log, runs, sources
 from catchment.store.fetch_log import LogLine
+from catchment.store.postgres import PostgresStore
+from catchment.web.app import create_app
 
 ROW = {
     "id", "name", "type", "interval_minutes", "last_fetched_at", "next_fetch_at", "fetch_count", "fetch_error_count",
@@ -257,13 +265,6 @@ async def test_health_is_always_200_and_tells_of_each_part(site: Site, clock: Ma
 async def test_a_store_that_is_gone_is_unhealthy_not_ready_and_a_503_elsewhere(
     postgres_url: str, clock: ManualClock, log: list[str]
 ):
-    import httpx
-    import psycopg
-
-    from catchment.bootstrap import open_system
-    from catchment.settings import Settings
-    from catchment.web.app import create_app
-
     settings = Settings(database_url=postgres_url)
     async with open_system(settings, clock=clock) as system:
         transport = httpx.ASGITransport(create_app(system))
@@ -285,6 +286,42 @@ async def test_a_store_that_is_gone_is_unhealthy_not_ready_and_a_503_elsewhere(
     # Whoever looks through the store after the test has to get in.
     with psycopg.connect(url.render_as_string(hide_password=False), autocommit=True) as conn:
         conn.execute(f"ALTER DATABASE {system.store.url.database} ALLOW_CONNECTIONS true")
+
+
+@pytest.mark.proves("E-16")
+async def test_a_store_whose_connections_are_all_in_use_is_not_ready_and_a_503_elsewhere(
+    postgres_url: str, clock: ManualClock, log: list[str]
+):
+    async with open_system(Settings(database_url=postgres_url), clock=clock) as system:
+        assert isinstance(system.store, PostgresStore)
+        engine, pool = system.store._engine, system.store._engine.sync_engine.pool
+        assert isinstance(pool, QueuePool)
+        pool._timeout = 0.01
+        transport = httpx.ASGITransport(create_app(system))
+        async with httpx.AsyncClient(transport=transport, base_url="http://catchment.test") as client:
+            async with AsyncExitStack() as taken:
+                for _ in range(pool.size() + pool._max_overflow):
+                    await taken.enter_async_context(engine.connect())
+                statuses = [(await client.get(path)).status_code for path in ("/", "/api/sources", "/ready", "/health")]
+            assert (await client.get("/ready")).status_code == 200
+    assert statuses == [503, 503, 503, 200]
+    assert any(line.startswith("ERROR") and "is busy" in line for line in log)
+    assert not any("Traceback" in line for line in log)
+
+
+@pytest.mark.proves("E-16")
+async def test_a_source_that_is_gone_is_not_counted_as_paused_by_hand(site: Site):
+    found = {name: await site.add_source(None, name) for name in ("well", "gone", "by-hand", "by-error")}
+    await set_state(site, found["gone"], is_active=False, paused_by=PausedBy.GONE)
+    await set_state(site, found["by-hand"], is_active=False, paused_by=PausedBy.PERSON)
+    await set_state(site, found["by-error"], is_active=False, paused_by=PausedBy.ERROR, fetch_error_count=5)
+    counted = {
+        sample.labels["status"]: sample.value
+        for family in text_string_to_metric_families((await site.get("/metrics")).text)
+        for sample in family.samples
+        if sample.name == "catchment_sources"
+    }
+    assert counted == {"healthy": 1, "failing": 0, "paused_by_error": 1, "gone": 1, "paused_by_hand": 1}
 
 
 async def test_metrics_count_requests_by_route_template_and_sources_by_health(site: Site, clock: ManualClock):

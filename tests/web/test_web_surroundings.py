@@ -74,6 +74,43 @@ async def test_unknown_places_and_methods_have_the_same_body_as_every_error(
     assert answer.json().keys() == {"error", "detail"}
 
 
+@pytest.mark.proves("B-10", "E-16")
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/", 200),
+        ("/health", 200),
+        ("/ready", 200),
+        ("/feed/alice", 200),
+        ("/feed/alice.rss", 200),
+        ("/feeds/view.rss", 200),
+        ("/static/mark.svg", 200),
+        ("/api/tweets", 401),
+        ("/feeds/other.rss", 404),
+        ("/signout", 405),
+    ],
+)
+async def test_head_is_answered_as_get_without_the_body(lean_site: Site, path: str, status: int):
+    await lean_site.post("/api/feeds", "admin", json={"slug": "view", "title": "A view", "public": True})
+    whole, head = await lean_site.get(path), await lean_site.ask("HEAD", path)
+    assert (whole.status_code, head.status_code) == (status, status)
+    assert head.content == b""
+    assert head.headers["content-type"] == whole.headers["content-type"]
+    assert int(head.headers["content-length"]) > 0
+    assert head.headers.get("etag") == whole.headers.get("etag")
+
+
+async def test_the_head_of_a_stream_without_end_is_not_to_be_had(lean_site: Site):
+    answer = await lean_site.ask("HEAD", "/api/events")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+
+
+async def test_head_is_logged_and_counted_as_what_it_is(lean_site: Site, log: list[str]):
+    await lean_site.ask("HEAD", "/feed/alice")
+    assert any("HEAD /feed/alice 200" in line for line in log)
+    assert 'method="HEAD",route="/feed/{slug}",status="200"' in (await lean_site.get("/metrics")).text
+
+
 async def test_what_nobody_foresaw_is_logged_and_answered_without_a_trace(lean_site: Site, log: list[str]):
     @lean_site.app.get("/explode")
     async def explode() -> None:

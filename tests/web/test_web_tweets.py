@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from web_site import Site
@@ -10,8 +10,11 @@ from web_site import Site
 from catchment.clock import ManualClock
 from catchment.domain.tweet import ReferenceType, Tweet
 from catchment.store import tweets
+from catchment.web.cursors import write_cursor
 
 MINUTE = timedelta(minutes=1)
+#: The ends of time there are none in UTC.
+EAST, WEST = timezone(timedelta(hours=14)), timezone(timedelta(hours=-14))
 FIELDS = {
     "tweet_id", "text", "created_at", "author_username", "author_display_name", "referenced_tweet_id",
     "reference_type", "media", "referenced_tweet_text", "referenced_tweet_media", "referenced_tweet_author_username",
@@ -96,6 +99,21 @@ async def test_the_feed_read_on_by_its_cursor_misses_nothing(site: Site, clock: 
 
 
 @pytest.mark.proves("D-13")
+async def test_the_cursor_passes_over_nothing_that_was_stamped_by_a_clock_ahead_of_ours(site: Site, clock: ManualClock):
+    for number, seconds in ((1, 3), (2, 1)):
+        at = clock.now() + timedelta(seconds=seconds)
+        await site.system.store.write(tweets.save_tweets, [tweet(number, clock.now())], now=at)
+    clock.advance(timedelta(seconds=2))
+    page = (await site.get("/api/feed?since=2026-03-01T12:00:00Z", "alice")).json()
+    clock.advance(MINUTE)
+    rest = (await site.get(f"/api/feed?cursor={page['next_cursor']}", "alice")).json()
+    assert ids(page) + ids(rest) == ["1", "2"]
+    assert page["until"] == "2026-03-01T12:00:02.000Z"
+    closed = await site.get("/api/feed?since=2026-03-01T12:00:00Z&until=2026-03-01T12:00:02Z", "alice")
+    assert (ids(closed.json()), closed.json()["total"]) == (["2"], 1)
+
+
+@pytest.mark.proves("D-13")
 async def test_the_feed_gives_no_more_at_once_than_the_settings_say(lean_site: Site, clock: ManualClock):
     await save(lean_site, *(tweet(number, clock.now()) for number in range(210)))
     clock.advance(MINUTE)
@@ -114,9 +132,11 @@ async def test_the_feed_gives_no_more_at_once_than_the_settings_say(lean_site: S
         ("/api/tweets?cursor=WzEsIG51bGxd", "cursor"),
         ("/api/tweets?cursor=WzEsICIyMDI2LTAzLTAxIl0", "cursor"),
         ("/api/tweets?author=not+a+name", "username"),
+        (f"/api/tweets?cursor={write_cursor(1, datetime.min.replace(tzinfo=EAST))}", "cursor"),
+        (f"/api/tweets?cursor={write_cursor(1, datetime.max.replace(tzinfo=WEST))}", "cursor"),
     ],
 )
-@pytest.mark.proves("D-18")
+@pytest.mark.proves("D-18", "F-07")
 async def test_what_cannot_be_asked_is_refused_with_the_field(lean_site: Site, path: str, field: str):
     answer = await lean_site.get(path, "alice")
     assert (answer.status_code, answer.json()["field"]) == (422, field)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import stat
 import subprocess
+import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from catchment.errors import InvalidInput
 from catchment.monitor.leaks import SOURCE_CONFIG, Issue, Kind, Severity, in_column, in_config, in_log, in_source
@@ -22,9 +25,15 @@ from catchment.store.texts import TextTable, read_texts, text_tables
 BATCH: Final = 500
 CODE: Final = frozenset({".py", ".js", ".html"})
 SOURCE: Final = CODE | {".json", ".yaml", ".yml", ".toml", ".md", ".txt", ".sh", ".ini", ".cfg", ".env"}
+#: How reading a file ends that is damaged, cut off, or not ours to read. A bad beginning of gzip is an OSError.
+_READING_FAILED: Final = (OSError, EOFError, zlib.error)
 LOUD: Final = frozenset({Severity.CRITICAL, Severity.HIGH})
 
 Progress = Callable[[int, int], None]
+
+
+class Look(Protocol):
+    def __call__(self, line: str, *, where: str, number: int) -> Iterator[Issue]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +83,27 @@ def audit_source(folder: Path) -> Iterator[Issue]:
     """Files that are, or would be, under version control; what it ignores, such as `.env`, may hold secrets."""
     for path in _source_files(_existing(folder)):
         if path.suffix in SOURCE or path.name.startswith(".env"):
-            where, is_code = str(path.relative_to(folder)), path.suffix in CODE
-            for number, line in _lines(path):
-                yield from in_source(line, where=where, number=number, is_code=is_code)
+            yield from _audit_file(path, folder, partial(in_source, is_code=path.suffix in CODE))
 
 
 def audit_logs(folder: Path) -> Iterator[Issue]:
     """Every file in the folder and below, those packed by gzip too."""
     for path in sorted(_existing(folder).rglob("*")):
         if path.is_file():
-            for number, line in _lines(path):
-                yield from in_log(line, where=str(path.relative_to(folder)), number=number)
+            yield from _audit_file(path, folder, in_log)
+
+
+def _audit_file(path: Path, folder: Path, look: Look) -> Iterator[Issue]:
+    """Line by line, as far as it can be read."""
+    # A name may be no text, and is shown all the same.
+    where = os.fsencode(path.relative_to(folder)).decode(errors="backslashreplace")
+    try:
+        for number, line in _lines(path):
+            yield from look(line, where=where, number=number)
+    except _READING_FAILED as error:
+        # Not in the error's own words, which may quote how the file begins.
+        why = getattr(error, "strerror", None) or "it is no gzip, damaged, or cut off"
+        yield Issue(kind=Kind.UNREADABLE, where=where, message=f"It could not be read to its end: {why}.")
 
 
 def _existing(folder: Path) -> Path:
@@ -101,7 +120,7 @@ def _source_files(folder: Path) -> list[Path]:
         # No working copy of git: everything that is not hidden.
         found = (path for path in folder.rglob("*") if not _is_hidden(path.relative_to(folder)))
     else:
-        found = (folder / name.decode() for name in listed.stdout.split(b"\0") if name)
+        found = (folder / os.fsdecode(name) for name in listed.stdout.split(b"\0") if name)
     return sorted(path for path in found if path.is_file())
 
 

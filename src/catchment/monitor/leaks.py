@@ -71,6 +71,7 @@ class Kind(StrEnum):
     NO_SALT = "missing_key_salt"
     NO_KEY_ID = "missing_key_id"
     READABLE = "readable_by_others"
+    UNREADABLE = "unreadable_file"
 
 
 #: How bad each is, and what to do about it.
@@ -84,6 +85,7 @@ HANDLING: Final[Mapping[Kind, tuple[Severity, str]]] = {
     Kind.NO_SALT: (Severity.LOW, "Set COOKIE_KEY_SALT before the first cookie is stored; the default is known to all."),
     Kind.NO_KEY_ID: (Severity.LOW, "Set COOKIE_KEY_ID, so that a later key can be told from this one."),
     Kind.READABLE: (Severity.MEDIUM, "Take the right to read it from everybody else: chmod 600."),
+    Kind.UNREADABLE: (Severity.MEDIUM, "Mend it, delete it, or audit as somebody who may read it."),
 }
 
 

@@ -32,6 +32,8 @@ class Mark(StrEnum):
     GAP = "gap"
     #: It has been silent for longer than it ever is.
     QUIET = "quiet"
+    #: It is somewhere else for good, says its old address, and was not given the new one.
+    MOVED = "moved"
     #: Nobody checks that it is who it says it is.
     UNVERIFIED_TLS = "unverified_tls"
 
@@ -67,6 +69,7 @@ class Stats:
     active_sources: int
     paused_sources: int
     paused_by_error: int
+    gone_sources: int
     failing_sources: int
     fetches_24h: int
     errors_24h: int
@@ -148,6 +151,7 @@ def _marks(source: Source, now: datetime) -> tuple[Mark, ...]:
     holds = {
         Mark.GAP: source.rhythm.gap_at is not None,
         Mark.QUIET: source.is_quiet(now),
+        Mark.MOVED: source.is_elsewhere,
         Mark.UNVERIFIED_TLS: source.config.get(VERIFY_TLS_KEY) is False,
     }
     return tuple(mark for mark, is_so in holds.items() if is_so)
@@ -162,6 +166,7 @@ def read_stats(conn: Connection, caller: Caller, *, now: datetime) -> Stats:
         active_sources=counts.active,
         paused_sources=counts.paused,
         paused_by_error=counts.paused_by_error,
+        gone_sources=counts.gone,
         failing_sources=counts.failing,
         fetches_24h=visits.fetches,
         errors_24h=visits.errors,

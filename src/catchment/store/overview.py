@@ -22,6 +22,7 @@ class SourceCounts:
     active: int
     paused: int
     paused_by_error: int
+    gone: int
     failing: int
     never_fetched: int
 
@@ -33,15 +34,17 @@ def count_sources(conn: Connection, user_id: int | None, *, all_sources: bool) -
         func.count(),
         func.count().filter(active),
         func.count().filter(sources.c.paused_by == PausedBy.ERROR),
+        func.count().filter(sources.c.paused_by == PausedBy.GONE),
         func.count().filter(active, sources.c.fetch_error_count > 0),
         func.count().filter(active, sources.c.fetch_error_count == 0, sources.c.last_fetched_at.is_(None)),
     ).where(visible_to(user_id, all_sources=all_sources))
-    total, running, by_error, failing, never = conn.execute(statement).one()
+    total, running, by_error, gone, failing, never = conn.execute(statement).one()
     return SourceCounts(
         total=total,
         active=running,
         paused=total - running,
         paused_by_error=by_error,
+        gone=gone,
         failing=failing,
         never_fetched=never,
     )

@@ -16,7 +16,7 @@ from catchment.web.crawler import reading
 from catchment.web.errors import install_error_handlers
 from catchment.web.live import LOOK_SECONDS, Live
 from catchment.web.metrics import Metrics
-from catchment.web.middleware import BodyCap, Surroundings
+from catchment.web.middleware import BodyCap, HeadAsGet, Surroundings
 from catchment.web.routes import (
     account,
     admin_jobs,
@@ -106,5 +106,6 @@ def create_app(system: System, *, look_seconds: float = LOOK_SECONDS) -> FastAPI
         app.router.routes.extend(module.router.routes)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     app.add_middleware(BodyCap)
+    app.add_middleware(HeadAsGet)
     app.add_middleware(Surroundings, metrics=app.state.metrics)
     return app

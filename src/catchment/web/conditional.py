@@ -28,6 +28,6 @@ def _tag_of(text: str) -> str:
 def _moment(text: str) -> datetime | None:
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

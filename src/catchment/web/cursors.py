@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 
 from catchment.errors import InvalidInput
 from catchment.web.inputs import MOST_ID
@@ -28,11 +28,13 @@ def read_timed_cursor(cursor: str) -> tuple[datetime, int]:
     try:
         row_id, written = _read(cursor)
         moment = datetime.fromisoformat(written)
-    except (ValueError, TypeError, RecursionError) as error:
+        # Near the ends of time a moment of another zone is none in UTC.
+        in_utc = moment.astimezone(UTC)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise _not_ours() from error
     if moment.utcoffset() is None:
         raise _not_ours()
-    return moment, row_id
+    return in_utc, row_id
 
 
 def _read(cursor: str) -> tuple[int, str]:

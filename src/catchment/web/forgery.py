@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from fastapi import Request
 
 from catchment.crypto import hash_secret, same_secret
 from catchment.errors import Forbidden
+from catchment.web.address import is_own_origin
 
 SESSION_COOKIE = "catchment_session"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -30,7 +31,7 @@ async def check_token(request: Request, session: str) -> None:
 def check_origin(request: Request) -> None:
     """SameSite alone is blind to ports, and there is no token yet when somebody signs in."""
     origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+    if origin is not None and not is_own_origin(request, origin):
         raise Forbidden("This request came from a page of another site.")
 
 

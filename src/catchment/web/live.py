@@ -81,7 +81,7 @@ class Live:
         return not self._closed.is_set()
 
     def _start(self) -> None:
-        if self._looking is None and not self._closed.is_set():
+        if (self._looking is None or self._looking.done()) and not self._closed.is_set():
             self._looking = asyncio.create_task(self._look())
 
     async def _stop_if_idle(self) -> None:
@@ -105,6 +105,8 @@ class Live:
                     known, looks = pulse, 0
             except StoreError as error:
                 logger.error("the dashboard cannot be brought up to date: {}", error)
+            except Exception:  # noqa: BLE001 (everybody's dashboard hangs on this: one look may fail, the next goes on)
+                logger.exception("the dashboard cannot be brought up to date")
             looks += 1
             await asyncio.sleep(self._look_seconds)
 

@@ -90,7 +90,8 @@ class Metrics:
             "healthy": stats.active_sources - stats.failing_sources,
             "failing": stats.failing_sources,
             "paused_by_error": stats.paused_by_error,
-            "paused_by_hand": stats.paused_sources - stats.paused_by_error,
+            "gone": stats.gone_sources,
+            "paused_by_hand": stats.paused_sources - stats.paused_by_error - stats.gone_sources,
         }
         for status, count in by_status.items():
             self._sources.labels(status).set(count)

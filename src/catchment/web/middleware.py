@@ -18,6 +18,8 @@ from catchment.web.forgery import SAFE_METHODS
 from catchment.web.metrics import Metrics
 
 MOST_BODY = 1024 * 1024
+#: Streams that never end by themselves.
+ENDLESS = frozenset({"/api/events"})
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _TOO_LARGE = f"The body is larger than {MOST_BODY} bytes."
 _HEADERS = {
@@ -91,6 +93,24 @@ class _Answer:
         await problem(500, message)(scope, receive, self.send)
 
 
+class HeadAsGet:
+    """Answers HEAD as GET, without the body, where GET comes to an end."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD" or scope["path"] in ENDLESS:
+            await self._app(scope, receive, send)
+            return
+        # A copy: the server tells by its own that no body is to come.
+        asked = {**scope, "method": "GET"}
+        try:
+            await self._app(asked, receive, _without_body(send))
+        finally:
+            scope["route"] = asked.get("route")
+
+
 class BodyCap:
     """Refuses bodies that are too large, whether they say so beforehand or not."""
 
@@ -123,6 +143,13 @@ def _counting(receive: Receive) -> Receive:
         return message
 
     return counted
+
+
+def _without_body(send: Send) -> Send:
+    async def send_rest(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return send_rest
 
 
 def _request_id(given: str | None) -> str:

@@ -185,6 +185,7 @@ _ENGLISH = Words(
     marks={
         Mark.GAP: "items were missed",
         Mark.QUIET: "gone quiet",
+        Mark.MOVED: "moved elsewhere",
         Mark.UNVERIFIED_TLS: "TLS not verified",
     },
     alerts="Alerts",
@@ -294,6 +295,7 @@ _CHINESE = Words(
     marks={
         Mark.GAP: "有内容漏采",
         Mark.QUIET: "久无更新",
+        Mark.MOVED: "已迁至新地址",
         Mark.UNVERIFIED_TLS: "未验证 TLS 证书",
     },
     alerts="告警",

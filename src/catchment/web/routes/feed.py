@@ -17,6 +17,7 @@ from catchment.publish.digests import digest_feed
 from catchment.publish.feed import Feed
 from catchment.store import digests, users
 from catchment.store.digests import DigestQuery
+from catchment.web.address import base_url
 from catchment.web.auth import OPEN, TheSystem
 from catchment.web.errors import problems
 from catchment.web.inputs import Limit, Since
@@ -61,7 +62,7 @@ class Shelf:
     total: int
 
     def feed(self, request: Request) -> Feed:
-        return digest_feed(self.user, self.digests, base_url=str(request.base_url), path=request.url.path)
+        return digest_feed(self.user, self.digests, base_url=base_url(request), path=request.url.path)
 
 
 # The suffixed ones come first, or the bare one would take them for part of the name.

@@ -14,6 +14,7 @@ from catchment.domain.feed import SavedFeed
 from catchment.errors import NotFound
 from catchment.manage.feeds import opens
 from catchment.publish.formats import Format
+from catchment.web.address import base_url
 from catchment.web.auth import OPEN, Anyone, TheSystem, resolve_caller, system_of
 from catchment.web.conditional import is_unchanged, validators
 from catchment.web.errors import problems, problems_of_page
@@ -34,8 +35,7 @@ async def list_page(request: Request, system: TheSystem, caller: Anyone, languag
 
 
 def folder_url(request: Request) -> str:
-    base = system_of(request).settings.public_url or str(request.base_url)
-    return f"{base.rstrip('/')}/feeds"
+    return f"{base_url(request)}/feeds"
 
 
 class _Direct(APIRoute):

@@ -137,8 +137,8 @@ async def read_feed(
         raise InvalidInput(
             "Say from when: since=2026-03-01T12:00:00Z, or the cursor of the page before.", field="since"
         )
-    until = until or system.clock.now()
-    if since is not None and since >= until:
+    end = until or system.clock.now()
+    if since is not None and since >= end:
         raise InvalidInput("时间区间无效: since is not before until.", field="since")
     most = system.settings.feed_max_tweets
     after_id = read_cursor(cursor) if cursor is not None else 0
@@ -149,7 +149,7 @@ async def read_feed(
         count=len(found.tweets),
         total=found.total,
         since=since,
-        until=until,
+        until=end,
         has_more=found.has_more,
         next_cursor=write_cursor(found.tweets[-1].id if found.tweets else after_id),
     )

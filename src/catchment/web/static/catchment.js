@@ -3,6 +3,7 @@
 
 const language = document.documentElement.lang;
 const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
+const LISTEN_AGAIN_MILLISECONDS = 3000;
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
 
 function ago(moment) {
@@ -65,20 +66,26 @@ function showBoard(board) {
   fill(more, board);
 }
 
+let events;
+
 function listen() {
   const light = document.getElementById("live");
   const say = (state) => {
     light.className = state;
     light.textContent = light.dataset[state];
   };
-  const events = new EventSource(`/api/events?lang=${language}`);
+  events = new EventSource(`/api/events?lang=${language}`);
   events.onopen = () => say("live");
-  events.onerror = () => say("reconnecting");
+  events.onerror = () => {
+    say("reconnecting");
+    // A browser comes back by itself when a connection breaks, but not after an answer such as a proxy's 502.
+    if (events.readyState === EventSource.CLOSED) setTimeout(listen, LISTEN_AGAIN_MILLISECONDS);
+  };
   events.onmessage = (event) => showBoard(JSON.parse(event.data));
-  addEventListener("pagehide", () => events.close());
 }
 
 const tellTimes = () => document.querySelectorAll("main time").forEach(tellTime);
 tellTimes();
 setInterval(tellTimes, 5000);
 listen();
+addEventListener("pagehide", () => events.close());
