@@ -5,8 +5,10 @@ BIN := $(VENV)/bin
 PREFECT := .venv-prefect
 # Another n8n that is installed already may be named instead.
 N8N_DIR ?= $(CURDIR)/.n8n
-# Data of `make up` stays beside the code; everything else of the environment is respected.
+# Data of `make up` stays beside the code, unless the environment or `.env` names another folder.
+ifeq ($(shell grep -s '^ *\(export  *\)\{0,1\}CATCHMENT_HOME *= *["'\'']\{0,1\}[[:alnum:]./~_$$]' .env),)
 export CATCHMENT_HOME ?= $(CURDIR)/data
+endif
 
 .DEFAULT_GOAL := help
 .PHONY: help setup up demo test test-prefect test-n8n test-slow check format bench soak coverage-map acceptance-e clean

@@ -45,6 +45,15 @@ def test_a_secret_may_come_from_a_file(tmp_path):
         load(API_KEY_FILE=str(tmp_path / "missing"))
 
 
+def test_what_is_not_utf_8_is_told_by_the_name_of_the_file_that_holds_it(tmp_path):
+    file = tmp_path / ".env"
+    file.write_bytes("API_KEY=café".encode("latin-1"))
+    with pytest.raises(SettingsError, match=r"\.env is not text in UTF-8"):
+        load(file)
+    with pytest.raises(SettingsError, match=r"^API_KEY_FILE: .* is not text in UTF-8"):
+        load(API_KEY_FILE=str(file))
+
+
 @pytest.mark.parametrize(
     ("name", "junk"),
     [
@@ -56,6 +65,8 @@ def test_a_secret_may_come_from_a_file(tmp_path):
         ("CATCHMENT_PORT", "70000"),
         ("CATCHMENT_PACE_ALLOWED", "maybe"),
         ("LOG_LEVEL", "loud"),
+        ("COOKIE_DAILY_TZ", "Asia"),
+        ("COOKIE_DAILY_TZ", "Nowhere/Land"),
         ("CATCHMENT_LOG_FORMAT", "xml"),
     ],
 )

@@ -53,6 +53,18 @@ async def test_one_round_tells_what_became_of_each_source(catchment: Command, st
     assert {item["title"] for item in items} == {"Title a", "Title b"}
 
 
+@pytest.mark.proves("A-17")
+async def test_a_round_while_collecting_is_paused_says_so(catchment: Command, start: Start, site: FeedSite) -> None:
+    await add(catchment, site.feed("a"))
+    await to_thread(catchment.json, "jobs", "pause", "collector_tick")
+    code, said = await collected(start)
+    assert (code, said.count("\n")) == (0, 1)
+    assert "paused" in said
+    assert "catchment jobs resume collector_tick" in said
+    await to_thread(catchment.json, "jobs", "resume", "collector_tick")
+    assert "1 collected" in (await collected(start))[1]
+
+
 @pytest.mark.proves("A-42")
 async def test_a_second_round_fetches_nothing_that_is_not_due(catchment: Command, start: Start, site: FeedSite) -> None:
     await add(catchment, site.feed("a"))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import signal
 import time
 from asyncio import to_thread
@@ -8,8 +9,10 @@ from urllib.parse import urlsplit
 import aiohttp
 import psutil
 import pytest
-from command import Command, Process, Start
+from command import Command, Process, Start, environment
+from loguru import logger
 
+from catchment.cli.crew import crew
 from eventually import DEADLINE_SECONDS, eventually
 from feed_site import FeedSite, Gate, rss
 
@@ -151,6 +154,106 @@ async def test_a_crew_stops_with_its_leader(start: Start) -> None:
     collector.signal(signal.SIGTERM)
     assert await collector.ends() == 0
     assert not [member for member in members if member.is_running()]
+
+
+async def a_crew_at_the_gate(start: Start, catchment: Command, site: FeedSite, gate: Gate) -> Process:
+    """Two collectors, each with a visit under way that nothing but the gate ends, and more to do."""
+    feeds = "".join(f'<outline xmlUrl="{site.script(gate, path=f"/{number}")}"/>' for number in range(12))
+    await to_thread(catchment, "import", "-", stdin=f"<opml><body>{feeds}</body></opml>")
+    patient = {"COLLECTOR_STOP_SECONDS": "600", "CATCHMENT_TIMEOUT_SECONDS": "600"}
+    collector = await start("collect", "--loop", COLLECTOR_PROCESSES="2", COLLECTOR_CONCURRENCY="2", **patient)
+    await collector.visits(gate)
+    await collector.visits(gate)
+    return collector
+
+
+@pytest.mark.proves("A-12")
+@pytest.mark.parametrize("reaches_all", [False, True], ids=["signal to the leader", "signal to all"])
+async def test_a_crew_begins_nothing_after_the_stop(
+    start: Start, catchment: Command, site: FeedSite, reaches_all: bool
+) -> None:
+    gate = Gate(rss("1"))
+    collector = await a_crew_at_the_gate(start, catchment, site, gate)
+    members = collector.children()
+    collector.signal(signal.SIGTERM)
+    for member in members if reaches_all else ():
+        member.send_signal(signal.SIGTERM)
+    for _ in range(2):
+        await collector.says("collector: stop received")
+    gate.opened.set()
+    assert await collector.ends() == 0
+    assert sum(site.hits.values()) == 2, "what was under way, and nothing else"
+    said = "".join(collector.said)
+    assert "Fatal Python error" not in said
+    assert "Traceback" not in said
+    assert "starting another" not in said
+    assert not [member for member in members if member.is_running()]
+
+
+@pytest.mark.proves("A-12")
+async def test_a_second_signal_ends_a_whole_crew_at_once(start: Start, catchment: Command, site: FeedSite) -> None:
+    gate = Gate(rss("never"))
+    collector = await a_crew_at_the_gate(start, catchment, site, gate)
+    members = collector.children()
+    collector.signal(signal.SIGTERM)
+    await collector.says("finishing what is under way")
+    collector.signal(signal.SIGTERM)
+    assert await collector.ends() == 1
+    assert not [member for member in members if member.is_running()]
+
+
+@pytest.mark.proves("A-12")
+@pytest.mark.parametrize("is_held", [True, False])
+async def test_a_member_that_had_to_be_cut_off_is_known_to_whoever_told_it_to_stop(
+    catchment: Command, site: FeedSite, monkeypatch: pytest.MonkeyPatch, is_held: bool
+) -> None:
+    gate = Gate(rss("late"))
+    await to_thread(catchment.json, "add", site.script(gate), "--no-check")
+    for name, value in environment(catchment.home, COLLECTOR_STOP_SECONDS="0.2" if is_held else "30").items():
+        monkeypatch.setenv(name, value)
+    stop = asyncio.Event()
+    async with crew(1, stop) as members:
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await gate.arrived.acquire()
+        if not is_held:
+            gate.opened.set()
+        stop.set()
+    assert members.was_cut_off is is_held
+
+
+@pytest.mark.proves("A-12")
+async def test_a_member_that_is_stopped_alone_ends_cleanly_and_is_replaced(start: Start) -> None:
+    collector = await start("collect", "--loop", COLLECTOR_PROCESSES="2")
+    for _ in range(2):
+        await collector.says("collector started")
+    collector.children()[0].terminate()
+    await collector.says("a collector process ended with code 0; starting another")
+    await collector.says("collector started")
+    collector.signal(signal.SIGTERM)
+    assert await collector.ends() == 0
+    assert "Fatal Python error" not in "".join(collector.said)
+
+
+@pytest.mark.proves("A-12")
+async def test_a_member_that_a_signal_reached_before_its_leader_is_not_replaced(
+    catchment: Command, site: FeedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, log = Gate(rss("1")), list[str]()
+    await to_thread(catchment.json, "add", site.script(gate), "--no-check")
+    logger.add(log.append, format="{message}")
+    for name, value in environment(catchment.home).items():
+        monkeypatch.setenv(name, value)
+    stop = asyncio.Event()
+    async with crew(1, stop) as members:
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await gate.arrived.acquire()
+        (member,) = [one for one in psutil.Process().children() if "--member" in one.cmdline()]
+        member.terminate()
+        gate.opened.set()
+        await to_thread(wait_until_over, member)
+        stop.set()
+    assert members.codes == [0]
+    assert log == []
 
 
 #: What the demo follows beside feeds.

@@ -19,6 +19,8 @@ def every_command(group: TyperGroup, *path: str) -> list[tuple[str, ...]]:
 
 
 COMMANDS = every_command(get_command(app))
+#: More than a column of either store holds.
+BEYOND = str(2**63)
 
 
 def test_the_commands_are_those_that_were_promised() -> None:
@@ -79,6 +81,15 @@ def test_every_command_explains_itself_with_an_example(catchment: Command, words
         ("demo", "--faulty", "2"),
         ("collect", "--loop", "--source", "5"),
         ("collect", "--loop", "--json"),
+        ("collect", "--source", BEYOND),
+        ("sources", "show", BEYOND),
+        ("items", "list", "--source", BEYOND),
+        ("items", "list", "--limit", BEYOND),
+        ("keys", "revoke", BEYOND),
+        ("hooks", "ping", BEYOND),
+        ("hooks", "deliveries", "--webhook", BEYOND),
+        ("hooks", "redeliver", BEYOND),
+        ("crawl", "run", "--source", BEYOND),
     ],
     ids=" ".join,
 )
@@ -96,6 +107,9 @@ def test_wrong_usage_is_exit_code_2_and_says_why_on_stderr(catchment: Command, w
         ("CATCHMENT_PORT", "high"),
         ("CATCHMENT_ALLOW_NETWORKS", "not a network"),
         ("DATABASE_URL", "mysql://somewhere/db"),
+        ("DATABASE_URL", "postgresql://somebody@somewhere:port/db"),
+        ("COOKIE_DAILY_TZ", "Asia"),
+        ("SCRAPER_CRON", "now and then"),
     ],
 )
 def test_a_setting_that_cannot_be_read_is_exit_code_2_and_named(catchment: Command, name: str, value: str) -> None:
@@ -118,6 +132,19 @@ def test_a_store_that_cannot_be_used_is_a_sentence_not_a_trace(catchment: Comman
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: ")
     assert "Traceback" not in result.stderr
+
+
+def test_settings_that_are_no_text_are_a_sentence_not_a_trace(catchment: Command) -> None:
+    (catchment.home / ".env").write_bytes("API_KEY=café".encode("latin-1"))
+    result = catchment("sources", "list")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "Error: .env is not text in UTF-8; save it as such.\n"
+
+
+def test_a_site_that_is_no_address_is_a_sentence_not_a_trace(catchment: Command) -> None:
+    result = catchment("sitemap", "http://[bad")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: 'http://[bad'")
 
 
 def test_keys_are_shown_once_and_revoked(catchment: Command) -> None:
@@ -179,6 +206,17 @@ class TestDoctor:
         result = catchment("doctor", COLLECTOR_TICK="soon")
         assert result.exit_code == 1
         assert "COLLECTOR_TICK" in result.stdout
+
+    @pytest.mark.parametrize(
+        ("name", "value"), [("CATCHMENT_ALLOW_NETWORKS", "garbage/99"), ("SCRAPER_CRON", "nonsense")]
+    )
+    def test_a_setting_that_every_other_command_stops_at_is_a_failure(
+        self, catchment: Command, name: str, value: str
+    ) -> None:
+        assert catchment("sources", "list", **{name: value}).exit_code == 2
+        result = catchment("doctor", **{name: value})
+        assert result.exit_code == 1
+        assert name in result.stdout
 
     def test_a_damaged_store_is_a_failure(self, catchment: Command) -> None:
         (catchment.home / "catchment.sqlite3").write_text("no database" * 1000)

@@ -196,3 +196,31 @@ async def test_a_process_that_does_not_collect_says_so_when_it_is_asked_to_tick(
         state = await system.store.read(jobs.get, COLLECTOR_TICK)
         assert "does not collect" in state.last_message
         assert site.hits["/feed"] == 0
+
+
+@pytest.mark.proves("E-19", "C-43", "D-14")
+async def test_settings_that_shorten_an_interval_count_from_the_next_start(open_test_system, clock):
+    async def due(**settings):
+        async with open_test_system(**settings) as system:
+            await system.jobs.prepare()
+            for name in (LOCK_RECOVERY, SCRAPER_JOB):
+                await system.jobs.look_after(name)
+            return {state.name: state.due_at - clock.now() for state in await system.jobs.list() if state.due_at}
+
+    before = await due(recovery_interval_minutes=1440, scraper_interval=604_800)
+    assert (before[LOCK_RECOVERY], before[SCRAPER_JOB]) == (timedelta(days=1), timedelta(days=7))
+    after = await due(recovery_interval_minutes=5, scraper_interval=300)
+    assert (after[LOCK_RECOVERY], after[SCRAPER_JOB]) == (timedelta(minutes=5), timedelta(minutes=5))
+    by_cron = await due(scraper_cron="1 * * * *")
+    assert by_cron[SCRAPER_JOB] == timedelta(minutes=1)
+
+
+@pytest.mark.proves("C-41")
+async def test_what_an_administrator_set_is_not_pulled_by_the_settings(open_test_system, clock):
+    async with open_test_system() as system:
+        await system.scraper_schedule.set_interval(604_800, by="ada")
+    async with open_test_system(scraper_interval=300) as system:
+        await system.jobs.prepare()
+        assert (await system.scraper_schedule.show()).interval_seconds == 604_800
+        (state,) = [state for state in await system.jobs.list() if state.name == SCRAPER_JOB]
+        assert state.due_at == clock.now() + timedelta(days=7)

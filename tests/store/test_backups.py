@@ -129,3 +129,32 @@ async def test_backups_are_made_on_their_schedule_and_the_newest_are_kept(open_t
         assert "1 old one(s) gone" in state.last_message
     restored = make_url(f"sqlite+pysqlite:///{tmp_path}/restored.sqlite3")
     assert restore_backup(seen[-1], restored)["jobs"] > 0
+
+
+@pytest.mark.proves("F-10")
+async def test_an_interval_that_was_shortened_counts_from_the_next_start(open_test_system, tmp_path, clock):
+    async def due(**settings):
+        async with open_test_system(backup_folder=str(tmp_path), **settings) as system:
+            await system.jobs.prepare()
+            await system.jobs.look_after(BACKUP)
+            (state,) = [state for state in await system.jobs.list() if state.name == BACKUP]
+            return state.due_at
+
+    yearly = await due(backup_hours=8760.0)
+    assert yearly == clock.now() + timedelta(hours=8760)
+    clock.advance(timedelta(hours=1))
+    daily = clock.now() + timedelta(hours=24)
+    assert await due(backup_hours=24.0) == daily
+    clock.advance(timedelta(hours=1))
+    assert await due(backup_hours=24.0) == daily, "a start by itself puts nothing off"
+    assert await due(backup_hours=8760.0) == daily, "nor does a longer interval, before its time"
+
+
+def test_a_backup_that_cannot_be_read_replaces_nothing(sqlite_url, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("shutil.copyfile", refuse)
+    (tmp_path / "backup.sqlite3").touch()
+    with pytest.raises(StoreError, match=r"backup\.sqlite3 cannot be read: Permission denied"):
+        restore_backup(tmp_path / "backup.sqlite3", as_url(sqlite_url), replace=True)

@@ -16,6 +16,7 @@ from aiohttp import web
 from sqlalchemy import Connection, select, text, update
 
 from catchment.bootstrap import System, open_system
+from catchment.domain.job import COLLECTOR_TICK
 from catchment.domain.run import RunKind
 from catchment.store import runs as store_runs
 from catchment.store.tables import raw_items, runs, sources
@@ -215,6 +216,25 @@ async def test_a_stop_lets_finish_what_is_under_way_and_hands_over_the_rest(
     assert len(await system.store.read(_items)) == begun
     assert await system.store.read(store_runs.list_running, RunKind.SOURCE) == []
     assert await system.store.read(_jobs) == ["todo"], "for those who are left"
+
+
+async def test_jobs_that_were_put_out_before_a_pause_collect_nothing(
+    system: System, visitors: Visitors, start_worker: Start
+) -> None:
+    await add_feeds(system, visitors, 3)
+    async with (worker := Worker(system)).queue.opened():
+        await worker.look()
+    await system.jobs.prepare()
+    await system.jobs.set_paused(COLLECTOR_TICK, is_paused=True)
+    await start_worker("one")
+
+    async def none_waits() -> bool:
+        return await system.store.read(_jobs) == []
+
+    await eventually(none_waits)
+    assert not visitors.visits
+    await system.jobs.set_paused(COLLECTOR_TICK, is_paused=False)
+    await all_stored(system, 3)
 
 
 async def test_a_worker_outlives_its_connections(system: System, visitors: Visitors, start_worker: Start) -> None:

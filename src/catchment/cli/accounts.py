@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from catchment.cli.numbers import storable
 from catchment.cli.printing import AsJson, print_json, print_table
 from catchment.cli.session import with_system
 
@@ -88,7 +89,9 @@ def list_keys(
 
 @keys.command()
 def revoke(
-    key_id: Annotated[int, typer.Argument(metavar="ID", help="The key's number, as `keys list` shows it.")],
+    key_id: Annotated[
+        int, typer.Argument(metavar="ID", help="The key's number, as `keys list` shows it.", callback=storable)
+    ],
     *,
     as_json: AsJson = False,
 ) -> None:

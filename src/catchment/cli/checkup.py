@@ -14,7 +14,9 @@ from pathlib import Path
 import catchment
 from catchment.errors import SettingsError, StoreError
 from catchment.fetch.dial import SystemLookup
+from catchment.fetch.guard import AddressGuard
 from catchment.schedule.intervals import MOST_MINUTES, resolve_intervals
+from catchment.schedule.jobs import Cron
 from catchment.settings import Settings, load_settings
 from catchment.store.config import read_config
 from catchment.store.door import Store, open_store
@@ -48,6 +50,7 @@ async def examine() -> list[Finding]:
     findings = [check_python(sys.version_info[:3]), check_clock(datetime.now(UTC))]
     try:
         settings = load_settings()
+        _check_parts(settings)
         store = open_store(settings.store_url())
     except SettingsError as error:
         advice = "Correct it in the environment or in .env."
@@ -58,6 +61,13 @@ async def examine() -> list[Finding]:
     finally:
         await store.close()
     return [*findings, await _check_network()]
+
+
+def _check_parts(settings: Settings) -> None:
+    """What is read only where it is used: a SettingsError names the variable."""
+    AddressGuard.parse(settings.allow_networks)
+    if settings.scraper_cron:
+        Cron(settings.scraper_cron)
 
 
 def check_python(version: tuple[int, ...]) -> Finding:

@@ -12,6 +12,7 @@ import typer
 
 from catchment.cli.crew import MEMBER, crew, stop_at_end_of_input
 from catchment.cli.failing import FAILED
+from catchment.cli.numbers import storable
 from catchment.cli.printing import AsJson, print_json, print_table, say
 from catchment.cli.session import with_system
 from catchment.cli.stopping import collect_unless_stopped, collect_until_stopped, stop_on_signals
@@ -27,7 +28,9 @@ REFRESH_SECONDS = 0.1
 def collect(
     *,
     loop: Annotated[bool, typer.Option("--loop", help="Keep going, looking every COLLECTOR_TICK seconds.")] = False,
-    source: Annotated[int | None, typer.Option(help="Collect this source at once, due or not.", metavar="ID")] = None,
+    source: Annotated[
+        int | None, typer.Option(help="Collect this source at once, due or not.", metavar="ID", callback=storable)
+    ] = None,
     as_json: AsJson = False,
     member: Annotated[bool, typer.Option(MEMBER, hidden=True)] = False,
 ) -> None:
@@ -52,11 +55,12 @@ def collect(
 async def _loop(system: System) -> bool:
     async with (
         stop_on_signals() as stop,
-        crew(system.settings.processes - 1),
+        crew(system.settings.processes - 1, stop) as others,
         asyncio.TaskGroup() as tasks,
     ):
         tasks.create_task(system.jobs.keep(stop))
-        return await collect_until_stopped(system, stop)
+        clean = await collect_until_stopped(system, stop)
+    return clean and not others.was_cut_off
 
 
 async def _loop_as_member(system: System) -> bool:
@@ -86,25 +90,36 @@ def _collect_source(source_id: int, *, as_json: bool) -> bool:
 def _collect_round(*, as_json: bool) -> bool:
     rounds: list[Round] = []
 
-    async def collect_due(system: System) -> None:
+    async def collect_due(system: System) -> bool:
         async with _progress(rounds):
             await collect_unless_stopped(system, lambda: system.collector.collect_due(on_round=rounds.append))
+        return await _is_paused(system)
 
-    clean = True
+    clean, is_paused = True, False
     try:
-        with_system(collect_due)
+        is_paused = with_system(collect_due)
     except TimeoutError as error:
         say(f"Error: {error}")
         clean = False
     # A source that had to wait for its host is in several rounds: the last word counts.
     results = list({result.source_id: result for round_ in rounds for result in round_.results}.values())
+    found = any(round_.ids for round_ in rounds)
     if as_json:
         print_json({"sources": [visit_shape(result) for result in results], "totals": totals(results)})
-    elif any(round_.ids for round_ in rounds):
+    elif found:
         print_results(results)
-    else:
+    elif not is_paused:
         say("Nothing is due.")
+    if is_paused and not found:
+        say("Collecting is paused: `catchment jobs resume collector_tick` lets it go on.")
     return clean
+
+
+async def _is_paused(system: System) -> bool:
+    from catchment.domain.job import COLLECTOR_TICK
+    from catchment.store import jobs
+
+    return await system.store.read(jobs.is_paused, COLLECTOR_TICK)
 
 
 def visit_shape(result: VisitResult) -> dict[str, Any]:

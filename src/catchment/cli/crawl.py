@@ -10,6 +10,7 @@ import typer
 
 from catchment.cli.collecting import print_results
 from catchment.cli.failing import FAILED
+from catchment.cli.numbers import storable
 from catchment.cli.printing import AsJson, print_facts, print_json, print_line, print_table, progress_bar, say
 from catchment.cli.session import with_system
 from catchment.cli.stopping import collect_unless_stopped
@@ -36,7 +37,7 @@ COLUMNS = ("workflow_name", "execution_id", "status", "started_at", "heartbeat_a
 def run(
     *,
     platform: Annotated[Platform | None, typer.Option(help="Only keyword sources of this platform.")] = None,
-    source: Annotated[int | None, typer.Option(help="Only this source.", metavar="ID")] = None,
+    source: Annotated[int | None, typer.Option(help="Only this source.", metavar="ID", callback=storable)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Crawl the keyword sources now, one after the other, due or not.

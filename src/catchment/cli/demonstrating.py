@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from catchment.cli.demo_cookies import give_cookies
+from catchment.cli.demo_settings import demo_settings, pointed_at
 from catchment.cli.failing import FAILED
 from catchment.cli.printing import say
 from catchment.cli.scenarios import CookieTrouble, Scenario
@@ -22,6 +21,7 @@ from catchment.cli.session import read_settings, run_async
 from catchment.cli.stopping import stop_on_signals
 from catchment.domain.caller import OPERATOR
 from catchment.domain.note import Platform
+from catchment.errors import InvalidInput
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -33,13 +33,7 @@ if TYPE_CHECKING:
 
 TAG = "demo"
 SEED = 1
-#: Eager enough that one sees it live.
-CONCURRENCY = 20
-TICK_SECONDS = 1.0
 INTERVAL_MINUTES = 1
-CRAWL_SPACING_SECONDS = 0.02
-#: What a demo takes for a backlog of notes.
-MOST_PENDING = 20
 PLATFORM_NAMES = {Platform.XHS: "小红书", Platform.WEIBO: "微博"}
 KEYWORD, PAGES, COMMENTS = "手冲咖啡", 5, 3
 
@@ -55,9 +49,12 @@ def demo(
 ) -> None:
     """Run everything against a simulated web on this machine, offline, until stopped.
 
-    The environment counts as it does for `up`. Without CATCHMENT_HOME or DATABASE_URL the data is in a temporary
-    folder and gone afterwards. What has to last for minutes before it is an alert lasts as the time of the simulated
-    web runs: `--speed 60` makes half an hour of half a minute.
+    The environment counts as it does for `up`, but for what is real: no backup is made, neither X nor Feishu is asked.
+    Without CATCHMENT_HOME or DATABASE_URL the data is in a temporary folder and gone afterwards; with them, the store
+    has to be empty or an earlier demo's.
+
+    What has to last for minutes before it is an alert lasts as the time of the simulated web runs: `--speed 60` makes
+    half an hour of half a minute.
 
     `--scenario cookies`: the cookies of a platform die, alerts fire, new cookies come, and the alerts resolve.
 
@@ -72,7 +69,7 @@ def demo(
         xhs = XhsService(world)
         async with (
             _simulated_web(world, xhs, faulty=faulty) as web,
-            open_system(_pointed_at(web, settings)) as system,
+            open_system(pointed_at(web, settings)) as system,
             stop_on_signals() as stop,
         ):
             await _follow(system, web, scenario)
@@ -83,8 +80,8 @@ def demo(
     wanted = listening_on(read_settings(), host, port)
     if scenario is not None:
         _quieten(wanted)
-    with _demo_settings(wanted, speed) as settings:
-        if not run_async(session(settings)):
+    with TemporaryDirectory(prefix="catchment-demo-") as folder:
+        if not run_async(session(demo_settings(wanted, folder=Path(folder), speed=speed))):
             raise typer.Exit(FAILED)
 
 
@@ -95,31 +92,6 @@ def _quieten(settings: Settings) -> None:
 
     if settings.log_level == Settings().log_level:
         set_up_logs(level="WARNING", form=settings.log_format)
-
-
-@contextmanager
-def _demo_settings(settings: Settings, speed: float) -> Iterator[Settings]:
-    """What the environment says, made eager, and let into the simulated web."""
-    from catchment.settings import Settings
-    from catchment.simulator.addresses import NETWORKS
-
-    eager = replace(
-        settings,
-        allow_networks=",".join(filter(None, (settings.allow_networks, *NETWORKS))),
-        concurrency=max(settings.concurrency, CONCURRENCY),
-        tick_seconds=min(settings.tick_seconds, TICK_SECONDS),
-        processes=1,  # the store of the demo is known to this process alone
-        cookie_master_key=settings.cookie_master_key or secrets.token_urlsafe(32),
-        crawl_spacing_seconds=min(settings.crawl_spacing_seconds, CRAWL_SPACING_SECONDS),
-        alert_pending_notes=min(settings.alert_pending_notes, MOST_PENDING),
-        alert_success_minutes=settings.alert_success_minutes / max(speed, 1),
-        alert_pending_minutes=settings.alert_pending_minutes / max(speed, 1),
-    )
-    if settings.store_url() != Settings().store_url():
-        yield eager
-        return
-    with TemporaryDirectory(prefix="catchment-demo-") as folder:
-        yield replace(eager, home=Path(folder))
 
 
 def _world(sites: int, *, speed: float) -> World:
@@ -136,22 +108,6 @@ def _simulated_web(world: World, xhs: XhsService, *, faulty: float) -> Simulated
 
     places = {**service_places(world), **xhs.places()}
     return SimulatedWeb(world, troubles=scattered(world, faulty), places=places)
-
-
-def _pointed_at(web: SimulatedWeb, settings: Settings) -> Settings:
-    """The services of the outside are asked for in the simulated web, and nobody outside is told of alerts."""
-    root = web.url("")
-    return replace(
-        settings,
-        hackernews_base_url=root,
-        reddit_base_url=root,
-        github_base_url=root,
-        xhs_base_url=root,
-        xhs_site_url=root,
-        weibo_base_url=root,
-        alert_webhook_url=web.url("/inbox"),
-        alert_webhook_format="json",
-    )
 
 
 def _playing(
@@ -171,9 +127,14 @@ def _playing(
 
 async def _follow(system: System, web: SimulatedWeb, scenario: Scenario | None) -> None:
     """Add the sites and services of the simulated web, instead of those of an earlier demo on the same store."""
-    for source in await system.catalog.list(OPERATOR):
-        if TAG in source.tags:
-            await system.catalog.remove(source.id, OPERATOR)
+    known = await system.catalog.list(OPERATOR)
+    ours = [source for source in known if TAG in source.tags]
+    if known and not ours:
+        raise InvalidInput(
+            "This store has sources, and none of a demo: unset CATCHMENT_HOME and DATABASE_URL, or name another place."
+        )
+    for source in ours:
+        await system.catalog.remove(source.id, OPERATOR)
     feeds = [
         _draft("rss", site.title, {"url": web.feed_url(site.number)}, site.vocabulary.code) for site in web.world.sites
     ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from catchment.cli.numbers import storable
 from catchment.cli.printing import AsJson, print_json, print_table, say
 from catchment.cli.session import with_system
 from catchment.domain.outbox import Format
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 hooks = typer.Typer(name="hooks", help="Webhooks: have new items posted to a URL, signed.", no_args_is_help=True)
 
-HookId = Annotated[int, typer.Argument(metavar="ID", help="The webhook's number, as `hooks list` shows it.")]
+HookId = Annotated[
+    int, typer.Argument(metavar="ID", help="The webhook's number, as `hooks list` shows it.", callback=storable)
+]
 LETTER_COLUMNS = ("id", "topic", "webhook_id", "created_at", "attempts", "next_try_at", "delivered_at", "last_error")
 
 
@@ -89,7 +92,7 @@ def ping(webhook_id: HookId, *, as_json: AsJson = False) -> None:
 @hooks.command()
 def deliveries(
     *,
-    webhook: Annotated[int | None, typer.Option(help="Only of this webhook.", metavar="ID")] = None,
+    webhook: Annotated[int | None, typer.Option(help="Only of this webhook.", metavar="ID", callback=storable)] = None,
     limit: Annotated[int, typer.Option(min=1, max=500, help="How many, the newest first.")] = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -111,7 +114,9 @@ def deliveries(
 
 @hooks.command()
 def redeliver(
-    letter_id: Annotated[int, typer.Argument(metavar="ID", help="The delivery, as `hooks deliveries` shows it.")],
+    letter_id: Annotated[
+        int, typer.Argument(metavar="ID", help="The delivery, as `hooks deliveries` shows it.", callback=storable)
+    ],
     *,
     as_json: AsJson = False,
 ) -> None:

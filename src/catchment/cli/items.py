@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from catchment.cli.numbers import storable
 from catchment.cli.printing import AsJson, print_json, print_table
 from catchment.cli.session import with_system
 from catchment.domain.caller import OPERATOR
@@ -25,8 +26,10 @@ def _group() -> None:
 @items.command("list")
 def list_(
     *,
-    source: Annotated[int | None, typer.Option(metavar="ID", help="Only items of this source.")] = None,
-    limit: Annotated[int, typer.Option(min=0, help="How many at most; 0 is all.")] = 50,
+    source: Annotated[
+        int | None, typer.Option(metavar="ID", help="Only items of this source.", callback=storable)
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="How many at most; 0 is all.", callback=storable)] = 50,
     as_json: AsJson = False,
 ) -> None:
     """List items, the newest first.

@@ -79,8 +79,9 @@ async def follow_environment(system: System) -> None:
 async def _collect(system: System, stop: asyncio.Event) -> bool:
     from catchment.cli.crew import crew
 
-    async with crew(system.settings.processes - 1):
-        return await collect_until_stopped(system, stop)
+    async with crew(system.settings.processes - 1, stop) as others:
+        clean = await collect_until_stopped(system, stop)
+    return clean and not others.was_cut_off
 
 
 async def _add_starter_pack(system: System) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from catchment.cli.numbers import storable
 from catchment.cli.printing import AsJson, print_facts, print_json, print_table
 from catchment.cli.session import with_system
 from catchment.domain.caller import OPERATOR
@@ -22,7 +23,9 @@ sources = typer.Typer(
     name="sources", help="List, show, pause, resume, change and remove sources.", no_args_is_help=True
 )
 
-SourceId = Annotated[int, typer.Argument(metavar="ID", help="The source's number, as `sources list` shows it.")]
+SourceId = Annotated[
+    int, typer.Argument(metavar="ID", help="The source's number, as `sources list` shows it.", callback=storable)
+]
 
 
 @sources.command("list")

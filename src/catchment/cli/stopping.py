@@ -20,7 +20,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 @asynccontextmanager
 async def stop_on_signals() -> AsyncIterator[asyncio.Event]:
     """The event is set by the first SIGTERM or SIGINT. The second cancels the task that is in this context, and a
-    third does what signals do by themselves.
+    third does what signals do by themselves. Who else sets the event does not count as a signal.
     """
     from loguru import logger
 
@@ -28,8 +28,12 @@ async def stop_on_signals() -> AsyncIterator[asyncio.Event]:
     task = asyncio.current_task()
     assert task is not None
 
+    heard = False
+
     def hear(number: signal.Signals) -> None:
-        if not stop.is_set():
+        nonlocal heard
+        if not heard:
+            heard = True
             stop.set()
             logger.info("{} received: finishing what is under way; a second signal stops at once", number.name)
             return

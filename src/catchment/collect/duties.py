@@ -71,12 +71,22 @@ def lock_recovery(workflow: Workflow, interval: timedelta) -> Job:
         recovered = await workflow.recover()
         return f"{recovered.executions} execution(s) and {recovered.records} record(s) recovered"
 
-    return Job(name=LOCK_RECOVERY, work=free, first=at_once, next_after=every(interval))
+    return Job(name=LOCK_RECOVERY, work=free, first=at_once, next_after=every(interval), on_restore=_within(interval))
 
 
 def _at_each_start(conn: Connection, state: JobState, now: datetime) -> None:
     """What was left behind may be the work of whoever starts again."""
     jobs.set_due(conn, state.name, now)
+
+
+def _within(interval: timedelta) -> Callable[[Connection, JobState, datetime], None]:
+    """An interval that is shorter than it was before the start counts at once, and not after the longer one."""
+
+    def pull(conn: Connection, state: JobState, now: datetime) -> None:
+        if state.due_at is not None and state.due_at > now + interval:
+            jobs.set_due(conn, state.name, now + interval)
+
+    return pull
 
 
 def delivery(courier: Courier) -> Job:
@@ -100,7 +110,7 @@ def backing_up(store: Store, clock: Clock, folder: Path, *, interval: timedelta,
             f"{made.file.name}: {sum(made.rows.values())} row(s), {made.size_bytes} bytes; {len(gone)} old one(s) gone"
         )
 
-    return Job(name=BACKUP, work=back_up, first=at_once, next_after=every(interval))
+    return Job(name=BACKUP, work=back_up, first=at_once, next_after=every(interval), on_restore=_within(interval))
 
 
 async def scheduled_scrape(scraping: ScrapingService, usernames: Usernames) -> str:

@@ -15,6 +15,7 @@ from catchment.crypto import SHOWN, hash_secret, new_api_key, new_token
 from catchment.domain.account import ApiKey, User, read_email
 from catchment.domain.caller import Caller, Role, Scope
 from catchment.domain.slug import slug_of
+from catchment.domain.storable import is_storable
 from catchment.errors import Forbidden, InvalidInput, NotFound
 from catchment.manage.logins import Logins
 from catchment.manage.passwords import Passwords, checked_password, new_password
@@ -209,6 +210,6 @@ def _person(email: str, name: str, is_admin: bool) -> dict[str, Any]:
 
 def _checked_text(text: str, field: str, most: int) -> str:
     cleaned = " ".join(text.split())
-    if not 0 < len(cleaned) <= most or "\0" in cleaned:
-        raise InvalidInput(f"A {field} has 1 to {most} characters.", field=field)
+    if not 0 < len(cleaned) <= most or not is_storable(cleaned):
+        raise InvalidInput(f"A {field} has 1 to {most} characters, none of them NUL or broken.", field=field)
     return cleaned

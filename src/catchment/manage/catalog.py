@@ -24,6 +24,7 @@ from catchment.domain.options import (
     read_options,
 )
 from catchment.domain.source import NewSource, NextCheck, PausedBy, Source, Why
+from catchment.domain.storable import is_storable
 from catchment.errors import CatchmentError, Conflict, Forbidden, InvalidInput, NotFound, VisitError
 from catchment.fetch.guard import AddressGuard
 from catchment.redact import MASK
@@ -161,8 +162,7 @@ class Catalog:
         if change.tags is not None:
             values["tags"] = list(_checked_tags(change.tags))
         values |= self._changed_config(source, change, caller, now)
-        if change.is_active is not None and change.is_active != source.is_active:
-            values |= _resumed(now) if change.is_active else _paused()
+        values |= _changed_activity(source, change.is_active, now)
         return sources.change(conn, source_id, values, now=now) if values else source
 
     def _changed_config(self, source: Source, change: Change, caller: Caller, now: datetime) -> dict[str, Any]:
@@ -181,13 +181,10 @@ class Catalog:
             "keep_days": config.get(KEEP_DAYS_KEY),
         }
         if identity != source.identity:
-            return {**values, "memory": {}, "moved": None, **self._due_now(source, now)}
+            return {**values, "memory": {}, "moved": None, **_due_at_new_address(source, now)}
         changed = replace(source, type=source_type, config=config)
         check = after_interval_change(changed, self._cadences.of(changed))
         return {**values, **sources.schedule_columns(check)}
-
-    def _due_now(self, source: Source, now: datetime) -> dict[str, Any]:
-        return sources.schedule_columns(NextCheck(at=now, why=Why.NEW)) if source.is_active else {}
 
     def _remove(self, conn: Connection, source_id: int, caller: Caller) -> None:
         _changeable(conn, source_id, caller)
@@ -269,6 +266,22 @@ def _changeable(conn: Connection, source_id: int, caller: Caller) -> Source:
     return source
 
 
+def _changed_activity(source: Source, is_active: bool | None, now: datetime) -> dict[str, Any]:
+    """A person's pause also holds where errors paused it before: it is neither probed nor resumed by itself then."""
+    if is_active is True and not source.is_active:
+        return _resumed(now)
+    if is_active is False and source.paused_by is not PausedBy.PERSON:
+        return _paused()
+    return {}
+
+
+def _due_at_new_address(source: Source, now: datetime) -> dict[str, Any]:
+    """At once, also where the old address was given up; not where a person paused it."""
+    if source.is_active:
+        return sources.schedule_columns(NextCheck(at=now, why=Why.NEW))
+    return {} if source.paused_by is PausedBy.PERSON else _resumed(now)
+
+
 def _paused() -> dict[str, Any]:
     return {
         "is_active": False,
@@ -290,17 +303,18 @@ def _resumed(now: datetime) -> dict[str, Any]:
 
 def _checked_name(name: object) -> str:
     text = " ".join(str(name).split())
-    if not text or len(text) > MOST_NAME or "\0" in text:
-        raise InvalidInput(f"A name has 1 to {MOST_NAME} characters.", field="name")
+    if not text or len(text) > MOST_NAME or not is_storable(text):
+        raise InvalidInput(f"A name has 1 to {MOST_NAME} characters, none of them NUL or broken.", field="name")
     return text
 
 
 def _checked_config(config: object) -> dict[str, Any]:
     if not isinstance(config, Mapping):
         raise InvalidInput('The config is an object, such as {"url": "https://…"}.', field="config")
-    text = json.dumps(dict(config))
-    if len(text) > MOST_CONFIG_CHARS or "\\u0000" in text:
-        raise InvalidInput(f"The config is larger than {MOST_CONFIG_CHARS} characters or holds a NUL.", field="config")
+    if not is_storable(dict(config)):
+        raise InvalidInput("The config holds what cannot be kept: a NUL, NaN, or broken characters.", field="config")
+    if len(json.dumps(dict(config))) > MOST_CONFIG_CHARS:
+        raise InvalidInput(f"The config is larger than {MOST_CONFIG_CHARS} characters.", field="config")
     return dict(config)
 
 
@@ -334,8 +348,10 @@ def _with_kept_password(config: dict[str, Any], before: Mapping[str, Any]) -> di
 
 def _checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     cleaned = tuple(dict.fromkeys(" ".join(str(tag).split()) for tag in tags))
-    if len(cleaned) > MOST_TAGS or any(not 0 < len(tag) <= MOST_TAG or "\0" in tag for tag in cleaned):
-        raise InvalidInput(f"At most {MOST_TAGS} tags of 1 to {MOST_TAG} characters.", field="tags")
+    if len(cleaned) > MOST_TAGS or any(not 0 < len(tag) <= MOST_TAG or not is_storable(tag) for tag in cleaned):
+        raise InvalidInput(
+            f"At most {MOST_TAGS} tags of 1 to {MOST_TAG} characters, none of them NUL or broken.", field="tags"
+        )
     return cleaned
 
 

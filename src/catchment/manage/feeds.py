@@ -13,6 +13,7 @@ from catchment.clock import Clock
 from catchment.crypto import hash_secret, new_token, same_secret
 from catchment.domain.caller import Caller
 from catchment.domain.feed import NewFeed, SavedFeed, check_slug, filter_shape, read_feed_filter
+from catchment.domain.storable import is_storable
 from catchment.errors import Forbidden, InvalidInput, NotFound
 from catchment.store import feeds
 from catchment.store.door import Store
@@ -142,8 +143,8 @@ def _findable(slug: str) -> str:
 
 def _checked(field: str, text: str, most: int) -> str:
     cleaned = " ".join(text.split())
-    if len(cleaned) > most or "\0" in cleaned:
-        raise InvalidInput(f"A {field} has at most {most} characters.", field=field)
+    if len(cleaned) > most or not is_storable(cleaned):
+        raise InvalidInput(f"A {field} has at most {most} characters, none of them NUL or broken.", field=field)
     return cleaned
 
 
@@ -156,4 +157,7 @@ def _checked_link(text: str) -> str:
 
 def _checked_filter(value: Mapping[str, Any]) -> dict[str, Any]:
     """As it is kept: read, and written in one form."""
-    return filter_shape(read_feed_filter(value))
+    shape = filter_shape(read_feed_filter(value))
+    if not is_storable(shape):
+        raise InvalidInput("The filter holds a NUL or broken characters, which cannot be kept.", field="filter")
+    return shape

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.domain.follow import Follow
+from catchment.domain.storable import is_storable
 from catchment.domain.tweet import normal_username
 from catchment.errors import Conflict, InvalidInput, NotFound
 from catchment.store import follows
@@ -72,6 +73,6 @@ def _there(follow: Follow | None, username: str) -> Follow:
 
 def _checked(text: str, field: str, most: int) -> str:
     text = text.strip()
-    if not 0 < len(text) <= most or "\0" in text:
+    if not 0 < len(text) <= most or not is_storable(text):
         raise InvalidInput(f"{field} is 1 to {most} characters.", field=field)
     return text

@@ -16,6 +16,7 @@ from catchment.domain.confidential import RISKY_OPTIONS, has_secret_address, nam
 from catchment.domain.listing import BadLine, LinedList, Listed, Listing, as_entry, read_entries
 from catchment.domain.pack import Pack
 from catchment.domain.slug import slug_of
+from catchment.domain.storable import is_storable
 from catchment.errors import Forbidden, InvalidInput, NotFound, VisitError
 from catchment.manage.catalog import Catalog
 from catchment.manage.exporting import listed_of
@@ -71,9 +72,9 @@ class Packs:
 
     async def make(self, draft: PackDraft, caller: Caller) -> Made:
         name = " ".join(draft.name.split())
-        if not 0 < len(name) <= MOST_NAME or "\0" in name:
+        if not 0 < len(name) <= MOST_NAME or not is_storable(name):
             raise InvalidInput(f"A pack's name has 1 to {MOST_NAME} characters.", field="name")
-        if len(draft.description) > MOST_DESCRIPTION or "\0" in draft.description:
+        if len(draft.description) > MOST_DESCRIPTION or not is_storable(draft.description):
             raise InvalidInput(f"A description has at most {MOST_DESCRIPTION} characters.", field="description")
         if len(draft.listing.entries) > MOST_SOURCES:
             raise InvalidInput(f"A pack has at most {MOST_SOURCES:,} sources.", field="sources")

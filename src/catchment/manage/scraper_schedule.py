@@ -103,13 +103,23 @@ class ScraperScheduling:
         return self._defaults.next_after(scraper_schedule.read(conn), moment)
 
     def restore(self, conn: Connection, state: JobState, now: datetime) -> None:
-        """A single run whose moment passed while nobody was there is dropped; one of the interval is made up for."""
+        """A single run whose moment passed while nobody was there is dropped; one of the interval is made up for.
+        What the settings say counts from the start on, where nobody set anything.
+        """
         row = scraper_schedule.read(conn)
-        if row is None or row.next_run_time is None or row.next_run_time > now:
+        if row is None:
+            self._pull(conn, state, now)
+            return
+        if row.next_run_time is None or row.next_run_time > now:
             return
         scraper_schedule.clear_next_run(conn)
         if state.due_at == row.next_run_time:
             jobs.set_due(conn, SCRAPER_JOB, self._defaults.next_after(row, now))
+
+    def _pull(self, conn: Connection, state: JobState, now: datetime) -> None:
+        latest = self._defaults.next_after(None, now)
+        if state.due_at is not None and latest is not None and state.due_at > latest:
+            jobs.set_due(conn, SCRAPER_JOB, latest)
 
     def _after_interval(self, row: ScraperSchedule, now: datetime) -> datetime | None:
         if row.is_enabled and row.next_run_time is not None and row.next_run_time > now:

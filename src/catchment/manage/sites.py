@@ -94,7 +94,14 @@ class Site:
     @property
     def title(self) -> str:
         """What it is called where people look at it."""
-        return self.name or URL(self.sitemap_url).host or self.sitemap_url
+        return self.name or _host(self.sitemap_url) or self.sitemap_url
+
+
+def _host(address: str) -> str | None:
+    try:
+        return URL(address).host
+    except ValueError:  # it is told apart when somebody asks for it
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from catchment.clock import Clock
 from catchment.collect.courier import WEBHOOK_SECRET
 from catchment.crypto import Vault, new_token
 from catchment.domain.outbox import Event, Format, Letter, Topic, Webhook
+from catchment.domain.storable import is_storable
 from catchment.errors import InvalidInput, NotFound
 from catchment.fetch.guard import AddressGuard
 from catchment.store import outbox
@@ -102,7 +103,7 @@ class Webhooks:
             outbox.change_webhook(conn, known.id, self._values(wanted, wanted.secret))
 
     def _check(self, new: NewWebhook) -> None:
-        if not 0 < len(new.name.strip()) <= 200:  # noqa: PLR2004 - as the column is wide
+        if not 0 < len(new.name.strip()) <= 200 or not is_storable(new.name):  # noqa: PLR2004 - as the column is wide
             raise InvalidInput("A webhook needs a name of 1 to 200 characters.", field="name")
         if new.name.strip() == ALERTS:
             raise InvalidInput(f"{ALERTS} is the webhook of the setting of that name; choose another.", field="name")

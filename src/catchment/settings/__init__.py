@@ -372,7 +372,7 @@ def specs() -> list[tuple[str, Spec, Any]]:
 def load_settings(environ: Mapping[str, str] | None = None, *, dotenv: Path = Path(".env")) -> Settings:
     """Read every setting, or stop with a SettingsError that names the variable at fault."""
     process = os.environ if environ is None else environ
-    file = {key: value for key, value in dotenv_values(dotenv).items() if value is not None} if dotenv.is_file() else {}
+    file = _read_dotenv(dotenv) if dotenv.is_file() else {}
     values: dict[str, Any] = {}
     for name, spec, _ in specs():
         found = _find(spec, process) or _find(spec, file)
@@ -385,6 +385,15 @@ def load_settings(environ: Mapping[str, str] | None = None, *, dotenv: Path = Pa
         cookie_earlier_keys=_prefixed(COOKIE_KEY_PREFIX, {**file, **process}, but_not=_COOKIE_KEY_SETTINGS),
         api_env_values=_named_values(values.get("api_env", ""), process, file),
     )
+
+
+def _read_dotenv(file: Path) -> dict[str, str]:
+    try:
+        return {key: value for key, value in dotenv_values(file).items() if value is not None}
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{file} is not text in UTF-8; save it as such.") from error
 
 
 def _named_values(names: str, process: Mapping[str, str], file: Mapping[str, str]) -> dict[str, str]:
@@ -406,6 +415,8 @@ def _read_secret_file(variable: str, path: Path) -> str:
         return path.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise SettingsError(f"{variable}: cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{variable}: {path} is not text in UTF-8") from error
 
 
 def _read(spec: Spec, variable: str, text: str) -> Any:

@@ -25,7 +25,7 @@ def key_name(value: str) -> str:
 def time_zone(value: str) -> str:
     try:
         return ZoneInfo(value).key
-    except ZoneInfoNotFoundError as error:
+    except (ZoneInfoNotFoundError, OSError) as error:  # an OSError for the folder of several zones
         raise ValueError(value) from error
 
 

@@ -51,7 +51,7 @@ def restore_backup(file: Path, store: URL, *, replace: bool = False, progress: P
         raise NotFound(f"There is no backup at {file}.")
     with TemporaryDirectory(prefix="catchment-restore-") as folder:
         copy = Path(folder) / file.name
-        shutil.copyfile(file, copy)
+        _read_into(copy, file)
         if not _is_store(copy):
             raise StoreError(f"{file} is not a backup of Catchment, so nothing was restored.")
         migrate_url(_url_of(copy))
@@ -78,6 +78,13 @@ def _write(store: URL, file: Path, progress: Progress | None) -> Counts:
     finally:
         unfinished.unlink(missing_ok=True)
     return rows
+
+
+def _read_into(copy: Path, file: Path) -> None:
+    try:
+        shutil.copyfile(file, copy)
+    except OSError as error:
+        raise StoreError(f"The backup {file} cannot be read: {error.strerror}.") from error
 
 
 def _is_store(file: Path) -> bool:

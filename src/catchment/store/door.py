@@ -8,9 +8,11 @@ runs them on an async connection from a pool.
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -30,6 +32,8 @@ READERS = 4
 #: Another process may be writing; its transactions are short, so this is never reached in health.
 BUSY_SECONDS = 60
 BUSY_LOOK_SECONDS = 0.002
+#: A store holds what sources are opened with: nobody else has to read it.
+_OWNERS_FOLDER, _OWNERS_FILE = 0o700, 0o600
 
 
 class Store(Protocol):
@@ -60,7 +64,7 @@ def store_url(url: str) -> URL:
     """The address of a store, with the driver that we use."""
     try:
         parsed = make_url(url)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:  # a ValueError is about its port
         raise SettingsError("DATABASE_URL is not a database URL; use sqlite:///path or postgresql://…") from error
     match parsed.get_backend_name():
         case "sqlite":
@@ -107,7 +111,7 @@ def _make_folder(url: URL) -> None:
         raise SettingsError("DATABASE_URL: SQLite needs a file: sqlite:///path/to/catchment.sqlite3")
     folder = Path(url.database).parent
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=_OWNERS_FOLDER, parents=True, exist_ok=True)
     except OSError as error:
         raise SettingsError(f"The data folder {folder} cannot be made: {error.strerror}") from error
 
@@ -121,11 +125,19 @@ def _sqlite_engine(url: URL, *, begin: Callable[[Connection], None], connections
         connect_args={"check_same_thread": False},
         **AS_JSON,
     )
+    event.listen(engine, "do_connect", _make_private)
     event.listen(engine, "connect", _prepare_sqlite)
     if begin is _begin_writing:
         event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout = 0"))
     event.listen(engine, "begin", begin)
     return engine
+
+
+def _make_private(_dialect: Any, _record: Any, place: Sequence[Any], _options: Any) -> None:
+    """A store that is made now is for its owner alone, and what SQLite lays beside it has the same mode."""
+    # Where it is there already, or cannot be made, SQLite says what there is to say.
+    with suppress(OSError):
+        os.close(os.open(place[0], os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNERS_FILE))
 
 
 def _begin_reading(conn: Connection) -> None:

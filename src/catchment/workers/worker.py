@@ -10,8 +10,10 @@ from loguru import logger
 from catchment.bootstrap import System
 from catchment.collect.beside import beside
 from catchment.collect.collector import LOOK_LIMIT
+from catchment.domain.job import COLLECTOR_TICK
 from catchment.errors import StoreError
 from catchment.settings import Settings
+from catchment.store import jobs
 from catchment.store.door import store_url
 from catchment.workers.queue import JobQueue
 
@@ -36,6 +38,7 @@ def for_a_worker(settings: Settings) -> Settings:
 class Worker:
     def __init__(self, system: System) -> None:
         self._settings = system.settings
+        self._store = system.store
         self._collector = system.collector
         self.queue = JobQueue(
             system.store,
@@ -95,6 +98,9 @@ class Worker:
             await _rest(stop, AGAIN_SECONDS)
 
     async def _collect_batch(self) -> None:
+        # It may have been put out before the ticks were paused.
+        if await self._store.read(jobs.is_paused, COLLECTOR_TICK):
+            return
         results = await self._collector.collect_some(BATCH)
         logger.debug("a job collected {} source(s)", len(results))
 
