@@ -14,6 +14,8 @@ ZLIB: Final = zlib.MAX_WBITS
 BARE: Final = -zlib.MAX_WBITS
 #: The most that is unfolded at once.
 PIECE: Final = 256 * 1024
+#: The most that is given to zlib at once: at the end of each member it copies what is left, and members may be tiny.
+_PORTION: Final = 16 * 1024
 #: Below this size the ratio says nothing: a short repetitive text packs very well.
 RATIO_FLOOR: Final = 1024 * 1024
 
@@ -28,6 +30,10 @@ class Inflater:
         self._after = b""
 
     def feed(self, packed: bytes) -> Iterator[bytes]:
+        for start in range(0, len(packed), _PORTION):
+            yield from self._feed(packed[start : start + _PORTION])
+
+    def _feed(self, packed: bytes) -> Iterator[bytes]:
         packed = self._of_member(packed)
         has_more = bool(packed)
         while has_more:

@@ -80,3 +80,9 @@ def test_an_address_leads_back_to_its_note(note, token):
 def test_no_text_breaks_the_reading(text):
     ref = ref_of(text, site_url=SITE)
     assert ref is None or (len(ref.note_id) == 24 and ref.note_id.isascii())
+
+
+@pytest.mark.timeout(20)
+def test_a_text_without_any_address_is_soon_known_to_have_none():
+    for _ in range(100):
+        assert ref_of("a" * 10_000, site_url=SITE) is None

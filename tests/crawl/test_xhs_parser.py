@@ -239,6 +239,12 @@ def test_a_page_that_ends_in_the_middle_of_a_text_is_soon_done_with():
     assert caught.value.code is Code.PARSE_ERROR
 
 
+@pytest.mark.timeout(20)
+def test_a_page_that_begins_its_state_again_and_again_is_soon_done_with():
+    with pytest.raises(CrawlError):
+        read_page("window.__INITIAL_STATE__={" * 40_000, REF, address)
+
+
 NAMES = [
     "id",
     "note_card",

@@ -36,3 +36,14 @@ def test_a_page_in_front_of_the_content_is_recognised(headers: dict[str, str], b
 )
 def test_content_is_taken_for_content(headers: dict[str, str], body: bytes) -> None:
     assert block_reason(headers, body) is None
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "piece",
+    [b"<title", b"/cdn-cgi/challenge-platform/", b"/_Incapsula_Resource?", b"<title>access denied|cloudflare"],
+)
+def test_a_page_that_only_looks_like_one_is_soon_let_pass(piece: bytes) -> None:
+    for _ in range(50):
+        assert block_reason(HTML, piece * (200_000 // len(piece))) is None
+    assert block_reason(HTML, b"<title>access denied|" + b"cloudflare" * 20_000) is None

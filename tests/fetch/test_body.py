@@ -50,6 +50,20 @@ def test_members_of_gzip_follow_each_other_and_padding_is_no_member() -> None:
     assert unpacked(packed, "gzip") == b"one two"
 
 
+@pytest.mark.timeout(30)
+@pytest.mark.proves("A-31")
+def test_megabytes_of_tiny_members_are_soon_unpacked() -> None:
+    count = 8 * 2**20 // len(gzip.compress(b""))
+    assert unpacked(gzip.compress(b"") * count + gzip.compress(b"one"), "gzip") == b"one"
+
+
+@given(sizes=st.lists(st.integers(0, 40_000), min_size=1, max_size=5), level=st.sampled_from([0, 9]))
+def test_members_of_any_size_give_all_that_was_packed(sizes: list[int], level: int) -> None:
+    bodies = [bytes([number]) * size for number, size in enumerate(sizes)]
+    packed = b"".join(gzip.compress(body, level) for body in bodies)
+    assert unpacked(packed, "gzip") == b"".join(bodies)
+
+
 def test_the_cap_is_exact() -> None:
     packed = gzip.compress(b"x" * 1000)
     assert len(unpacked(packed, "gzip", max_bytes=1000)) == 1000

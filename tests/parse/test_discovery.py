@@ -100,3 +100,30 @@ def test_nothing_in_a_page_can_do_harm(body: bytes, url: str) -> None:
     for address in (*found.feeds, *found.sitemaps, *filter(None, (found.icon, found.canonical))):
         assert address.startswith(("http://", "https://"))
     f"{found}".encode()  # no half of a surrogate pair, so it can be stored
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.proves("A-32")
+@pytest.mark.parametrize("piece", [b"<!---->", b"<!-- --> ", b"<?xml?>", b" "])
+def test_what_begins_as_a_page_does_is_soon_known_to_be_one_or_none(piece: bytes) -> None:
+    assert is_page(piece * 50 + b"<html>")
+    assert not is_page(piece * 50 + b"<rss>")
+    assert not is_page(piece * 1_000)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.proves("A-32")
+@pytest.mark.parametrize("piece", ["<!--", "&lt;!--", "<title", "a"])
+def test_a_hostile_page_is_soon_read(piece: str) -> None:
+    text = piece * (2**20 // len(piece))
+    page = f'<html><head><title>{text}</title><meta name="description" content="{text}"></head></html>'
+    assert len(discover(page.encode(), url=URL).description) <= 500
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.proves("A-32")
+def test_a_charset_after_many_blanks_is_soon_missed() -> None:
+    blanks = " " * 2**16
+    assert discover(f"<meta charset={blanks};><title>x</title>".encode(), url=URL).title == "x"
+    body = "<title>\xe9</title>".encode("latin-1")
+    assert discover(body, url=URL, content_type=f"text/html; charset={blanks};").title == "é"

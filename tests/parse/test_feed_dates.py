@@ -9,10 +9,18 @@ from feed_documents import rss
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catchment.parse import slow
 from catchment.parse.dates import from_struct, parse_date
-from catchment.parse.feed import parse_feed
+from catchment.parse.feed import Feed, parse_feed
 
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
+
+
+def read_thoroughly(body: bytes) -> Feed:
+    return slow.read(body, "")
+
+
+both_ways = pytest.mark.parametrize("read", [parse_feed, read_thoroughly], ids=["quick", "thorough"])
 
 
 @pytest.mark.parametrize(
@@ -44,18 +52,23 @@ def test_nonsense_and_absurd_years_are_no_date(text: str):
 
 @pytest.mark.parametrize(
     "text",
-    ["Wed, 04 Mar 2026 12:00:00 GMT", "Wed, 4 Mar 26 12:00 UT", "2026-03-04T12:00:00Z", "March 4, 2026 12:00 UTC"],
+    ["Wed, 04 Mar 2026 12:00:00 GMT", "Wed, 4 Mar 26 12:00 UT", "2026-03-04T12:00:00Z"],
 )
-@pytest.mark.parametrize("title", ["fish", "fish & chips"], ids=["quick", "thorough"])
-def test_dates_in_feeds_are_read_quick_or_thorough(text: str, title: str):
-    (entry,) = parse_feed(rss(f"<item><title>{title}</title><pubDate>{text}</pubDate></item>")).entries
+@both_ways
+def test_dates_in_feeds_are_read_quick_or_thorough(text: str, read):
+    (entry,) = read(rss(f"<item><title>fish</title><pubDate>{text}</pubDate></item>")).entries
     assert entry.published == NOON
 
 
-@pytest.mark.parametrize("title", ["fish", "fish & chips"], ids=["quick", "thorough"])
+def test_dates_in_words_are_read():
+    (entry,) = parse_feed(rss("<item><title>a</title><pubDate>March 4, 2026 12:00 UTC</pubDate></item>")).entries
+    assert entry.published == NOON
+
+
+@both_ways
 @pytest.mark.parametrize("text", ["not a date", "Wed, 04 Mar 0026 12:00:00 GMT", "31 Feb 2026 12:00:00 GMT"])
-def test_bad_dates_in_feeds_are_none(text: str, title: str):
-    (entry,) = parse_feed(rss(f"<item><title>{title}</title><pubDate>{text}</pubDate></item>")).entries
+def test_bad_dates_in_feeds_are_none(text: str, read):
+    (entry,) = read(rss(f"<item><title>fish</title><pubDate>{text}</pubDate></item>")).entries
     assert entry.published is None
 
 

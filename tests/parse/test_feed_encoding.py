@@ -61,6 +61,16 @@ def test_encodings_that_are_no_text_are_not_believed(name: str):
     assert parse_feed(document("caf+AOk- \\u00e9", name).encode()).entries[0].title == "caf+AOk- \\u00e9"
 
 
+@pytest.mark.proves("A-31")
+@pytest.mark.parametrize(
+    "name", ["utf-7", "idna", "punycode", "unicode_escape", "raw-unicode-escape", "Unicode-Escape"]
+)
+def test_no_feed_chooses_an_encoding_that_can_be_abused(name: str):
+    body = document("\\u003cb\\u003e \xe9", name).encode("latin-1")
+    assert parse_feed(body).entries[0].title == "\\u003cb\\u003e \xe9"
+    assert parse_feed(body, content_type=f"text/xml; charset={name}").entries[0].title == "\\u003cb\\u003e \xe9"
+
+
 def test_json_may_come_in_utf16():
     assert parse_feed('{"version": "jsonfeed.org", "items": [{"id": "é"}]}'.encode("utf-16")).entries[0].id == "é"
 

@@ -9,6 +9,7 @@ import pytest
 from feed_documents import atom, rss
 
 from catchment.errors import ParseError
+from catchment.parse import slow
 from catchment.parse.feed import MAX_ENTRIES, Enclosure, parse_feed
 
 RSS_091 = b"""<?xml version="1.0"?><!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN"
@@ -137,8 +138,17 @@ def test_where_only_some_entries_have_ids_the_others_have_none():
     assert [entry.id for entry in parse_feed(rss(one + other)).entries] == ["https://example.com/a", ""]
 
 
-def test_ids_are_never_taken_for_dates():
-    (entry,) = parse_feed(rss("<item><title>a</title><guid isPermaLink='false'>12</guid></item>")).entries
+DATED = "<item><title>b</title><guid>2</guid><pubDate>Mon, 01 Jul 2024 12:00:00 GMT</pubDate></item>"
+
+
+@pytest.mark.proves("A-31")
+@pytest.mark.parametrize(
+    "around", ["", DATED, DATED * 20, "<lastBuildDate>Mon, 01 Jul 2024 12:00:00 GMT</lastBuildDate>"]
+)
+@pytest.mark.parametrize("guid", ["12", "20230405-17"])
+def test_ids_are_never_taken_for_dates(around: str, guid: str):
+    undated = f"<item><title>a</title><guid isPermaLink='false'>{guid}</guid></item>"
+    (entry,) = (entry for entry in parse_feed(rss(around + undated)).entries if entry.id == guid)
     assert entry.published is None
 
 
@@ -183,6 +193,132 @@ def test_a_text_that_is_the_only_one_is_summary_and_content():
 def test_plain_text_content_keeps_its_angle_brackets():
     (entry,) = parse_feed(atom("<entry><id>1</id><content type='text'>use &lt;b> &amp;amp;</content></entry>")).entries
     assert entry.content == "use &lt;b&gt; &amp;amp;"
+
+
+ENCODED = "xmlns:content='http://purl.org/rss/1.0/modules/content/'"
+MEDIA = "xmlns:media='http://search.yahoo.com/mrss/'"
+VIDEO = "<media:content url='https://x.org/v' type='video/mp4'/>"
+RDF_ITEM = b"""<description>First</description>
+<content:encoded xmlns:content="http://purl.org/rss/1.0/modules/content/">&lt;p>Whole&lt;/p></content:encoded>"""
+#: What is stored of an entry, by the way in which its feed gives it.
+CONTENTS = {
+    "an empty content": (
+        rss(f"<item><title>a</title><description>Said</description><content:encoded {ENCODED}/></item>"),
+        "Said",
+    ),
+    "a blank content": (
+        rss(
+            f"<item><title>a</title><description>Said</description><content:encoded {ENCODED}> \n</content:encoded></item>"
+        ),
+        "Said",
+    ),
+    "a content that is elsewhere": (
+        atom("<entry><id>1</id><summary>Said</summary><content src='https://x.org/1' type='text/html'/></entry>"),
+        "Said",
+    ),
+    "the text of a video": (
+        atom(
+            f"<entry><id>1</id><media:group>{VIDEO}<media:description>Said &amp;amp; shown</media:description>"
+            "</media:group></entry>",
+            attributes=MEDIA,
+        ),
+        "Said &amp; shown",
+    ),
+    "the text of nothing": (
+        atom(
+            "<entry><id>1</id><media:group><media:description>Said</media:description></media:group></entry>",
+            attributes=MEDIA,
+        ),
+        "Said",
+    ),
+    "the text of an entry with a video": (
+        rss(
+            f"<item {MEDIA}><title>a</title><description>Said</description>{VIDEO}"
+            "<media:description>Shown</media:description></item>"
+        ),
+        "Said",
+    ),
+    "RDF": (RSS_10.replace(b"<description>First</description>", RDF_ITEM), "<p>Whole</p>"),
+    "markup as it is": (
+        rss("<item><title>a</title><description><p>Said</p> at <b>once</b></description></item>"),
+        "<p>Said</p> at <b>once</b>",
+    ),
+    "markup after text": (
+        rss("<item><title>a</title><description>Said <b>at</b> once</description></item>"),
+        "Said <b>at</b> once",
+    ),
+    "markup in Atom": (
+        atom("<entry><id>1</id><content type='text/html'>Said <b>at</b> once</content></entry>"),
+        "Said <b>at</b> once",
+    ),
+}
+
+
+@pytest.mark.proves("A-31")
+@pytest.mark.parametrize(("body", "content"), CONTENTS.values(), ids=CONTENTS)
+def test_no_way_to_give_a_text_loses_it(body: bytes, content: str):
+    (entry,) = parse_feed(body, summaries=False).entries  # as it is collected
+    assert entry.content == content
+    (entry,) = parse_feed(body).entries
+    assert entry.content == content
+
+
+OWN_BASE = (
+    "<entry><id>1</id><link href='{link}'/><content type='html' xml:base='https://x.org/posts/1/'>"
+    "&lt;a href='#note'>1&lt;/a></content></entry>"
+)
+
+
+@pytest.mark.proves("A-31")
+@pytest.mark.parametrize("link", ["https://x.org/posts/1/", "posts/1/"], ids=["quick", "thorough"])
+@pytest.mark.parametrize("summaries", [True, False])
+def test_links_in_a_text_with_a_base_of_its_own_lead_where_that_says(link: str, summaries: bool):
+    (entry,) = parse_feed(atom(OWN_BASE.format(link=link)), url="https://x.org/feed", summaries=summaries).entries
+    assert 'href="https://x.org/posts/1/#note"' in entry.content
+    assert entry.summary == entry.content
+
+
+RELATIVE = "<item><title>b</title><link>/b</link><description>&lt;a title='x' href='/b'>b&lt;/a></description></item>"
+
+
+@pytest.mark.proves("A-31")
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("AT&T", "AT&T"),
+        ("R&D; &nbsp;more", "R&D; more"),
+        ("caf&eacute; &LT;3", "café <3"),
+        ("a &copy b", "a © b"),
+        ("&unheardof; <![CDATA[&eacute;]]>", "&unheardof; é"),
+    ],
+)
+def test_a_stray_ampersand_is_read_and_changes_nothing_else(written: str, title: str):
+    item = "<item><title>{}</title><link>https://x.org/?a=1&copy=2</link></item>"
+    proper, stray = (rss(item.format(text) + RELATIVE) for text in ("x", written))
+    first, second = parse_feed(stray).entries
+    assert first.title == title
+    assert first.link == "https://x.org/?a=1&copy=2"
+    assert second == parse_feed(proper.replace(b"&copy=", b"&amp;copy=")).entries[1]
+
+
+ATOM_AUTHORS = "<author><name>Ann</name><email>ann@x.org</email></author><author><name>Bob</name></author>"
+RSS_AUTHORS = "<dc:creator xmlns:dc='http://purl.org/dc/elements/1.1/'>{}</dc:creator>"
+
+
+@pytest.mark.proves("A-31")
+@pytest.mark.parametrize(
+    ("body", "author"),
+    [
+        (atom(f"<entry><id>1</id><title>t</title>{ATOM_AUTHORS}</entry>"), "Ann"),
+        (atom("<entry><id>1</id><title>t</title></entry>", head=ATOM_AUTHORS), "Ann"),
+        (rss(f"<item><title>t</title>{RSS_AUTHORS.format('Ann')}{RSS_AUTHORS.format('Bob')}</item>"), "Ann"),
+        (rss("<item><title>t</title><author>ann@x.org (Ann)</author></item>"), "ann@x.org (Ann)"),
+    ],
+)
+@pytest.mark.parametrize("read", [parse_feed, lambda body: slow.read(body, "")], ids=["quick", "thorough"])
+def test_of_several_authors_the_first_is_taken_without_address(read, body: bytes, author: str):
+    (entry,) = read(body).entries
+    assert entry.author == author
 
 
 def test_atom_entries_inherit_the_author_of_their_feed():

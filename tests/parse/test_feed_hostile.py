@@ -177,6 +177,82 @@ def test_a_hostile_megabyte_takes_no_minute(piece: bytes):
     assert_a_feed_or_a_parse_error(body)
 
 
+MEGABYTE = 2**20
+#: Where a text of strangers is read, by what reads it.
+PLACES = {
+    "title": "<rss><channel><item><title><![CDATA[{}]]></title></item></channel></rss>",
+    "title of the feed": "<rss><channel><title><![CDATA[{}]]></title><item><title>x</title></item></channel></rss>",
+    "text": "<rss><channel><item><link>/x</link><description><![CDATA[{}]]></description></item></channel></rss>",
+    "text in Atom": (
+        "<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id><link href='/x'/>"
+        "<summary>s</summary><content type='html'><![CDATA[{}]]></content></entry></feed>"
+    ),
+    "author": "<rss><channel><item><title>x</title><author><![CDATA[{}]]></author></item></channel></rss>",
+    "attribute": "<rss><channel><item><title>x</title><enclosure url='https://x.org/{}'/></item></channel></rss>",
+    "after the end": "<rss><channel><item><title>x</title></item></channel></rss>{}",
+    "page": "<html><head>{}",
+}
+PIECES = [
+    "<!--",
+    "<title ",
+    "<title",
+    "<summary ",
+    "<link ",
+    "<description ",
+    "<!ENTITY",
+    "-->",
+    "<a",
+    "&#9",
+    "a",
+    "a.",
+    "\n",
+]
+
+
+@within_limits
+@pytest.mark.proves("A-31")
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize("piece", PIECES)
+def test_no_text_of_a_megabyte_holds_up_everybody(place: str, piece: str):
+    """A regular expression that looks for its end from every start would, and lets no other thread run meanwhile."""
+    text = piece * (MEGABYTE // len(piece))
+    written = text.replace("<", "&lt;").replace("&#", "&amp;#") if "enclosure" in place else text
+    assert_a_feed_or_a_parse_error(place.format(written).encode())
+
+
+@within_limits
+@pytest.mark.proves("A-31")
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<?xml version='1.0'?>" + b"\n" * MEGABYTE + SEEDS[1],
+        b"<?xml version='1.0'?>" + b"\n<!DOCTYPE" * 100_000 + SEEDS[1],
+        b"<?xml " + b"encoding='" * 100_000 + SEEDS[1],
+        rss(f"<item><title>x</title><author>{'a' * MEGABYTE}</author></item>"),
+        rss(f"<item><title>x</title><author>{'&#97;' * 200_000}</author></item>"),
+        SEEDS[1] + b"<!ENTITY" * 100_000,
+    ],
+    ids=["blank lines", "document types", "encodings", "author", "author in numbers", "entities"],
+)
+def test_the_thorough_parser_broods_on_nothing(body: bytes):
+    assert len(slow.read(body, "").entries) > 0
+
+
+@within_limits
+@pytest.mark.proves("A-31")
+def test_many_short_texts_of_nothing_but_brackets_are_soon_read():
+    item = f"<item><title>x</title><description>y</description><content:encoded><![CDATA[{'<' * 2_500}]]></content:encoded></item>"
+    feed = parse_feed(rss(f"<x xmlns:content='http://purl.org/rss/1.0/modules/content/'/>{item * 400}"))
+    assert len(feed.entries) == 400
+
+
+@pytest.mark.proves("A-31")
+@pytest.mark.parametrize("number", ["&#" + "9" * 5_000, "&#x" + "f" * 5_000], ids=["decimal", "hexadecimal"])
+def test_a_character_of_too_large_a_number_is_none(number: str):
+    assert_a_feed_or_a_parse_error(rss(f"<item><title><![CDATA[{number};]]></title></item>"))
+    assert_a_feed_or_a_parse_error(rss(f"<item><title>{number};</title></item>"))
+
+
 def test_json_nested_too_deep_is_a_parse_error():
     with pytest.raises(ParseError):
         parse_feed(b'{"items":' + b"[" * 200_000)

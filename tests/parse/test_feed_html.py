@@ -81,3 +81,18 @@ def test_plain_text_is_one_line_without_markup(text: str, expected: str):
 @given(st.text(max_size=300), st.integers(10, 100))
 def test_plain_text_is_never_longer_than_asked(text: str, limit: int):
     assert len(plain_text(text, limit)) <= limit
+
+
+@pytest.mark.proves("A-31")
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("a<!-- b --> c", "a c"),
+        ("a<!-- <b>x</b> --> c <!-- d", "a c <!-- d"),
+        ("a --> b", "a --> b"),
+        ("a <!-- b", "a <!-- b"),
+        ("<p>a<!--b--></p><!-->c", "a <!-->c"),
+    ],
+)
+def test_comments_are_no_text_but_an_arrow_is(title: str, shown: str):
+    assert plain_text(title, 500) == shown

@@ -169,6 +169,9 @@ def test_prefixes_do_not_matter_and_locations_of_images_are_no_pages():
         ("/a", "https://example.org/a"),
         ("//other.example/a", "https://other.example/a"),
         ("a.html", "https://example.org/maps/a.html"),
+        ("HTTPS://example.org:8443/[a]", "https://example.org:8443/[a]"),
+        ("https://[2001:db8::1]/a", "https://[2001:db8::1]/a"),
+        ("https://münchen.example/a", "https://münchen.example/a"),
     ],
 )
 def test_an_address_is_read_as_it_was_meant(written: str, meant: str):
@@ -176,8 +179,12 @@ def test_an_address_is_read_as_it_was_meant(written: str, meant: str):
 
 
 @pytest.mark.parametrize(
-    "loc", ["", "  ", "javascript:alert(1)", "mailto:a@b.c", "http://[::1", "https://e.org/" + "x" * 9000]
-)
+    "loc",
+    [
+        "", "  ", "javascript:alert(1)", "mailto:a@b.c", "http://[::1", "https://e.org/" + "x" * 9000,
+        "http:///nohost", "https://", "http://?q", "http://a.example:99999/", "http://a.example:port/", "http://@/x",
+    ],
+)  # fmt: skip
 def test_an_entry_without_a_usable_address_spoils_itself_only(loc: str):
     assert addresses(urlset(url(loc) + url("https://example.org/b"))) == ["https://example.org/b"]
 
@@ -401,3 +408,25 @@ def test_gzip_that_is_cut_short_is_never_taken_for_whole():
     packed = gzip.compress(urlset("".join(url(f"https://example.org/{number}") for number in range(500))))
     with pytest.raises(BadBody, match="cut short"):
         read(packed[:-20])
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"a\n" * 2**21,
+        b"\n" * 2**20,
+        b"http:/\n" * 2**17,
+        b"<urlset><" + b"a" * 2**20,
+        b"<urlset><" + b"a" * 2**20 + b"<",
+        b"<feed><entry>" + (b"<link " + b"a" * 30_000 + b">") * 30 + b"</entry></feed>",
+        b"<feed><entry>" + (b"<link " + b"a " * 15_000 + b">") * 30 + b"</entry></feed>",
+        b"<urlset>" + b"<!--" * 2**18,
+        b"<urlset>" + b"<url> " * 2**17,
+        gzip.compress(b"") * 2**16,
+    ],
+    ids=["lines", "blank lines", "near addresses", "endless tag", "open tag", "attribute", "attributes", "comments",
+         "entries", "packed nothing"],
+)  # fmt: skip
+def test_a_hostile_megabyte_is_soon_done_with(body: bytes):
+    outcome(body)

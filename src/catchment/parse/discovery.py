@@ -30,7 +30,7 @@ _FEED_TYPES = frozenset(
 _VAGUE_TYPES = frozenset({"application/xml", "text/xml", "application/json", "text/rss", ""})
 _FEED_ADDRESS = re.compile(r"(?:^|[/.?=_-])(?:feeds?|rss2?|atom|rdf|index\.xml)(?:$|[/.?&=_-])", re.IGNORECASE)
 _COMMENTS = re.compile(r"comment|kommentar|commentaire|comentario|repl(?:y|ies)|评论|留言|コメント", re.IGNORECASE)
-_MARKUP_START = re.compile(rb"\s*(?:<\?xml[^>]*\?>\s*|<!--.*?-->\s*)*<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE)
+_MARKUP_START = re.compile(rb"\s*(?><\?xml[^>]*\?>\s*|<!--.*?-->\s*)*+<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE)
 _SITEMAP_ROOT = re.compile(rb"<(?:[\w-]+:)?(?:urlset|sitemapindex)[\s>]", re.IGNORECASE)
 
 

@@ -11,7 +11,7 @@ import re
 
 _HEAD = 1024
 _DECLARATION = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']\s*([A-Za-z0-9._:-]{1,40})\s*[\"']", re.IGNORECASE)
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
+_CHARSET = re.compile(r"charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -43,7 +43,7 @@ _SUPERSETS = {
 # These hide in plain ASCII, so valid UTF-8 proves nothing against them.
 _SEVEN_BIT = ("iso2022", "hz")
 # Codecs of Python that are no text encodings, or that no feed may choose (their decoding can be abused).
-_NOT_FOR_FEEDS = ("utf-7", "idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem")
+_NOT_FOR_FEEDS = ("utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem")
 # What a server says when nobody told it.
 _DEFAULTS_OF_SERVERS = ("cp1252", "utf-8")
 _MOSTLY = 20
@@ -109,7 +109,7 @@ def _known(name: str) -> str | None:
         "".encode(codec.name)  # raises for the codecs that do not make text
     except (LookupError, UnicodeError, ValueError):
         return None
-    if codec.name in _NOT_FOR_FEEDS or codec.name.startswith(("utf-16", "utf-32")):
+    if codec.name.replace("_", "-") in _NOT_FOR_FEEDS or codec.name.startswith(("utf-16", "utf-32")):
         return None  # wide ones show it by their zero bytes, and these bytes did not
     return _SUPERSETS.get(codec.name, codec.name)
 

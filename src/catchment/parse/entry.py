@@ -75,6 +75,8 @@ class Found(NamedTuple):
     content: str
     enclosures: Collection[Enclosure] = ()
     tags: Collection[str] = ()
+    #: What the links in its texts are relative to; "" where it is what the document's are.
+    base: str = ""
 
 
 class EntryMaker:
@@ -92,7 +94,9 @@ class EntryMaker:
     def make(self, found: Sequence[Found]) -> tuple[Entry, ...]:
         if not found:
             return ()
-        ids, links, titles, authors, published, updated, summaries, contents, files, tags = zip(*found, strict=True)
+        ids, links, titles, authors, published, updated, summaries, contents, files, tags, bases = zip(
+            *found, strict=True
+        )
         own_ids = _identities(ids)
         columns = (
             own_ids,
@@ -101,23 +105,30 @@ class EntryMaker:
             map(_name, authors),
             published,
             updated,
-            *self._texts(summaries, contents),
+            *self._texts(summaries, contents, bases),
             [self._attached(some) if some else () for some in files],
             [_names(some) if some else () for some in tags],
         )
         return tuple(map(Entry._make, zip(*columns, strict=True)))
 
-    def _texts(self, summaries: Sequence[str], contents: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    def _texts(
+        self, summaries: Sequence[str], contents: Sequence[str], bases: Sequence[str]
+    ) -> tuple[Sequence[str], Sequence[str]]:
         """Both sanitised; an empty one, or a summary that is not wanted, takes the other's text."""
         given = list(zip(summaries, contents, strict=True))
-        bodies = self._cleaner.clean_all([content or summary for summary, content in given])
+        bodies = self._cleaned([content or summary for summary, content in given], bases)
         if not self._summaries:
             return bodies, bodies
-        clean = self._cleaner.clean
-        return [
-            clean(summary) if summary and content and summary != content else body
-            for (summary, content), body in zip(given, bodies, strict=True)
-        ], bodies
+        own = [summary if content and summary != content else "" for summary, content in given]
+        return [text or body for text, body in zip(self._cleaned(own, bases), bodies, strict=True)], bodies
+
+    def _cleaned(self, texts: Sequence[str], bases: Sequence[str]) -> Sequence[str]:
+        if not any(bases):
+            return self._cleaner.clean_all(texts)
+        return [self._cleaner_for(base).clean(text) for text, base in zip(texts, bases, strict=True)]
+
+    def _cleaner_for(self, base: str) -> HtmlCleaner:
+        return HtmlCleaner(absolute(base, self._base)) if base else self._cleaner
 
     def _pages(self, links: Sequence[str], ids: Sequence[str]) -> list[str]:
         """The page of each entry; without a link, the id is one where it is an address."""

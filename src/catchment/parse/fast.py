@@ -28,10 +28,13 @@ from catchment.parse.html import plain_text
 _Fields = Mapping[str, Any]
 
 _PLAIN = frozenset({"text", "text/plain"})
+_NO_CONTENT: _Fields = {"value": "", "type": "", "base": ""}
 _PAGE_RELATIONS = frozenset({None, "", "alternate"})
 _DATE_TAGS = (b"<pubDate", b"<updated", b"<published", b"date>", b"<modified", b"<issued", b"Date>")
 _ATOM_ROOT = re.compile(rb"<(?:[\w-]+:)?feed[\s>]")
 _HEAD = 1024
+# Where videos have their text; feeds that know of it say so at their root.
+_MEDIA_TEXT, _MEDIA = b"<media:description", b"xmlns:media"
 # How fastfeedparser makes its excerpts.
 _MARKUP = re.compile(r"<[^>]+>")
 _EXCERPTED = 2048
@@ -46,24 +49,46 @@ class Finding:
     info: _Fields
     entries: Sequence[_Fields]
     is_atom: bool
+    #: There are texts that come with files.
+    has_media_texts: bool
 
     @cached_property
     def has_links_as_ids(self) -> bool:
         """Whether an id is also the link: either the feed says so, or it gives no id."""
         return any(entry.get("id") == entry.get("link") for entry in self.entries)
 
+    @cached_property
+    def first_item(self) -> int:
+        """Where the entries of RSS begin: what stands before is said of the feed."""
+        return 0 if self.is_atom else max(self.document.find(b"<item"), 0)
+
+    def has_markup(self) -> bool:
+        """Whether any text is HTML."""
+        return any("<" in text for entry in self.entries for text in _written(entry))
+
+    def has_texts(self) -> bool:
+        return any(any(_written(entry)) or _media_text(entry) for entry in self.entries)
+
+    @cached_property
     def ids_given(self) -> int:
         """How many entries have an id of their own, roughly: tags quoted in a text count as well."""
         if self.is_atom:
             return self.document.count(b"<id>") - bool(self.info.get("id"))
-        return self.document.count(b"<guid") + self.document.count(b":about=")
+        return self.document.count(b"<guid") or self.document.count(b":about=")
 
 
 def find(document: bytes) -> Finding:
     """As bytes, never as text: that might be taken for an address to fetch."""
-    found = fastfeedparser.parse(document, include_media=False)
+    has_media_texts = document.find(_MEDIA, 0, 4 * _HEAD) >= 0 and _MEDIA_TEXT in document
+    found = fastfeedparser.parse(document, include_media=has_media_texts)
     is_atom = _ATOM_ROOT.search(document, 0, _HEAD) is not None
-    return Finding(document=document, info=found["feed"], entries=found["entries"], is_atom=is_atom)
+    return Finding(
+        document=document,
+        info=found["feed"],
+        entries=found["entries"],
+        is_atom=is_atom,
+        has_media_texts=has_media_texts,
+    )
 
 
 def read(finding: Finding, url: str, *, summaries: bool = True) -> Feed:
@@ -87,15 +112,17 @@ class _Reader:
         self._author = finding.info.get("author") or ""
         self._is_atom = finding.is_atom
         # Where a feed gives no dates or ids, fastfeedparser makes dates of ids, and ids of links.
-        self._has_dates = any(tag in finding.document for tag in _DATE_TAGS)
-        self._has_ids = not finding.has_links_as_ids or finding.ids_given() > 0
+        self._has_dates = any(finding.document.find(tag, finding.first_item) >= 0 for tag in _DATE_TAGS)
+        self._has_ids = not finding.has_links_as_ids or finding.ids_given > 0
 
     def found(self, entry: _Fields) -> Found:
         get = entry.get
         link, entry_id = get("link", ""), get("id", "")
         links, files, tags = get("links", ()), get("enclosures", ()), get("tags")
         published, updated = (get("published"), get("updated")) if self._has_dates else (None, None)
-        summary, content = _texts(get("description", ""), get("content"), self._summaries)
+        given = get("content")
+        content = given[0] if given else _NO_CONTENT
+        summary, text = _texts(get("description", ""), content, self._summaries)
         return Found(
             entry_id if self._has_ids or entry_id != link else "",
             _page(links) if self._is_atom else link,
@@ -103,10 +130,11 @@ class _Reader:
             get("author") or self._author,
             parse_date(published) if published else None,
             parse_date(updated) if updated else None,
-            summary,
-            content,
+            summary if summary or text else _media_text(entry),
+            text,
             _enclosures(files, links) if files or links else (),
             [tag["term"] for tag in tags] if tags else (),
+            content.get("base") or "",
         )
 
 
@@ -118,24 +146,33 @@ def _page(links: Collection[_Fields]) -> str:
     return pages[0] if pages else ""
 
 
-def _texts(summary: str, given: Sequence[_Fields] | None, summaries: bool) -> tuple[str, str]:
+def _texts(summary: str, given: _Fields, summaries: bool) -> tuple[str, str]:
     """Summary and content, each "" where the feed gives none."""
-    if not given:
+    content: str = given["value"] or ""
+    if summary == content or not content or content.isspace():
         return summary, ""
-    first = given[0]
-    content: str = first["value"] or ""
-    if summary == content:
-        return summary, ""
-    if first["type"] in _PLAIN:
+    if given["type"] in _PLAIN:
         content = escape(content, quote=False)
     return ("" if not summaries or _is_made_up(summary, content) else summary), content
+
+
+def _written(entry: _Fields) -> list[str]:
+    """Its texts as they are."""
+    return [entry.get("description", ""), *(content["value"] or "" for content in entry.get("content", ()))]
+
+
+def _media_text(entry: _Fields) -> str:
+    """What is said of the first video or picture that anything is said of."""
+    return next((media["description"] for media in entry.get("media_content", ()) if media.get("description")), "")
 
 
 def _is_made_up(summary: str, content: str) -> bool:
     """Whether the summary is how the content begins, as fastfeedparser writes it where a feed gives none."""
     if len(summary) > _EXCERPT:
         return False
-    start = _squeezed(unescape(_MARKUP.sub(" ", content[:_EXCERPTED])))
+    # Tags are looked for up to the last end of one: from every start in vain, that would take long.
+    head, end, rest = content[:_EXCERPTED].rpartition(">")
+    start = _squeezed(unescape(_MARKUP.sub(" ", head + end) + rest))
     return start.startswith(_squeezed(summary))
 
 

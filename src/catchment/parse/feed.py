@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from catchment.errors import ParseError
-from catchment.parse import fast, jsonfeed, slow
+from catchment.parse import ampersands, fast, jsonfeed, slow
 from catchment.parse.doubt import is_doubtful
 from catchment.parse.encoding import as_utf8
 from catchment.parse.entry import MAX_ENTRIES, Enclosure, Entry, Feed
@@ -20,7 +20,7 @@ __all__ = ["MAX_ENTRIES", "Enclosure", "Entry", "Feed", "parse_feed"]
 _HEAD = 4096
 _FEED_ROOT = re.compile(rb"<(?:[\w-]+:)?(?:rss|feed|rdf|channel)[\s>]", re.IGNORECASE)
 _HTML_ROOT = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
-_HTML_TITLE = re.compile(rb"<title[^>]*>([^<]{0,400})", re.IGNORECASE)
+_HTML_TITLE = re.compile(rb"<title[^<>]*>([^<]{0,400})", re.IGNORECASE)
 
 
 def parse_feed(body: bytes, *, url: str = "", content_type: str = "", summaries: bool = True) -> Feed:
@@ -41,6 +41,7 @@ def parse_feed(body: bytes, *, url: str = "", content_type: str = "", summaries:
 def _parse_xml(document: bytes, url: str, *, summaries: bool) -> Feed:
     if not _FEED_ROOT.search(document, 0, _HEAD) and _HTML_ROOT.search(document, 0, _HEAD):
         raise ParseError(_what_it_is(document))
+    document = ampersands.mended(document)
     finding = _find_quickly(document)
     if finding is not None and not is_doubtful(finding):
         return fast.read(finding, url, summaries=summaries)

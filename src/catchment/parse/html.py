@@ -31,7 +31,8 @@ _OTHER_SYNTAX = ("script", "style", "svg", "math", "template", "noscript", "ifra
 # Shorter texts cannot come out larger than `MAX_HTML_BYTES` by much, nor can they be slow to clean.
 _SHORT = 4_096
 
-_TAG = re.compile(r"<!--.*?-->|</?([a-zA-Z][a-zA-Z0-9]*)(?:[\s/][^<>]*)?>", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_TAG = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)(?:[\s/][^<>]*)?>")
 _BREAKING = frozenset({"br", "p", "div", "li", "td", "h1", "h2", "h3"})
 # What XML 1.0 or PostgreSQL cannot hold, besides halves of surrogate pairs. To look for one after the other is ten
 # times as quick as to look for any of them.
@@ -117,11 +118,11 @@ def plain_text(text: str, limit: int) -> str:
     if len(text) <= limit and _is_plain(text):
         return text.strip()
     if "<" in text:
-        text = _TAG.sub(_gap, text)
+        text = _without_tags(text)
     if "&" in text:
-        text = unescape(text)
+        text = _unescaped(text)
         if "<" in text:  # escaped once too often, as titles are so regularly that this is a tag
-            text = _TAG.sub(_gap, text)
+            text = _without_tags(text)
     text = " ".join(text.split())
     if len(text) > limit:
         text = _cut_words(text, limit)
@@ -147,8 +148,23 @@ def _is_plain(text: str) -> bool:
     return text.isprintable() and not ("<" in text or "&" in text or "  " in text)
 
 
+def _without_tags(text: str) -> str:
+    # No further than the last end of a comment: to look for one from every start takes forever where there is none.
+    head, end, rest = text.rpartition("-->")
+    if end:
+        text = _COMMENT.sub("", head + end) + rest
+    return _TAG.sub(_gap, text)
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return unescape(text)
+    except ValueError:  # the number of a character, with thousands of digits
+        return text
+
+
 def _gap(tag: re.Match[str]) -> str:
-    return " " if (tag[1] or "").lower() in _BREAKING else ""
+    return " " if tag[1].lower() in _BREAKING else ""
 
 
 def _cut_words(text: str, limit: int) -> str:

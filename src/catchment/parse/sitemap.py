@@ -19,10 +19,17 @@ from catchment.parse.incoming import IncomingText
 from catchment.parse.tokens import Scanner, Start, resolved
 
 _WEB: Final = ("http://", "https://")
+_SCHEMES: Final = ("http", "https")
+#: An address of which nothing but its host need be looked at, as nearly all are.
+_PLAIN_HOST: Final = re.compile(r"https?://[\w.-]+(?:[/?#]|\Z)", re.IGNORECASE | re.ASCII)
 #: A field or a line that is longer holds no link.
 _LONGEST: Final = 16_384
 _LINE_END: Final = re.compile(r"[\r\n]")
 _BLANK: Final = " \t\r\n\0\ufeff"
+#: Blanks, and whole lines that neither are an address nor hold markup.
+_JUNK: Final = re.compile(
+    rf"[{_BLANK}]*+(?:(?!https?://)[^<\r\n]{{1,{_LONGEST - 1}}}+[\r\n][{_BLANK}]*+)*+", re.IGNORECASE
+)
 
 #: Which elements are entries, by the root of the document.
 _ENTRIES: Final = {
@@ -117,28 +124,31 @@ class _Reader(Protocol):
 
 def _kind_of(opening: str, *, is_all: bool) -> tuple[type[_Reader] | None, str]:
     """The kind of a document, None while it is open, and the text to go on with: lines of junk are dropped."""
-    while opening := opening.lstrip(_BLANK):
-        if opening.startswith("<"):
-            return _Markup, opening
-        line, rest = _first_line(opening, is_all=is_all)
-        if line is None:
+    start = _after_junk(opening, 0)
+    while start < len(opening):
+        end = _end_of_line(opening, start, is_all=is_all)
+        bracket = opening.find("<", start, end)
+        if bracket >= 0 and (end is not None or bracket == start):
+            return _Markup, opening[bracket:]
+        if end is None:
             break
-        if "<" in line:
-            return _Markup, opening[opening.index("<") :]
-        if line.lower().startswith(_WEB):
-            return _Lines, opening
-        opening = rest
-    return None, opening
+        if opening[start : start + len("https://")].lower().startswith(_WEB):
+            return _Lines, opening[start:]
+        start = _after_junk(opening, end)
+    return None, opening[start:]
 
 
-def _first_line(text: str, *, is_all: bool) -> tuple[str | None, str]:
-    """A line and what follows; None while its end is not there. One without any end is cut somewhere."""
-    end = _LINE_END.search(text, 0, _LONGEST)
+def _after_junk(text: str, start: int) -> int:
+    junk = _JUNK.match(text, start)
+    return junk.end() if junk else start
+
+
+def _end_of_line(text: str, start: int, *, is_all: bool) -> int | None:
+    """None while it is not there. A line without any end is cut somewhere."""
+    end = _LINE_END.search(text, start, start + _LONGEST)
     if end is not None:
-        return text[: end.start()], text[end.end() :]
-    if len(text) >= _LONGEST or (is_all and text):
-        return text[:_LONGEST], text[_LONGEST:]
-    return None, text
+        return end.start()
+    return min(start + _LONGEST, len(text)) if is_all or len(text) - start >= _LONGEST else None
 
 
 class _Lines:
@@ -303,12 +313,15 @@ class _Markup:
 def _address(link: str, base: str) -> str:
     """The page or sitemap that a link leads to, "" where it leads nowhere that could be asked."""
     url = absolute(link, base)
-    if "[" in url:
-        try:
-            urlsplit(url)
-        except ValueError:  # a bracket that opens no IPv6 address
-            return ""
-    return url if url[: len("https://")].lower().startswith(_WEB) else ""
+    return url if _PLAIN_HOST.match(url) or _has_host(url) else ""
+
+
+def _has_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a bracket that opens no IPv6 address, or a port that is none
+        return False
 
 
 def _linked_page(tag: Start) -> str:

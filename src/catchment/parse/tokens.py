@@ -14,12 +14,12 @@ from typing import Final, NamedTuple
 _LONGEST_TAG: Final = 32_768
 
 _MARKUP: Final = re.compile(
-    r"<(?:(?P<slash>/?)(?P<name>[A-Za-z_][^\s<>/]*)(?P<rest>[^<>]*)>|(?P<section>!--|!\[CDATA\[)|[!?][^<>]*>)"
+    r"<(?:(?P<slash>/?)(?P<name>[A-Za-z_][^\s<>/]*+)(?P<rest>[^<>]*+)>|(?P<section>!--|!\[CDATA\[)|[!?][^<>]*+>)"
 )
 _SECTION_ENDS: Final = {"!--": "-->", "![CDATA[": "]]>"}
 _ROW: Final = re.compile("<+")
 _BRACKET: Final = re.compile("[<>]")
-_ATTRIBUTE: Final = re.compile(r"""([^\s="'/]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_ATTRIBUTE: Final = re.compile(r"""(?<![^\s="'/])([^\s="'/]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)')""")
 # With its semicolon only: in a link, `&copy=1` is no sign of copyright.
 _REFERENCE: Final = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 

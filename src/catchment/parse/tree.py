@@ -24,7 +24,7 @@ Element: TypeAlias = Any
 MOST_BYTES = 2 * 1024 * 1024
 MOST_SELECTOR_CHARS = 500
 _HEAD = 4096
-_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*+=\s*+[\"']?\s*+([\w.:-]{1,40})", re.IGNORECASE)
 # Everything else starts a new line on the screen, so its text does not run into the text before.
 _INLINE = re.compile(
     "a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|q|s|samp|small|span|strike|strong|sub|sup"
