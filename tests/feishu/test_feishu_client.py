@@ -15,9 +15,10 @@ from catchment.collect.feishu.refusals import BitableError, Trouble
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import PacePolicy, Pacer
+from catchment.redact import redact_text
 from catchment.simulator.messages import Answer
 from catchment.simulator.services import bitable as feishu
-from catchment.simulator.services.bitable import TOKEN_SECONDS, BitableService, Endpoint
+from catchment.simulator.services.bitable import TOKEN_SECONDS, BitableService, Endpoint, refusal
 from feishu_table import APP_ID, DOCUMENT, SECRET, START, TABLE, feishu_table
 
 pytestmark = pytest.mark.proves("E-15")
@@ -153,3 +154,19 @@ def test_an_app_does_not_show_its_secrets():
     assert SECRET not in shown
     assert DOCUMENT not in shown
     assert set(FIELDS.values()) == {FieldType.TEXT, FieldType.NUMBER, FieldType.MOMENT}
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "told"),
+    [
+        (10014, "app secret invalid", "check FEISHU_APP_ID and FEISHU_APP_SECRET (app secret invalid)"),
+        (1254040, "BaseTokenNotFound", "check FEISHU_APP_TOKEN (BaseTokenNotFound)"),
+        (1254041, "TableIdNotFound", "check FEISHU_TABLE_ID (TableIdNotFound)"),
+    ],
+)
+async def test_what_feishu_says_of_a_setting_outlives_the_striking_out_of_secrets(code, said, told):
+    async with working() as (bitable, service):
+        service.fail(Endpoint.FIELDS, refusal(code, said))
+        with pytest.raises(BitableError) as no:
+            await bitable.fields()
+    assert redact_text(str(no.value)).endswith(told)
