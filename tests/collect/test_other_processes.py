@@ -81,10 +81,13 @@ async def test_a_source_cannot_be_removed_between_a_look_at_it_and_its_new_time(
     assert refused, "it has to wait until the new time is stored, and then takes it away"
 
 
-async def test_old_items_are_cleaned_away_while_a_visit_of_their_source_is_stored(store, other):
+@pytest.mark.parametrize("is_changed", [False, True], ids=["as it was", "changed meanwhile"])
+async def test_old_items_are_cleaned_away_while_a_visit_of_their_source_is_stored(store, other, is_changed):
     add_one = partial(sources.add, new=NewSource(name="S", type="rss", config={}, identity="1"), now=START)
     source = await store.write(add_one)
     await store.write(items.insert_new, [(source.id, make_item(native_id="1"))], now=START)
+    if is_changed:
+        await store.write(sources.change, source.id, {"name": "T"}, now=START)
 
     def commit_while_others_clean(conn):
         sources.get_for_commit(conn, [source])
