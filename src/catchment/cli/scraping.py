@@ -1,4 +1,4 @@
-"""`catchment x scrape`: fetch tweets now."""
+"""`catchment x scrape` and `x schedule`: fetch tweets now, and when it happens by itself."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from catchment.cli.failing import FAILED
 from catchment.cli.printing import AsJson, print_facts, print_json, print_table, say
 from catchment.cli.session import with_system
 from catchment.cli.stopping import stop_on_signals
+from catchment.domain.job import LEAST_INTERVAL, MOST_INTERVAL, SCRAPER_JOB
 from catchment.domain.scrape_task import LEAST_LIMIT, MOST_LIMIT, USUAL_LIMIT, TaskStatus
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask
+    from catchment.manage.scraper_schedule import ScheduleView
 
 REFRESH_SECONDS = 0.2
 
@@ -44,6 +46,51 @@ def scrape(
     if task.status is not TaskStatus.COMPLETED or not any(one.success for one in task.outcomes):
         say(f"Error: {task.error or 'no user could be scraped'}")
         raise typer.Exit(FAILED)
+
+
+def schedule(
+    *,
+    interval: Annotated[
+        int | None, typer.Option(min=LEAST_INTERVAL, max=MOST_INTERVAL, help="Seconds, instead of what is set up.")
+    ] = None,
+    take_back: Annotated[
+        bool, typer.Option("--take-back", help="Forget such an interval: SCRAPER_CRON or SCRAPER_INTERVAL hold again.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show when the scraper runs by itself, or change it; a server follows within seconds.
+
+    Example: catchment x schedule --interval 3600
+    """
+    if interval is not None and take_back:
+        raise typer.BadParameter("either an interval, or taking it back", param_hint="--take-back")
+    facts = with_system(lambda system: _schedule(system, interval, take_back=take_back))
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts({name.replace("_", " "): value for name, value in facts.items()})
+
+
+async def _schedule(system: System, interval: int | None, *, take_back: bool) -> dict[str, Any]:
+    view = await _changed(system, interval, take_back=take_back)
+    due = {state.name: state.due_at for state in await system.jobs.list()}
+    return {
+        "interval_seconds": view.interval_seconds,
+        "cron": view.cron,
+        # This process rings for nobody, so what counts is when the job is due for all of them.
+        "next_run_time": due.get(SCRAPER_JOB),
+        "is_enabled": view.is_enabled,
+        "updated_at": view.updated_at,
+        "updated_by": view.updated_by,
+    }
+
+
+async def _changed(system: System, interval: int | None, *, take_back: bool) -> ScheduleView:
+    if interval is not None:
+        return await system.scraper_schedule.set_interval(interval, by="operator")
+    if take_back:
+        return await system.scraper_schedule.take_back_interval(by="operator")
+    return await system.scraper_schedule.show()
 
 
 async def _scrape(system: System, usernames: str, limit: int) -> ScrapeTask:

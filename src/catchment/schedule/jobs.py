@@ -80,6 +80,7 @@ class Cron:
             self._trigger = CronTrigger.from_crontab(line, timezone=UTC)
         except ValueError as error:
             raise SettingsError(f"SCRAPER_CRON: {line!r} is not a crontab line: {error}") from error
+        self.line = line
 
     def after(self, moment: datetime) -> datetime | None:
         """The first moment that is later than this one."""
