@@ -16,6 +16,7 @@ from catchment.collect.leases import recover
 from catchment.domain.job import SCRAPER_JOB
 from catchment.domain.outbox import Topic
 from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask, TaskStatus
+from catchment.domain.tweet import Depth
 from catchment.errors import Conflict, InvalidInput, NotFound, StoreError, TooManyAttempts
 from catchment.manage.webhooks import SUMMARIZATION, NewWebhook
 from catchment.simulator.services import x
@@ -108,6 +109,50 @@ async def test_the_report_tells_what_came_of_everybody(system, clock):
     assert by_user(task) == {"ada": (True, 25, 25), "bob": (True, 5, 0)}
     assert task.progress == {"current": 2, "total": 2, "percentage": 100}
     assert await tweets_stored(system) == 30
+
+
+@pytest.fixture
+async def deep(open_test_system) -> AsyncIterator[tuple[XSite, System]]:
+    """A user of 120 tweets."""
+    async with XSite(gil=120) as site, open_test_system(**site.settings()) as system:
+        yield site, system
+
+
+@pytest.mark.proves("R-28")
+async def test_an_explicit_limit_reads_that_far_also_below_what_is_known(deep):
+    site, system = deep
+    first = await system.scraping.scrape(order("gil", limit=30, depth=Depth.LIMIT))
+    assert by_user(first) == {"gil": (True, 30, 30)}
+    rest = await system.scraping.scrape(order("gil", limit=1000, depth=Depth.LIMIT))
+    assert by_user(rest) == {"gil": (True, 120, 90)}
+    assert len(site.requests) == 2 + 6
+
+
+@pytest.mark.proves("R-28")
+async def test_a_full_scrape_reads_to_the_end_of_the_timeline(deep):
+    _, system = deep
+    await system.scraping.scrape(order("gil", limit=30, depth=Depth.LIMIT))
+    assert by_user(await system.scraping.scrape(order("gil", depth=Depth.FULL))) == {"gil": (True, 120, 90)}
+
+
+@pytest.mark.proves("R-28")
+async def test_reading_below_what_is_known_leaves_the_statistics_of_the_news_as_they_are(deep):
+    _, system = deep
+    await system.scraping.scrape(order("gil"))
+    before = await system.store.read(fetch_stats.get, "gil")
+    await system.scraping.scrape(order("gil", depth=Depth.FULL))
+    assert await system.store.read(fetch_stats.get, "gil") == before
+
+
+@pytest.mark.proves("R-28")
+@pytest.mark.parametrize("how", [{"depth": Depth.FULL}, {"depth": Depth.LIMIT, "limit": 1000}])
+async def test_reading_deep_stays_within_what_may_be_spent(open_test_system, how):
+    async with XSite(gil=120) as site, open_test_system(**site.settings(twitter_daily_pages=4)) as system:
+        await system.scraping.scrape(order("gil", limit=30, depth=Depth.LIMIT))
+        task = await system.scraping.scrape(order("gil", **how))
+        assert len(site.requests) == 4
+        assert by_user(task) == {"gil": (False, 40, 10)}
+        assert "TWITTER_DAILY_PAGES" in task.outcomes[0].error_message
 
 
 @pytest.mark.proves("D-05")

@@ -16,11 +16,12 @@ from catchment.cli.printing import AsJson, print_facts, print_json, print_table,
 from catchment.cli.session import with_system
 from catchment.cli.stopping import stop_on_signals
 from catchment.domain.job import LEAST_INTERVAL, MOST_INTERVAL, SCRAPER_JOB
-from catchment.domain.scrape_task import LEAST_LIMIT, MOST_LIMIT, USUAL_LIMIT, TaskStatus
+from catchment.domain.scrape_task import LEAST_LIMIT, MOST_LIMIT, TaskStatus, how_far
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask
+    from catchment.domain.tweet import Depth
     from catchment.manage.scraper_schedule import ScheduleView
 
 REFRESH_SECONDS = 0.2
@@ -31,14 +32,21 @@ def scrape(
         str, typer.Argument(metavar="NAMES", help="Users, comma-separated, with or without @; all follows if left out.")
     ] = "",
     *,
-    limit: Annotated[int, typer.Option(min=LEAST_LIMIT, max=MOST_LIMIT, help="Tweets of each at most.")] = USUAL_LIMIT,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=LEAST_LIMIT, max=MOST_LIMIT, help="Of each, read this far, also below what is known."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Read each timeline to its end.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch the newest tweets of these users and store what is new.
+    """Fetch the newest tweets of these users and store what is new: down to what is known, 100 of each at most.
 
     Example: catchment x scrape @openai,@python --limit 50
     """
-    task = with_system(lambda system: _scrape(system, usernames, limit))
+    if full and limit is not None:
+        raise typer.BadParameter("either a limit, or all of it", param_hint="--full")
+    reading = how_far(limit, full=full)
+    task = with_system(lambda system: _scrape(system, usernames, reading))
     if as_json:
         print_json(_shape(task))
     else:
@@ -93,9 +101,9 @@ async def _changed(system: System, interval: int | None, *, take_back: bool) -> 
     return await system.scraper_schedule.show()
 
 
-async def _scrape(system: System, usernames: str, limit: int) -> ScrapeTask:
+async def _scrape(system: System, usernames: str, reading: tuple[int | None, Depth]) -> ScrapeTask:
     """Until it is over, or somebody wants it to stop: then it is cancelled, and what came stays."""
-    order = await _order(system, usernames, limit)
+    order = await _order(system, usernames, reading)
     async with stop_on_signals() as stop:
         task = await system.scraping.start(order)
         with _bar(len(order.usernames)) as show:
@@ -106,14 +114,15 @@ async def _scrape(system: System, usernames: str, limit: int) -> ScrapeTask:
     return await system.scraping.cancel(task.task_id) if task.status is TaskStatus.RUNNING else task
 
 
-async def _order(system: System, usernames: str, limit: int) -> ScrapeOrder:
+async def _order(system: System, usernames: str, reading: tuple[int | None, Depth]) -> ScrapeOrder:
     from catchment.domain.scrape_task import ScrapeOrder, usernames_in
     from catchment.errors import InvalidInput
 
     names = usernames_in(usernames) or tuple(follow.username for follow in await system.follows.list())
     if not names:
         raise InvalidInput("Nobody is followed: name somebody, or use `catchment x follow`.")
-    return ScrapeOrder(usernames=names, limit=limit, asked_by="operator")
+    limit, depth = reading
+    return ScrapeOrder(usernames=names, limit=limit, depth=depth, asked_by="operator")
 
 
 @contextmanager

@@ -45,13 +45,16 @@ class _Errand:
 
     scraper: Scraper
     run: Run
-    most: int | None
-    window: Window
+    order: ScrapeOrder
     #: What was told of already.
     told: set[Trouble] = field(default_factory=set)
 
     async def scrape(self, http: HttpClient, username: str) -> Scrape:
-        return await self.scraper.scrape(http, user_timeline(username), most=self.most, window=self.window)
+        order = self.order
+        window = Window(since=order.since, until=order.until)
+        return await self.scraper.scrape(
+            http, user_timeline(username), most=order.limit, window=window, depth=order.depth
+        )
 
 
 class ScrapingService:
@@ -148,8 +151,7 @@ class ScrapingService:
         return task_id, work
 
     async def _run(self, scraper: Scraper, run: Run, order: ScrapeOrder, leases: LeasePolicy) -> None:
-        window = Window(since=order.since, until=order.until)
-        errand = _Errand(scraper=scraper, run=run, most=order.limit, window=window)
+        errand = _Errand(scraper=scraper, run=run, order=order)
         try:
             async with beside(keep_leases(self._store, leases, self._clock)):
                 await self._scrape_all(errand, order.usernames)

@@ -96,6 +96,17 @@ class FetchStats:
     consecutive_empty_fetches: int
 
 
+class Depth(StrEnum):
+    """How far down a look at a timeline is to go."""
+
+    #: Until it runs into what is known, as far as the statistics suggest.
+    NEWS = "news"
+    #: As many as were asked for, also below what is known.
+    LIMIT = "limit"
+    #: To the end of the timeline.
+    FULL = "full"
+
+
 class Reach(StrEnum):
     """How far down one look at a timeline came."""
 

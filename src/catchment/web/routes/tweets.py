@@ -13,7 +13,7 @@ from catchment.store.tweets import FeedQuery, TweetQuery
 from catchment.web.auth import Known, TheSystem
 from catchment.web.cursors import read_cursor, read_timed_cursor, write_cursor
 from catchment.web.errors import problems
-from catchment.web.inputs import Instant, Limit, Text
+from catchment.web.inputs import Instant, Limit, Text, check_window
 from catchment.web.outputs import Moment, Out
 
 MOST_LISTED = 100
@@ -88,6 +88,7 @@ async def list_tweets(
     cursor: Cursor = None,
 ) -> TweetsOut:
     """Tweets by when they were written, the newest first. With a cursor the page's number does not count."""
+    check_window(since, until)
     query = TweetQuery(
         author=normal_username(author) if author is not None else None,
         since=since,
@@ -138,8 +139,7 @@ async def read_feed(
             "Say from when: since=2026-03-01T12:00:00Z, or the cursor of the page before.", field="since"
         )
     end = until or system.clock.now()
-    if since is not None and since >= end:
-        raise InvalidInput("时间区间无效: since is not before until.", field="since")
+    check_window(since, end)
     most = system.settings.feed_max_tweets
     after_id = read_cursor(cursor) if cursor is not None else 0
     query = FeedQuery(since=since, until=until, after_id=after_id, limit=min(limit or most, most))
