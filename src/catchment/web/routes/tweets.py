@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
+from pydantic import Field
 
 from catchment.domain.tweet import StoredTweet, normal_username
 from catchment.errors import InvalidInput, NotFound
@@ -40,6 +41,9 @@ class TweetOut(Out):
     referenced_tweet_media: list[dict[str, Any]]
     referenced_tweet_author_username: str | None
     urls: list[str]
+    lang: str | None
+    hashtags: list[str]
+    counts: dict[str, int] = Field(description="`like_count` and others, as they were when the tweet was stored.")
     url: str
     db_created_at: Moment
     db_updated_at: Moment
