@@ -45,6 +45,8 @@ _NESTED: Final = (("retweeted_tweet", ReferenceType.RETWEETED), ("quoted_tweet",
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
     tweets: tuple[TweetFields, ...]
+    #: Entries that are no tweets at all.
+    unusable: int = 0
     #: Ids of tweets that stand first whatever their age.
     pinned: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
@@ -55,14 +57,16 @@ def parse_page(body: Json, *, author: str | None = None) -> Parsed:
     entries, pinned = _entries(body)
     tweets: list[TweetFields] = []
     warnings: list[str] = []
+    unusable = 0
     for entry in entries:
         if not isinstance(entry, Mapping):
             warnings.append(f"an entry is not a tweet but {type(entry).__name__}")
+            unusable += 1
             continue
         tweets.append(fields := _tweet(entry, author))
         warnings += _doubts(fields)
         pinned |= {_id(one) for one in list_at(object_at(entry, "author"), "pinnedTweetIds")}
-    return Parsed(tweets=tuple(tweets), pinned=frozenset(pinned - {""}), warnings=tuple(warnings))
+    return Parsed(tweets=tuple(tweets), unusable=unusable, pinned=frozenset(pinned - {""}), warnings=tuple(warnings))
 
 
 def _entries(body: Json) -> tuple[list[Any], set[str]]:
@@ -197,15 +201,13 @@ def _media(raw: Json, number: int) -> Media:
 def _video(raw: Json) -> str | None:
     """The file with the most to see; a stream only where there is no file."""
     listed = objects_at(object_at(raw, "video_info"), "variants") or objects_at(raw, "variants")
-    ranked = [
-        (_is_file(one), _side(one.get("bitrate") or one.get("bit_rate")) or 0, _text(one.get("url"))) for one in listed
-    ]
-    found = [one for one in ranked if one[2]]
-    return max(found, key=lambda one: one[:2])[2] if found else None
+    found = [one for one in listed if _text(one.get("url"))]
+    return _text(max(found, key=_worth)["url"]) if found else None
 
 
-def _is_file(variant: Json) -> bool:
-    return variant.get("content_type") == "video/mp4"
+def _worth(variant: Json) -> tuple[bool, int]:
+    bits = _side(variant.get("bitrate")) or _side(variant.get("bit_rate")) or 0
+    return variant.get("content_type") == "video/mp4", bits
 
 
 def _unfolded(listed: list[Any], includes: Json) -> list[Any]:

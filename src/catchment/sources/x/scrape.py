@@ -61,6 +61,7 @@ class _Look:
     most: int | None
     window: Window
     depth: Depth
+    is_first: bool
 
     @property
     def asked(self) -> int:
@@ -85,6 +86,7 @@ class _Haul:
     def take(self, parsed: Parsed) -> list[Tweet]:
         """Add a page; returns its usable tweets, in order."""
         self.warnings += parsed.warnings
+        self.unusable += parsed.unusable
         self.pinned |= parsed.pinned
         usable = []
         for fields in parsed.tweets:
@@ -113,14 +115,17 @@ class Scraper:
         most: int | None = None,
         window: Window = ALWAYS,
         depth: Depth = Depth.NEWS,
+        is_first: bool = False,
     ) -> Scrape:
-        """Look once. `most` caps what is asked for and given back.
+        """Look once. `most` caps what is asked for and given back. The first look begins with what was previewed.
 
         What breaks off in the middle gives back what came until then, as it was paid for; what fails at once is raised.
         """
         stats = await self._books.stats(timeline.subject)
         limit = next_limit(stats, self._rules)
-        look = _Look(timeline=timeline, stats=stats, limit=limit, most=most, window=window, depth=depth)
+        look = _Look(
+            timeline=timeline, stats=stats, limit=limit, most=most, window=window, depth=depth, is_first=is_first
+        )
         haul = _Haul()
         try:
             await self._fill(haul, http, look)
@@ -130,10 +135,15 @@ class Scraper:
             return _scrape(look, haul, Reach.PART, broken_off=str(error))
         return _scrape(look, haul, self._reach(look, haul))
 
+    async def preview(self, http: Sender, timeline: Timeline) -> Sequence[Tweet]:
+        """What is on the first page, for somebody who wants to see what there is."""
+        page = await self._client.preview(http, timeline)
+        return _Haul().take(parse_page(page.body, author=timeline.author))
+
     async def _fill(self, haul: _Haul, http: Sender, look: _Look) -> None:
         count, cursor = 0, None
         is_enough = bool(self._early_stop) and look.depth is Depth.NEWS
-        async for page in self._client.pages(http, look.timeline, limit=look.asked):
+        async for page in self._client.pages(http, look.timeline, limit=look.asked, is_first=look.is_first):
             haul.is_below = haul.met
             tweets = haul.take(parse_page(page.body, author=look.timeline.author))
             in_order = [tweet for tweet in tweets if tweet.tweet_id not in haul.pinned]
