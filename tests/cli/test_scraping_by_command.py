@@ -170,3 +170,17 @@ def test_what_cannot_be_is_exit_1_with_the_reason(catchment: Command, words: lis
     result = catchment("hooks", *words)
     assert result.exit_code == 1
     assert reason in result.stderr
+
+
+@pytest.mark.proves("R-29")
+async def test_tasks_failures_and_pages_are_shown_by_command(start: Start, site: XSite, catchment: Command) -> None:
+    site.provider.fail("bob", x.user_not_found())
+    await scraped(start, site, "ada,bob")
+    for words in (("x",), ("x", "status"), ("status",)):
+        said = (await to_thread(catchment, *words, TWITTER_DAILY_PAGES="10")).stdout
+        assert re.search(r"scrapes in 24 hours +1 completed", said)
+        assert re.search(r"users that failed +1", said)
+        assert re.search(r"last failure +@bob: .*User not found", said)
+        assert re.search(r"pages spent today +3 of 10", said)
+    assert (await to_thread(catchment.json, "x", "status"))["pages_today"] == 3
+    assert (await to_thread(catchment.json, "status"))["x"]["failed_users_24h"] == 1

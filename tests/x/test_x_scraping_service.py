@@ -21,8 +21,10 @@ from catchment.errors import Conflict, InvalidInput, NotFound, StoreError, TooMa
 from catchment.manage.webhooks import SUMMARIZATION, NewWebhook
 from catchment.simulator.services import x
 from catchment.simulator.services.x import tweet, tweet_id
-from catchment.store import fetch_stats, jobs, tweets
+from catchment.store import alerts, fetch_stats, jobs, tweets
 from catchment.store.tweets import TweetQuery
+from catchment.web.metrics import Metrics, read_numbers
+from collecting import add, collect
 from eventually import eventually
 from feed_site import FeedSite
 from x_site import KEY, START, XSite
@@ -642,7 +644,7 @@ async def deliver(system: System, clock) -> None:
 @pytest.mark.proves("D-01")
 @pytest.mark.parametrize(
     ("answer", "alert"),
-    [(x.wrong_key, "X_KEY_REFUSED"), (x.too_fast, "x_rate_limited"), (x.out_of_credit, "x_no_credit")],
+    [(x.wrong_key, "X_KEY_REFUSED"), (x.too_fast, "X_RATE_LIMITED"), (x.out_of_credit, "X_NO_CREDIT")],
 )
 async def test_what_a_person_must_mend_is_told_once_to_whoever_listens(system, site, answer, alert):
     async with FeedSite() as receiver:
@@ -656,3 +658,83 @@ async def test_what_a_person_must_mend_is_told_once_to_whoever_listens(system, s
         [letter] = await system.webhooks.letters()
     assert (letter.topic, letter.payload["alert"]) == ("alert", alert)
     assert KEY not in str(letter.payload)
+
+
+async def firing(system: System, clock) -> set[str]:
+    clock.advance(timedelta(seconds=31))
+    await system.jobs.look_after(ALERTS)
+    return {alert.rule for alert in await system.store.read(alerts.list_known) if alert.is_firing}
+
+
+@pytest.mark.proves("R-29")
+async def test_a_scheduled_scrape_that_fails_for_everybody_fails_the_job_and_fires_until_one_succeeds(
+    system, site, clock, log
+):
+    await follow(system, "bob", "cy")
+    for name in ("bob", "cy"):
+        site.provider.fail(name, x.broken())
+    ok, message = await scheduled(system, clock)
+    assert ok is False
+    assert "failed for everybody" in message
+    assert "502" in message
+    assert any(line.startswith("WARNING") and "scraper_job" in line and "502" in line for line in log)
+    assert not any("Traceback" in line for line in log)
+    assert await firing(system, clock) == {"X_SCRAPE_FAILED"}
+    assert (await scheduled(system, clock))[0] is True
+    assert await firing(system, clock) == set()
+
+
+@pytest.mark.proves("R-29")
+@pytest.mark.parametrize(
+    ("answer", "rule", "words"),
+    [(x.too_fast, "X_RATE_LIMITED", "QPS limit"), (x.out_of_credit, "X_NO_CREDIT", "Credits is not enough")],
+)
+async def test_a_limit_of_the_provider_fails_the_job_and_fires_though_others_fared_better(
+    open_test_system, site, clock, log, answer, rule, words
+):
+    async with open_test_system(**site.settings(scraper_concurrency=1)) as system:
+        await follow(system, "ada", "bob", "cy")
+        site.provider.fail("cy", answer())
+        ok, message = await scheduled(system, clock)
+        assert (ok, words in message) == (False, True)
+        assert any(line.startswith("WARNING") and words in line for line in log)
+        assert rule in await firing(system, clock)
+
+
+@pytest.mark.proves("R-29")
+async def test_a_limit_that_is_met_on_the_second_page_counts_as_much(system, site, clock):
+    await follow(system, "ada", "bob")
+    answers = iter([None, x.too_fast()])
+    page = site.provider._page
+
+    def second_fails(path, name, cursor):
+        return (next(answers, None) if name == "ada" else None) or page(path, name, cursor)
+
+    site.provider._page = second_fails
+    ok, message = await scheduled(system, clock)
+    assert (ok, "QPS limit" in message) == (False, True)
+    assert "X_RATE_LIMITED" in await firing(system, clock)
+
+
+@pytest.mark.proves("R-29")
+async def test_a_source_that_meets_the_end_of_the_credit_fires_as_well(system, site, clock):
+    await system.jobs.prepare()
+    site.provider.fail("ada", x.out_of_credit())
+    await add(system, "", type="twitter_feed", config={"handle": "@ada"}, name="@ada")
+    await collect(system)
+    assert "X_NO_CREDIT" in await firing(system, clock)
+
+
+@pytest.mark.proves("R-29")
+async def test_tasks_failures_and_pages_are_in_the_metrics(system, site):
+    site.provider.fail("cy", x.user_not_found())
+    await system.scraping.scrape(order("ada", "cy"))
+    shown = Metrics().render(await read_numbers(system)).decode()
+    for line in (
+        'catchment_x_tasks_24h{status="completed"} 1.0',
+        'catchment_x_tasks_24h{status="failed"} 0.0',
+        "catchment_x_failures_24h 1.0",
+        'catchment_x_pages{period="day"} 3.0',
+        'catchment_x_pages{period="month"} 3.0',
+    ):
+        assert line in shown

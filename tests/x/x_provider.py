@@ -16,7 +16,7 @@ from catchment.fetch.pacing import PacePolicy, Pacer
 from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.services.x import XProvider
 from catchment.simulator.world import World
-from catchment.sources.x.client import CapReached, Page, Timeline, XClient
+from catchment.sources.x.client import CapReached, Page, Timeline, Trouble, XClient, XError
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 KEY = "the-key-nobody-may-see"
@@ -30,6 +30,7 @@ class Ledger:
     cap: int | None = None
     known_ids: set[str] = field(default_factory=set)
     stats_of: FetchStats | None = None
+    troubles: list[Trouble] = field(default_factory=list)
     previews: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     async def take_page(self) -> CapReached | None:
@@ -37,6 +38,9 @@ class Ledger:
             return CapReached(message="the cap is reached", seconds=60)
         self.pages += 1
         return None
+
+    async def note_trouble(self, error: XError) -> None:
+        self.troubles.append(error.trouble)
 
     async def previewed(self, timeline: str) -> Mapping[str, Any] | None:
         return self.previews.get(timeline)

@@ -14,9 +14,11 @@ from catchment.domain.outbox import Topic
 from catchment.domain.source import Source
 from catchment.domain.tweet import FetchStats, Reach, Scrape, Tweet
 from catchment.errors import StoreError
-from catchment.sources.x.client import CapReached
+from catchment.redact import redact_text
+from catchment.sources.x.client import CapReached, Trouble, XError
 from catchment.sources.x.limits import stats_after
-from catchment.store import fetch_stats, outbox, spending, tweets, x_previews
+from catchment.store import alerts, fetch_stats, outbox, spending, tweets, x_previews
+from catchment.store.alerts import Incident
 from catchment.store.door import Store
 from catchment.store.spending import Caps, Period
 from catchment.store.tweets import SaveResult
@@ -25,6 +27,13 @@ from catchment.store.tweets import SaveResult
 SHELVED = 300
 #: What was looked at longer ago than this is asked for anew when it is collected.
 PREVIEW_KEPT = timedelta(hours=1)
+#: Of the same trouble nothing more is noted for so long.
+TOLD_EVERY = timedelta(minutes=1)
+_INCIDENTS = {
+    Trouble.KEY_REFUSED: Incident.X_KEY_REFUSED,
+    Trouble.NO_CREDIT: Incident.X_NO_CREDIT,
+    Trouble.RATE_LIMITED: Incident.X_RATE_LIMITED,
+}
 _CAP_REACHED = {
     Period.DAY: "today's pages of X are used up; raise TWITTER_DAILY_PAGES or wait for tomorrow (UTC)",
     Period.MONTH: "this month's pages of X are used up; raise TWITTER_MONTHLY_PAGES or wait for the next",
@@ -69,6 +78,12 @@ class XBooks:
 
     async def take_previewed(self, timeline: str) -> Mapping[str, Any] | None:
         return await self._store.write(x_previews.take, timeline, since=self._clock.now() - PREVIEW_KEPT)
+
+    async def note_trouble(self, error: XError) -> None:
+        """As an incident, of which an alert is made; logged once a minute, however many it befalls."""
+        kind, message, now = _INCIDENTS[error.trouble], redact_text(str(error)), self._clock.now()
+        if await self._store.write(alerts.note_incident_once, kind, message=message, now=now, within=TOLD_EVERY):
+            logger.warning("X: {}", message)
 
     async def take_page(self) -> CapReached | None:
         now = self._clock.now()

@@ -51,6 +51,8 @@ class UserOutcome:
     skipped: int = 0
     errors: int = 0
     error_message: str | None = None
+    #: What kind of no the provider gave, if it was that.
+    trouble: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

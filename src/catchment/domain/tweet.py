@@ -145,6 +145,8 @@ class Scrape:
     reach: Reach = Reach.END
     #: Why it ended before it was done; what came until then is here.
     broken_off: str | None = None
+    #: What kind of no ended it, where the provider gave one.
+    trouble: str | None = None
 
 
 def normal_username(given: str) -> str:

@@ -40,6 +40,10 @@ class Trouble(StrEnum):
     CAP_REACHED = "cap_reached"
 
 
+#: What befalls whoever asks, and stays until it is mended.
+TROUBLES_OF_ALL: Final = frozenset({Trouble.KEY_REFUSED, Trouble.NO_CREDIT, Trouble.RATE_LIMITED})
+
+
 class XError(VisitError):
     """`response` is what the provider said, without secrets and cut to a readable length."""
 
@@ -96,7 +100,11 @@ class Previews(Protocol):
 
 
 class Ledger(Purse, Previews, Protocol):
-    """What was paid for."""
+    """What was paid for, and what went wrong with it."""
+
+    async def note_trouble(self, error: XError) -> None:
+        """The provider said no to whoever asked, in a way that a person may have to mend."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +191,13 @@ class XClient:
             raise XError(cap.message, trouble=Trouble.CAP_REACHED, retry_after=cap.seconds)
         response = await self._ask(http, timeline, cursor)
         # Whatever is said of the answer later on, the key is not in it.
-        return read_page(replace(response, body=response.body.replace(self._key.encode(), MASK.encode())))
+        masked = replace(response, body=response.body.replace(self._key.encode(), MASK.encode()))
+        try:
+            return read_page(masked)
+        except XError as error:
+            if error.trouble in TROUBLES_OF_ALL:
+                await self._ledger.note_trouble(error)
+            raise
 
     async def _ask(self, http: Sender, timeline: Timeline, cursor: str) -> Response:
         """One answer, for which up to `max_retries` more attempts are made."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from sys import maxsize
 from typing import Protocol
 
 from catchment.domain.tweet import Depth, FetchStats, Reach, Scrape, Tweet
 from catchment.errors import VisitError
-from catchment.sources.x.client import Sender, Timeline, XClient
+from catchment.sources.x.client import Sender, Timeline, XClient, XError
 from catchment.sources.x.limits import LimitRules, next_limit
 from catchment.sources.x.parser import Parsed, parse_page
 from catchment.sources.x.validator import Invalid, validate
@@ -132,7 +132,8 @@ class Scraper:
         except VisitError as error:
             if not haul.tweets:
                 raise
-            return _scrape(look, haul, Reach.PART, broken_off=str(error))
+            trouble = error.trouble if isinstance(error, XError) else None
+            return replace(_scrape(look, haul, Reach.PART), broken_off=str(error), trouble=trouble)
         return _scrape(look, haul, self._reach(look, haul))
 
     async def preview(self, http: Sender, timeline: Timeline) -> Sequence[Tweet]:
@@ -177,7 +178,7 @@ class Scraper:
         return Reach.LIMIT if look.limit < self._rules.most else Reach.END
 
 
-def _scrape(look: _Look, haul: _Haul, reach: Reach, *, broken_off: str | None = None) -> Scrape:
+def _scrape(look: _Look, haul: _Haul, reach: Reach) -> Scrape:
     wanted = [tweet for tweet in haul.tweets.values() if look.window.holds(tweet)]
     return Scrape(
         subject=look.timeline.subject,
@@ -185,7 +186,6 @@ def _scrape(look: _Look, haul: _Haul, reach: Reach, *, broken_off: str | None = 
         warnings=tuple(haul.warnings),
         unusable=haul.unusable,
         reach=reach,
-        broken_off=broken_off,
     )
 
 
