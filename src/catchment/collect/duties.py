@@ -129,7 +129,13 @@ async def scheduled_scrape(scraping: ScrapingService, usernames: Usernames) -> s
         return _left_out(str(error))
     if reason := failure_of(task):
         raise VisitError(f"scrape {task.task_id} {task.status}: {reason}")
-    return f"scrape {task.task_id}: {task.report}"
+    return _told_of(task)
+
+
+def _told_of(task: ScrapeTask) -> str:
+    report = task.report or {}
+    users = f"{report['successful_users']} of {report['total_users']} user(s)"
+    return f"{users}, {report['new_tweets']} new of {report['total_tweets']} tweet(s), scrape {task.task_id}"
 
 
 def failure_of(task: ScrapeTask) -> str | None:
