@@ -73,7 +73,9 @@ async def search(body: SearchIn, system: TheSystem, _caller: Known, asking: TheA
 async def read_notes(
     body: DetailIn, system: TheSystem, _caller: Known, asking: TheAsking, response: Response
 ) -> BatchOut:
-    """Up to 20 notes, each with its data or its error. 207 when some failed; of those `failed_ids` are the names."""
+    """Up to 20 notes, each with its data or its error. 207 when some failed: `failed_ids` are those worth
+    asking for again, `not_retryable_ids` the others.
+    """
     wanted = wanted_of(body, system.reader)
     answer = answer_of(body, asking, await _read(system, wanted, body))
     response.status_code = status_of(answer)
