@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import Connection, text
@@ -91,6 +92,18 @@ async def test_a_batch_takes_ids_addresses_and_tokens_and_each_note_once(crawler
     notes = [note_from_json(item["data"]) for item in told["items"]]
     assert [note.ref.note_id for note in notes] == [first.note_id, second.note_id, third.note_id]
     assert all(len(note.comments) <= 3 for note in notes)
+
+
+@pytest.mark.proves("R-34")
+async def test_one_note_is_read_by_its_id_and_its_token(crawler: CrawlerSite):
+    await crawler.add_cookies("a")
+    [ref] = await crawler.refs(1)
+    path = f"/api/note/{ref.note_id}?platform=xhs"
+    without = await crawler.get(path)
+    assert (without.status_code, without.json()["error"]["code"]) == (400, "INVALID_INPUT")
+    answer = await crawler.get(f"{path}&xsec_token={quote(ref.token)}&xsec_source=pc_search")
+    assert answer.status_code == 200
+    assert checked(answer.json())["data"]["note_id"] == ref.note_id
 
 
 @pytest.mark.proves("E-08")
