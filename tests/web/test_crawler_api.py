@@ -360,7 +360,10 @@ async def test_cookies_are_managed_and_their_values_never_come_out(crawler_on_bo
     [forecast] = await done("GET", "/api/admin/cookies/forecast", 200)
     assert (forecast["platform"], forecast["available"]) == ("xhs", 0)
     assert (await done("GET", "/api/cookie/validate?cookie_name=account_01", 200))["is_valid"] is True
-    await done("POST", "/api/admin/cookies", 409, {**new, "platform": "wb"})
+    await done(
+        "POST", "/api/admin/cookies", 409, {**new, "platform": "wb", "cookie_value": cookie_value("b", Platform.WEIBO)}
+    )
+    await done("POST", "/api/admin/cookies", 400, {**new, "cookie_name": "b", "platform": "wb"})
     await done("POST", "/api/admin/cookies", 400, {**new, "cookie_value": "short"})
     await done("POST", "/api/admin/cookies", 400, {**new, "priority": value})
     await done("DELETE", "/api/admin/cookies/account_01", 200)
