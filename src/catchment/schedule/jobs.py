@@ -6,7 +6,6 @@ tick looks anyway.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -14,27 +13,13 @@ from apscheduler.schedulers import SchedulerNotRunningError
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.date import DateTrigger
-from loguru import logger
 
 from catchment.clock import Clock
 from catchment.errors import SettingsError
+from catchment.logs import retell
 
 #: Is told the name of the job; must not take long.
 Ring = Callable[[str], None]
-
-
-class _Retold(logging.Handler):
-    """What the scheduler says of itself, in our log: a lost alarm is harmless, so only what breaks is told aloud."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        level = "ERROR" if record.levelno >= logging.ERROR else "DEBUG"
-        logger.opt(exception=record.exc_info).log(level, "the scheduler of alarms: {}", record.getMessage())
-
-
-def _retell() -> None:
-    of_scheduler = logging.getLogger("apscheduler")
-    of_scheduler.handlers = [_Retold()]
-    of_scheduler.propagate = False
 
 
 class Alarms:
@@ -44,7 +29,8 @@ class Alarms:
         #: What each alarm was set to, by our clock; the scheduler's own may differ.
         self._set_to: dict[str, datetime] = {}
         self._scheduler = AsyncIOScheduler(timezone=UTC)
-        _retell()
+        # A lost alarm is harmless, so what it says of one is for those who look closely.
+        retell("apscheduler", speaker="the scheduler of alarms")
 
     @property
     def are_running(self) -> bool:
