@@ -58,6 +58,6 @@ def crawled(number: int, platform: Platform = Platform.XHS) -> Crawled:
     return Crawled(note=note(number, platform), how={"request_id": "wf-1-x-detail"})
 
 
-async def add_keyword(store: Store, clock: ManualClock, keyword: str) -> Source:
-    new = NewSource(name=keyword, type="xhs_search", config={"keyword": keyword}, identity=keyword)
+async def add_keyword(store: Store, clock: ManualClock, keyword: str, *, type_: str = "xhs_search") -> Source:
+    new = NewSource(name=keyword, type=type_, config={"keyword": keyword}, identity=keyword)
     return await store.write(sources.add, new, now=clock.now())

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from catchment.bootstrap import System, open_system
-from catchment.clock import ManualClock
+from catchment.clock import Clock
 from catchment.domain.note import NoteRef, Platform, Search
 from catchment.settings import Settings
 from catchment.simulator.server import SimulatedWeb
@@ -72,7 +72,7 @@ class CrawlerSite:
 
 
 @asynccontextmanager
-async def crawler_site(store_url: str, clock: ManualClock, **settings: Any) -> AsyncIterator[CrawlerSite]:
+async def crawler_site(store_url: str, clock: Clock, **settings: Any) -> AsyncIterator[CrawlerSite]:
     """In no hurry-sparing mood: requests go out side by side and without a pause, unless the settings say so."""
     world = World(seed=1, sites=1, started_at=START)
     xhs, weibo = XhsService(world), WeiboService(world)

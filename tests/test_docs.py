@@ -355,3 +355,13 @@ def test_the_example_of_a_source_type_works_as_it_stands():
 
 def test_the_example_of_a_source_type_is_short():
     assert len(plugin_example().splitlines()) < 40
+
+
+@pytest.mark.proves("R-32")
+async def test_every_job_is_in_the_table_of_jobs(open_test_system, tmp_path):
+    table = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    feishu = {"feishu_app_id": "a", "feishu_app_secret": "b", "feishu_app_token": "c", "feishu_table_id": "d"}
+    async with open_test_system(home=tmp_path, backup_hours=24, **feishu) as system:
+        await system.jobs.prepare()
+        missing = [job.name for job in await system.jobs.list() if f"| `{job.name}` |" not in table]
+    assert missing == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sys
 from collections.abc import Callable
@@ -27,6 +28,23 @@ def set_up_logs(*, level: str, form: str) -> None:
         logger.add(_write_json, level=level, format="{message}", diagnose=False)
     else:
         logger.add(_write_text, level=level, format=line_of(_TEXT), diagnose=False)
+
+
+def retell(library: str, *, speaker: str) -> None:
+    """What a library says by Python's own logging, as lines of ours: aloud only what breaks."""
+    of_library = logging.getLogger(library)
+    of_library.handlers = [_Retelling(speaker)]
+    of_library.propagate = False
+
+
+class _Retelling(logging.Handler):
+    def __init__(self, speaker: str) -> None:
+        super().__init__()
+        self._speaker = speaker
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level = "ERROR" if record.levelno >= logging.ERROR else "DEBUG"
+        logger.opt(exception=record.exc_info).log(level, "{}: {}", self._speaker, record.getMessage())
 
 
 def line_of(text: str) -> Callable[[Record], str]:

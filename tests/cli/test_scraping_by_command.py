@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from command import Command, Start, on_a_terminal
 
+from catchment.bootstrap import open_system
+from catchment.domain.job import SCRAPER_JOB
+from catchment.settings import Settings
 from catchment.simulator.services import x
 from x_site import KEY, XSite
 
@@ -105,6 +108,23 @@ async def test_on_a_terminal_a_bar_shows_how_far_it_is(home, site: XSite) -> Non
 # Jobs.
 
 
+@pytest.mark.proves("R-32")
+async def test_the_list_of_jobs_reads_well(site: XSite, catchment: Command, sqlite_url: str) -> None:
+    await to_thread(catchment, "x", "follow", "ada")
+    settings = Settings(database_url=sqlite_url, allow_networks="127.0.0.1", **site.settings())
+    async with open_system(settings) as system:
+        await system.jobs.prepare()
+        await system.jobs.look_after(SCRAPER_JOB)
+    await to_thread(catchment, "jobs", "pause", "cleanup")
+    said = (await to_thread(catchment, "jobs", "list")).stdout
+    assert re.search(r"job +next run +last run +how it went", said)
+    assert re.search(r"scraper_job +\d.* ok: 1 of 1 user\(s\), 25 new of 25 tweet\(s\)", said)
+    assert re.search(r"cleanup +paused ", said)
+    assert re.search(r"collector_tick +with each tick ", said)
+    assert "{" not in said
+    assert all(line == line.rstrip() or len(line) <= 200 for line in said.splitlines())
+
+
 def test_jobs_are_listed_paused_and_resumed(catchment: Command) -> None:
     listed = {job["name"]: job for job in catchment.json("jobs", "list")}
     assert {"cleanup", "collector_tick", "outbox", "recovery", "scraper_job"} <= set(listed)
@@ -170,3 +190,17 @@ def test_what_cannot_be_is_exit_1_with_the_reason(catchment: Command, words: lis
     result = catchment("hooks", *words)
     assert result.exit_code == 1
     assert reason in result.stderr
+
+
+@pytest.mark.proves("R-29")
+async def test_tasks_failures_and_pages_are_shown_by_command(start: Start, site: XSite, catchment: Command) -> None:
+    site.provider.fail("bob", x.user_not_found())
+    await scraped(start, site, "ada,bob")
+    for words in (("x",), ("x", "status"), ("status",)):
+        said = (await to_thread(catchment, *words, TWITTER_DAILY_PAGES="10")).stdout
+        assert re.search(r"scrapes in 24 hours +1 completed", said)
+        assert re.search(r"users that failed +1", said)
+        assert re.search(r"last failure +@bob: .*User not found", said)
+        assert re.search(r"pages spent today +3 of 10", said)
+    assert (await to_thread(catchment.json, "x", "status"))["pages_today"] == 3
+    assert (await to_thread(catchment.json, "status"))["x"]["failed_users_24h"] == 1

@@ -47,7 +47,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "items": "list",
         "packs": "create list show install export remove",
         "feeds": "create list show remove write upload",
-        "x": "scrape follow unfollow follows",
+        "x": "scrape schedule status follow unfollow follows",
         "cookies": "add list enable disable set reset remove validate rotate forecast",
         "crawl": "search detail run executions recover n8n",
         "jobs": "list pause resume",

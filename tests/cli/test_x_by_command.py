@@ -16,6 +16,23 @@ def test_users_of_x_are_followed_listed_and_given_up(catchment: Command) -> None
     assert [one["is_active"] for one in catchment.json("x", "follows", "--all")] == [False]
 
 
+@pytest.mark.proves("R-27")
+def test_an_interval_of_the_scraper_is_set_and_taken_back_by_command(catchment: Command) -> None:
+    cron = "30 */2 * * *"
+    assert catchment.json("x", "schedule", SCRAPER_CRON=cron)["cron"] == cron
+    changed = catchment.json("x", "schedule", "--interval", "3600", SCRAPER_CRON=cron)
+    assert (changed["interval_seconds"], changed["cron"], changed["updated_by"]) == (3600, None, "operator")
+    taken_back = catchment.json("x", "schedule", "--take-back", SCRAPER_CRON=cron)
+    assert (taken_back["cron"], taken_back["next_run_time"][14:19]) == (cron, "30:00")
+    assert cron in catchment("x", "schedule", SCRAPER_CRON=cron).stdout
+
+
+@pytest.mark.proves("R-27")
+@pytest.mark.parametrize("words", [("--interval", "299"), ("--interval", "600", "--take-back")])
+def test_an_interval_that_cannot_be_is_wrong_usage(catchment: Command, words: tuple[str, ...]) -> None:
+    assert catchment("x", "schedule", *words).exit_code == 2
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from catchment.bootstrap import open_system
-from catchment.clock import ManualClock
+from catchment.clock import ManualClock, SystemClock
 from catchment.domain.authors import hashed_id
 from catchment.domain.cookie import CookieStatus
 from catchment.domain.crawling import HANDLING, Code, CrawlError
@@ -22,6 +22,7 @@ from catchment.domain.note import NoteRef, Platform, Search
 from catchment.simulator.services.crawl import Kind
 from catchment.sources.crawl.allowance import Allowance, Waiting
 from catchment.sources.crawl.patience import patiently
+from catchment.sources.crawl.reader import ReadPolicy
 from catchment.store import crawl_minutes
 from catchment.store.tables import crawl_minutes as minutes
 from crawler_site import START, CrawlerSite, crawler_site, session_of
@@ -195,6 +196,26 @@ async def test_a_batch_ends_in_time_and_what_is_not_done_by_then_has_timed_out(s
         assert {outcome.error.details["timeout_seconds"] for outcome in failed if outcome.error} == {1.0}
         # Its only cookie is free again.
         assert (await crawler.system.reader.note(refs[0])).error is None
+
+
+@pytest.mark.proves("R-33")
+async def test_a_batch_of_twenty_notes_succeeds_at_the_pace_that_is_set(sqlite_url: str):
+    """The defaults, twenty times as fast: 60 s for a batch, 2 s between requests, one at a time, ten comments each."""
+    paced = {"crawl_at_once": 1, "crawl_spacing_seconds": 0.1, "detail_batch_timeout": 3.0}
+    async with crawler_site(sqlite_url, SystemClock(), **paced) as crawler:
+        await crawler.add_cookies("a")
+        refs = await crawler.refs(20)
+        outcomes = await crawler.system.reader.batch(refs, comments_limit=10)
+    assert [outcome.error or outcome.comments_error for outcome in outcomes] == [None] * 20
+
+
+@pytest.mark.proves("R-33")
+@pytest.mark.parametrize(
+    ("notes", "comments", "spacing", "seconds"),
+    [(1, 0, 2.0, 64), (20, 0, 2.0, 140), (20, 50, 2.0, 540), (20, 50, 0.0, 60), (20, 50, 4.0, 1020)],
+)
+def test_the_time_of_a_batch_grows_with_its_size_and_pace(notes: int, comments: int, spacing: float, seconds: float):
+    assert ReadPolicy(spacing_seconds=spacing).seconds_for(notes, comments_limit=comments) == seconds
 
 
 async def test_a_note_is_not_lost_with_its_comments(crawler: CrawlerSite):

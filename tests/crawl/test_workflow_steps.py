@@ -336,6 +336,16 @@ class TestRecovery:
 
 
 class TestNotesThatAreFoundAgain:
+    @pytest.mark.proves("R-34")
+    async def test_a_known_note_keeps_its_keyword_whoever_finds_it_again(self, workflow, source, store, clock):
+        execution = await begin(workflow, source, 1)
+        other = await add_keyword(store, clock, "tea")
+        (again,) = listed(1, keyword="tea")
+        await workflow.report(execution, other.id, [again._replace(url=f"{again.url}&newer=1")])
+        (record,) = await workflow.claim(execution, limit=10)
+        assert (record.listed.facts["source_keyword"], record.source_id) == ("coffee", source.id)
+        assert record.listed.url.endswith("&newer=1")
+
     @pytest.mark.proves("E-13")
     async def test_the_address_is_the_latest_since_what_shows_a_note_expires(self, workflow, source, store):
         execution = await begin(workflow, source, 1)

@@ -50,7 +50,7 @@ async def run(system, clock, *, after=FEISHU_EVERY):
     return await system.store.read(jobs.get, FEISHU_JOB)
 
 
-@pytest.mark.proves("E-15")
+@pytest.mark.proves("E-15", "R-35")
 async def test_notes_are_copied_once_with_all_their_fields(system, table, clock):
     await write_notes(system.store, note_row(7), note_row(8, video_url="https://v.example/8", note_type="video"))
     state = await run(system, clock)
@@ -74,6 +74,8 @@ async def test_notes_are_copied_once_with_all_their_fields(system, table, clock)
         "author_name": "a***z",
         "tags": "rain, hills",
         "status": "collected",
+        "note_url": "https://www.xiaohongshu.com/explore/n7",
+        "published_at": round(START.timestamp() * 1000),
         "extracted_at": round(START.timestamp() * 1000),
         "exec_meta": '{"request_id": "wf-1-abc-detail", "retry_count": 0}',
         "retry_count": 0,

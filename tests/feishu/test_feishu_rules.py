@@ -31,6 +31,8 @@ NOTES = st.builds(
     idempotency_key=st.text(min_size=1, max_size=20),
     topic_id=COUNTS,
     note_id=TEXTS,
+    url=TEXTS,
+    published_at=st.none() | st.integers(0, 10**10).map(lambda seconds: datetime.fromtimestamp(seconds, UTC)),
     title=TEXTS,
     content=TEXTS,
     note_type=TEXTS,

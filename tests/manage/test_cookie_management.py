@@ -20,7 +20,7 @@ from planted import MARKER, planted_cookie
 
 VALUE, NEW_VALUE = planted_cookie(), planted_cookie("anew")
 #: For where the name of a test shows it.
-ANY_VALUE = "a1=whatever; gid=it-is"
+ANY_VALUE = "a1=whatever; web_session=it; webId=is"
 NEW_KEY = "another passphrase that is long enough as well"
 KEYED = {"cookie_master_key": MASTER_KEY, "crawl_spacing_seconds": 0.0}
 ROTATED = {
@@ -107,7 +107,39 @@ async def test_an_error_of_the_old_value_is_not_held_against_the_new_one(system,
 async def test_a_name_is_of_one_platform(system):
     await add(system)
     with pytest.raises(Conflict, match="is one of xhs"):
-        await system.cookies.add("a", Platform.WEIBO, VALUE)
+        await system.cookies.add("a", Platform.WEIBO, planted_cookie(platform="wb"))
+
+
+@pytest.mark.proves("R-35")
+@pytest.mark.parametrize(
+    ("platform", "missing"),
+    [
+        (Platform.XHS, ("a1",)),
+        (Platform.XHS, ("web_session",)),
+        (Platform.XHS, ("web_session", "webId")),
+        (Platform.WEIBO, ("SUB",)),
+        (Platform.DOUYIN, ("LOGIN_STATUS",)),
+    ],
+)
+async def test_a_cookie_that_lacks_what_its_platform_needs_is_refused_by_name_of_the_part(system, platform, missing):
+    whole = planted_cookie(platform=platform)
+    parts = [part for part in whole.split("; ") if part.partition("=")[0] not in missing]
+    for lacking in (parts, [*parts, *(f"{name}=" for name in missing)]):
+        with pytest.raises(InvalidInput) as refused:
+            await system.cookies.add("b", platform, "; ".join(lacking))
+        assert refused.value.field == "value"
+        assert all(name in str(refused.value) for name in missing)
+        assert MARKER not in str(refused.value)
+    assert await system.cookies.list() == []
+    assert (await system.cookies.add("b", platform, whole)).name == "b"
+
+
+@pytest.mark.proves("R-35")
+async def test_a_new_value_that_lacks_a_part_leaves_the_old_one_in_place(system):
+    await add(system)
+    with pytest.raises(InvalidInput, match="web_session"):
+        await add(system, value="a1=whatever; webId=it-is")
+    assert await value_of(system) == VALUE
 
 
 @pytest.mark.parametrize(
@@ -328,7 +360,7 @@ class TestChecking:
 
 async def test_the_forecast_goes_by_the_requests_of_the_last_hour(system, clock):
     await add(system, daily_limit=6)
-    await system.cookies.add("w", Platform.WEIBO, VALUE)
+    await system.cookies.add("w", Platform.WEIBO, planted_cookie(platform="wb"))
     for _ in range(2):
         await value_of(system)
         clock.advance(10 * MINUTE)

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import Connection, text
@@ -93,6 +94,18 @@ async def test_a_batch_takes_ids_addresses_and_tokens_and_each_note_once(crawler
     assert all(len(note.comments) <= 3 for note in notes)
 
 
+@pytest.mark.proves("R-34")
+async def test_one_note_is_read_by_its_id_and_its_token(crawler: CrawlerSite):
+    await crawler.add_cookies("a")
+    [ref] = await crawler.refs(1)
+    path = f"/api/note/{ref.note_id}?platform=xhs"
+    without = await crawler.get(path)
+    assert (without.status_code, without.json()["error"]["code"]) == (400, "INVALID_INPUT")
+    answer = await crawler.get(f"{path}&xsec_token={quote(ref.token)}&xsec_source=pc_search")
+    assert answer.status_code == 200
+    assert checked(answer.json())["data"]["note_id"] == ref.note_id
+
+
 @pytest.mark.proves("E-08")
 async def test_of_three_notes_one_times_out_two_are_given_and_the_failed_one_is_named(crawler_on_both: CrawlerSite):
     crawler = crawler_on_both
@@ -105,7 +118,11 @@ async def test_of_three_notes_one_times_out_two_are_given_and_the_failed_one_is_
     assert answer.status_code == 207
     assert told["summary"] == {"total": 3, "succeeded": 2, "failed": 1}
     error = told["error"]
-    assert (error["code"], error["retryable"], error["details"]) == ("PARTIAL_FAIL", True, {"failed_ids": [urls[1]]})
+    assert (error["code"], error["retryable"], error["details"]) == (
+        "PARTIAL_FAIL",
+        True,
+        {"failed_ids": [urls[1]], "not_retryable_ids": []},
+    )
     assert [item["success"] for item in told["items"]] == [True, False, True]
     assert told["items"][1]["error"]["code"] == "TIMEOUT_ERROR"
     assert told["items"][1]["error"]["details"]["timeout_seconds"] == 1.0
@@ -140,10 +157,22 @@ def _verdict_of(*codes: Code | None) -> tuple[int, str | None, bool | None]:
 @pytest.mark.proves("E-08", "E-09")
 def test_a_batch_that_fails_as_a_whole_is_told_by_its_one_code_and_otherwise_as_a_part():
     assert _verdict_of(None, None) == (200, None, None)
-    assert _verdict_of(None, Code.NOT_FOUND) == (207, "PARTIAL_FAIL", True)
+    assert _verdict_of(None, Code.NOT_FOUND) == (207, "PARTIAL_FAIL", False)
     assert _verdict_of(Code.NOT_FOUND, Code.NOT_FOUND) == (404, "NOT_FOUND", False)
     assert _verdict_of(Code.NOT_FOUND, Code.TIMEOUT_ERROR) == (207, "PARTIAL_FAIL", True)
     assert _verdict_of(Code.COOKIE_EXHAUSTED) == (503, "COOKIE_EXHAUSTED", False)
+
+
+@pytest.mark.proves("R-33")
+def test_only_what_is_worth_asking_again_is_among_the_failed_and_the_others_are_named_apart():
+    asking = Asking(id="req-1", at=START, started=0.0)
+    codes = {"a": None, "b": Code.TIMEOUT_ERROR, "c": Code.NOT_FOUND, "d": Code.INVALID_INPUT, "e": Code.NETWORK_ERROR}
+    results = [(name, Outcome(error=CrawlError(code, "no") if code else None)) for name, code in codes.items()]
+    told = answer_of(DetailIn(platform=Platform.XHS, note_ids=["x"]), asking, results)
+    assert told.error.details == {"failed_ids": ["b", "e"], "not_retryable_ids": ["c", "d"]}
+    assert told.error.retryable is True
+    gone = answer_of(DetailIn(platform=Platform.XHS, note_ids=["x"]), asking, results[2:3])
+    assert (gone.error.code, gone.error.details) == ("NOT_FOUND", {"failed_ids": [], "not_retryable_ids": ["c"]})
 
 
 TABLE = {
@@ -331,7 +360,10 @@ async def test_cookies_are_managed_and_their_values_never_come_out(crawler_on_bo
     [forecast] = await done("GET", "/api/admin/cookies/forecast", 200)
     assert (forecast["platform"], forecast["available"]) == ("xhs", 0)
     assert (await done("GET", "/api/cookie/validate?cookie_name=account_01", 200))["is_valid"] is True
-    await done("POST", "/api/admin/cookies", 409, {**new, "platform": "wb"})
+    await done(
+        "POST", "/api/admin/cookies", 409, {**new, "platform": "wb", "cookie_value": cookie_value("b", Platform.WEIBO)}
+    )
+    await done("POST", "/api/admin/cookies", 400, {**new, "cookie_name": "b", "platform": "wb"})
     await done("POST", "/api/admin/cookies", 400, {**new, "cookie_value": "short"})
     await done("POST", "/api/admin/cookies", 400, {**new, "priority": value})
     await done("DELETE", "/api/admin/cookies/account_01", 200)

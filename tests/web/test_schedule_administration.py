@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
@@ -34,6 +35,9 @@ class Office:
 
     async def post(self, path, **headers):
         return await self.client.post(PATH + path, headers={**ADMIN, **headers})
+
+    async def delete(self, path, **headers):
+        return await self.client.delete(PATH + path, headers={**ADMIN, **headers})
 
     async def row(self):
         def read(conn):
@@ -228,18 +232,39 @@ async def test_a_restart_restores_interval_and_next_run(open_office, clock):
     assert (shown["interval_seconds"], moment(shown["next_run_time"])) == (1800, wanted)
 
 
-@pytest.mark.proves("C-42")
-async def test_a_single_run_whose_moment_passed_while_nobody_was_there_is_dropped(open_office, clock):
+@pytest.mark.proves("C-42", "R-27")
+async def test_a_single_run_whose_moment_passed_while_nobody_was_there_is_made_up_for_once(open_office, clock):
     async with open_office() as office:
         await office.put("/interval", {"interval_seconds": 1800})
         await office.put("/next-run", {"next_run_time": (clock.now() + timedelta(hours=1)).isoformat()})
     clock.advance(timedelta(hours=5))
     async with open_office() as office:
-        await office.system.jobs.look_after(SCRAPER_JOB)
+        for _ in range(3):
+            await office.system.jobs.look_after(SCRAPER_JOB)
         [row] = await office.row()
         assert row["next_run_time"] is None
         assert await office.due() == clock.now() + timedelta(seconds=1800)
+        assert await runs_of(office) == 1
+    async with open_office() as office:
+        await office.system.jobs.look_after(SCRAPER_JOB)
+        assert await runs_of(office) == 1
+
+
+@pytest.mark.proves("C-42", "R-27")
+async def test_a_single_run_whose_moment_passed_while_it_was_paused_is_dropped(open_office, clock):
+    async with open_office() as office:
+        await office.put("/interval", {"interval_seconds": 1800})
+        await office.put("/next-run", {"next_run_time": (clock.now() + timedelta(hours=1)).isoformat()})
+        await office.post("/disable")
+    clock.advance(timedelta(hours=5))
+    async with open_office() as office:
+        await office.post("/enable")
+        await office.system.jobs.look_after(SCRAPER_JOB)
         assert await runs_of(office) == 0
+        assert await office.due() == clock.now() + timedelta(seconds=1800)
+    async with open_office() as office:
+        [row] = await office.row()
+        assert (row["next_run_time"], await runs_of(office)) == (None, 0)
 
 
 @pytest.mark.proves("C-42")
@@ -256,7 +281,14 @@ async def test_a_run_of_the_interval_that_came_due_meanwhile_is_made_up_for_once
 @pytest.mark.proves("C-51", "C-52", "C-53")
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", ""), ("PUT", "/interval"), ("PUT", "/next-run"), ("POST", "/enable"), ("POST", "/disable")],
+    [
+        ("GET", ""),
+        ("PUT", "/interval"),
+        ("DELETE", "/interval"),
+        ("PUT", "/next-run"),
+        ("POST", "/enable"),
+        ("POST", "/disable"),
+    ],
 )
 async def test_every_endpoint_is_for_administrators(office, method, path):
     nobody = await office.client.request(method, PATH + path)
@@ -356,3 +388,96 @@ async def test_a_crontab_line_stands_in_for_the_interval_until_somebody_sets_one
         assert await office.due() == datetime(2026, 3, 1, 14, 30, tzinfo=UTC)
         await office.put("/interval", {"interval_seconds": 600})
         assert await office.due() == clock.now() + timedelta(seconds=600)
+
+
+EVERY_TWO_HOURS = "30 */2 * * *"
+FIRST_BY_CRON = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
+
+
+@pytest.mark.proves("R-27")
+async def test_a_crontab_line_stays_in_force_through_disable_and_enable(open_office):
+    async with open_office(scraper_cron=EVERY_TWO_HOURS) as office:
+        await office.post("/disable")
+        shown = (await office.post("/enable")).json()
+        assert moment(shown["next_run_time"]) == FIRST_BY_CRON
+        assert (shown["cron"], await office.due()) == (EVERY_TWO_HOURS, FIRST_BY_CRON)
+
+
+@pytest.mark.proves("R-27")
+async def test_a_crontab_line_goes_on_after_a_single_run(open_office, clock):
+    async with open_office(scraper_cron=EVERY_TWO_HOURS) as office:
+        await office.put("/next-run", {"next_run_time": (clock.now() + timedelta(minutes=5)).isoformat()})
+        clock.advance(timedelta(minutes=5))
+        await office.system.jobs.look_after(SCRAPER_JOB)
+        assert (await runs_of(office), await office.due()) == (1, FIRST_BY_CRON)
+
+
+@pytest.mark.proves("R-27")
+async def test_an_interval_that_somebody_set_wins_over_the_crontab_line_until_it_is_taken_back(open_office, clock):
+    async with open_office(scraper_cron=EVERY_TWO_HOURS) as office:
+        await office.put("/interval", {"interval_seconds": 600})
+        await office.post("/disable")
+        shown = (await office.post("/enable")).json()
+        assert (shown["cron"], await office.due()) == (None, clock.now() + timedelta(seconds=600))
+    async with open_office(scraper_cron=EVERY_TWO_HOURS) as office:
+        assert await office.due() == clock.now() + timedelta(seconds=600)
+        shown = (await office.delete("/interval")).json()
+        assert (shown["cron"], moment(shown["next_run_time"])) == (EVERY_TWO_HOURS, FIRST_BY_CRON)
+        assert await office.due() == FIRST_BY_CRON
+
+
+@pytest.mark.proves("R-27")
+async def test_without_an_interval_of_its_own_the_schedule_follows_the_environment_after_a_change(open_office, clock):
+    async with open_office(scraper_interval=7200) as office:
+        await office.put("/interval", {"interval_seconds": 600})
+        await office.delete("/interval")
+        assert (await office.get()).json()["interval_seconds"] == 7200
+    async with open_office(scraper_interval=3600) as office:
+        assert (await office.get()).json()["interval_seconds"] == 3600
+        assert await office.due() == clock.now() + timedelta(hours=1)
+
+
+@pytest.mark.proves("R-27")
+async def test_taking_an_interval_back_keeps_a_pause_and_a_single_run(office, clock):
+    wanted = clock.now() + timedelta(hours=3)
+    await office.put("/interval", {"interval_seconds": 600})
+    await office.put("/next-run", {"next_run_time": wanted.isoformat()})
+    assert moment((await office.delete("/interval")).json()["next_run_time"]) == wanted
+    await office.post("/disable")
+    shown = (await office.delete("/interval")).json()
+    assert (shown["is_enabled"], shown["job_active"], await office.due()) == (False, False, None)
+
+
+@pytest.mark.proves("R-27")
+async def test_a_crontab_line_that_is_new_at_a_start_replaces_the_run_of_the_interval_before_it(open_office, clock):
+    async with open_office(scraper_interval=1200) as office:
+        await office.system.jobs.look_after(SCRAPER_JOB)
+        assert await office.due() == clock.now() + timedelta(minutes=20)
+    async with open_office(scraper_cron=EVERY_TWO_HOURS) as office:
+        assert await office.due() == FIRST_BY_CRON
+
+
+@pytest.mark.proves("R-32")
+async def test_a_second_disable_changes_nothing(office, clock, log):
+    first = (await office.post("/disable")).json()
+    log.clear()
+    clock.advance(timedelta(minutes=1))
+    assert (await office.post("/disable")).json() == first
+    assert not [line for line in log if "schedule changed" in line]
+
+
+@pytest.mark.proves("R-32")
+async def test_a_next_run_within_the_tolerance_is_active_and_happens_at_once(office, clock):
+    body = {"next_run_time": (clock.now() - timedelta(seconds=20)).isoformat()}
+    shown = (await office.put("/next-run", body)).json()
+    await _a_moment()
+    assert (shown["job_active"], (await office.get()).json()["job_active"]) == (True, True)
+    assert moment(shown["next_run_time"]) == clock.now()
+    await office.system.jobs.look_after(SCRAPER_JOB)
+    assert await runs_of(office) == 1
+
+
+async def _a_moment():
+    """In which alarms that are due ring."""
+    for _ in range(20):
+        await asyncio.sleep(0)

@@ -100,6 +100,7 @@ EXPECTED = {
     "DELETE /api/admin/scraping/follows/{username}": "administrator",
     "GET /api/admin/scraping/schedule": "administrator",
     "PUT /api/admin/scraping/schedule/interval": "administrator",
+    "DELETE /api/admin/scraping/schedule/interval": "administrator",
     "PUT /api/admin/scraping/schedule/next-run": "administrator",
     "POST /api/admin/scraping/schedule/enable": "administrator",
     "POST /api/admin/scraping/schedule/disable": "administrator",

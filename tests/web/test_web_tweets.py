@@ -35,7 +35,7 @@ def ids(body: dict) -> list[str]:
     return [item["tweet_id"] for item in body["items"]]
 
 
-@pytest.mark.proves("D-16", "D-20")
+@pytest.mark.proves("D-16", "D-20", "R-31")
 async def test_a_tweet_is_shown_with_all_its_fields_and_its_text_as_it_came(site: Site, clock: ManualClock):
     media = ({"media_key": "1", "type": "photo", "url": "https://img.example/1"},)
     quote = tweet(
@@ -48,11 +48,17 @@ async def test_a_tweet_is_shown_with_all_its_fields_and_its_text_as_it_came(site
         referenced_tweet_text="quoted",
         referenced_tweet_media=media,
         referenced_tweet_author_username="bob",
+        lang="en",
+        hashtags=("zk", "区块链"),
+        counts={"like_count": 12, "view_count": 2**40},
+        urls=("https://example.org/1",),
     )
     await save(site, quote)
     body = (await site.get("/api/tweets/7", "alice")).json()
     assert body.keys() >= FIELDS
     assert body["text"] == "<script>alert('x')</script> & more"
+    assert (body["lang"], body["hashtags"], body["urls"]) == ("en", ["zk", "区块链"], ["https://example.org/1"])
+    assert body["counts"] == {"like_count": 12, "view_count": 2**40}
     assert (body["reference_type"], body["referenced_tweet_media"]) == ("quoted", list(media))
     assert (body["created_at"], body["url"]) == ("2026-03-01T12:00:00.000Z", "https://x.com/Ada/status/7")
     assert (await site.get("/api/tweets", "alice")).json()["items"] == [body]

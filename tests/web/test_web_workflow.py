@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from sqlalchemy import select
 
 from catchment.domain.note import Platform
 from catchment.domain.note_json import card_to_json, note_to_json
 from catchment.store.items import ItemQuery, list_items
+from catchment.store.tables import notes
 from crawl_notes import LOCK_TIMEOUT, add_keyword, card, note
 
 
@@ -132,13 +134,43 @@ async def test_what_cannot_be_is_refused_in_the_envelope_and_says_what_is_wrong(
 
 
 async def test_a_failure_may_leave_the_platform_out_whichever_it_is(driver, site, clock):
-    source = await add_keyword(site.system.store, clock, "coffee")
+    source = await add_keyword(site.system.store, clock, "coffee", type_="weibo_search")
     await driver.begin()
     item = card_to_json(card(1, Platform.WEIBO))
     await driver.step("candidates", {"source_id": source.id, "items": [item]})
     await driver.step("claim")
     status, answer = await driver.step("fail", {"note_id": item["note_id"], "error": "TIMEOUT_ERROR"})
     assert (status, answer["status"]) == (200, "pending")
+
+
+@pytest.mark.proves("R-34")
+async def test_candidates_of_another_platform_are_refused_and_nothing_is_stored(driver, keyword):
+    await driver.begin()
+    items = [card_to_json(card(1)), card_to_json(card(2, Platform.WEIBO))]
+    status, answer = await driver.step("candidates", {"source_id": keyword.id, "items": items})
+    assert (status, answer["error"]["code"]) == (400, "INVALID_INPUT")
+    assert answer["error"]["details"]["field"] == "items[1].platform"
+    assert "wb" in answer["error"]["message"]
+    assert (await driver.step("claim"))[1]["locked_count"] == 0
+
+
+@pytest.mark.proves("R-34")
+async def test_the_keyword_that_found_a_note_is_written_with_it(driver, keyword, site):
+    await driver.begin()
+    await found(driver, keyword, 1)
+    await driver.step("claim")
+    await driver.step("commit", {"note": note_to_json(note(1)), "meta": {"latency_ms": 12}})
+    [row] = await site.system.store.read(lambda conn: conn.execute(select(notes.c.exec_meta)).all())
+    assert (row.exec_meta["source_keyword"], row.exec_meta["latency_ms"]) == ("coffee", 12)
+
+
+@pytest.mark.proves("R-34")
+@pytest.mark.parametrize("path", ["keywords", "executions"])
+async def test_what_is_listed_stands_at_the_top_as_well(driver, keyword, site, path):
+    await driver.begin()
+    answer = (await site.get(f"/api/workflow/{path}", "service")).json()
+    assert answer["data"].items() <= answer.items()
+    assert len(answer["sources" if path == "keywords" else "executions"]) == 1
 
 
 async def test_what_is_found_for_no_keyword_source_is_refused(driver):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from itertools import pairwise
 from urllib.parse import parse_qs
 
@@ -74,11 +75,15 @@ async def test_a_refused_key_is_one_call_and_stops_everything():
         (x.user_not_found(), Trouble.USER_NOT_FOUND, "User not found"),
         (x.reply(404, {"message": "User not found"}), Trouble.USER_NOT_FOUND, "User not found"),
         (x.reply(200, {"status": "error", "message": "odd"}), Trouble.REFUSED, "odd"),
+        (x.reply(200, {"error": "Something broke", "tweets": []}), Trouble.REFUSED, "Something broke"),
+        (x.reply(200, {"error": True, "message": "odd"}), Trouble.REFUSED, "odd"),
+        (x.reply(200, {"errors": [{"message": "no such user"}]}), Trouble.REFUSED, "no such user"),
+        (x.reply(200, {"status": "error", "code": 402, "msg": "top up"}), Trouble.NO_CREDIT, "top up"),
         (x.not_json(), Trouble.UNREADABLE, "not JSON"),
         (x.reply(200, [1, 2]), Trouble.UNREADABLE, "not JSON"),
     ],
 )
-@pytest.mark.proves("D-18")
+@pytest.mark.proves("D-18", "R-30")
 async def test_what_another_attempt_cannot_mend_fails_this_user_at_once(answer, trouble, words):
     source = provider()
     source.fail("ada", answer)
@@ -119,6 +124,32 @@ async def test_a_provider_that_never_answers_is_a_timeout():
         with pytest.raises(TimedOut):
             await bench.pages(ADA)
     assert bench.waits == [1]
+
+
+def asking_for_patience(status: int, value: str) -> Answer:
+    answer = x.reply(status, {"error": "Too Many Requests", "message": "slow down"})
+    return replace(answer, headers=(*answer.headers, ("Retry-After", value)))
+
+
+@pytest.mark.proves("R-30")
+@pytest.mark.parametrize("status", [429, 503])
+async def test_retry_after_is_followed(status):
+    source = provider()
+    source.fail("ada", asking_for_patience(status, "7"), asking_for_patience(status, "1"))
+    async with working(source) as bench:
+        assert (await bench.pages(ADA))[0].count == 5
+    assert bench.waits == [7, 2]
+
+
+@pytest.mark.proves("R-30")
+async def test_a_wait_that_is_too_long_to_sit_through_is_told_to_whoever_asked():
+    source = provider()
+    source.fail("ada", asking_for_patience(429, "900"))
+    async with working(source) as bench:
+        with pytest.raises(XError) as refusal:
+            await bench.pages(ADA)
+    assert (refusal.value.trouble, refusal.value.retry_after) == (Trouble.RATE_LIMITED, 900)
+    assert (bench.waits, len(bench.provider.requests)) == ([], 1)
 
 
 def test_waits_double_up_to_a_minute():

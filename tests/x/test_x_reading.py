@@ -314,3 +314,92 @@ def test_cleaning_changes_whitespace_and_length_alone(text):
     assert clean(cleaned) == cleaned
     assert "".join(cleaned.split()) == "".join(text.split())[: len("".join(cleaned.split()))]
     assert len(text) > MOST_CHARS or cleaned.split() == text.split()
+
+
+# What a tweet says besides its text
+
+
+COUNTS = {
+    "like_count": 12,
+    "retweet_count": 2,
+    "reply_count": 1,
+    "quote_count": 0,
+    "bookmark_count": 3,
+    "view_count": 900,
+}
+
+
+@pytest.mark.proves("R-31")
+def test_a_captured_tweet_keeps_its_counts_and_language():
+    body = capture("twitterapi_io/last_tweets_data-envelope_thin.json")
+    first = valid(parse_page(json.loads(body)).tweets[0])
+    assert (dict(first.counts), first.lang) == (COUNTS, "en")
+
+
+@pytest.mark.proves("R-31")
+def test_hashtags_and_links_are_kept_as_the_provider_writes_them():
+    url = {"url": "https://t.co/x", "expanded_url": "https://example.org/1"}
+    entities = {
+        "hashtags": [{"text": "zk", "indices": [0, 3]}, {"text": "区块链"}],
+        "urls": [url, {"url": "https://a.b"}],
+    }
+    [fields] = read({**PLAIN, "entities": entities})
+    assert valid(fields).hashtags == ("zk", "区块链")
+    assert valid(fields).urls == ("https://example.org/1", "https://a.b")
+
+
+@pytest.mark.proves("R-31")
+def test_xs_own_shape_has_the_same_under_other_names():
+    metrics = {"like_count": 12, "retweet_count": 2, "reply_count": 1, "quote_count": 0, "bookmark_count": 3}
+    tweet_ = {
+        "id": "1",
+        "text": "see #zk",
+        "created_at": "2026-03-01T12:00:00Z",
+        "author_id": "7",
+        "lang": "ja",
+        "public_metrics": {**metrics, "impression_count": 900},
+        "entities": {"hashtags": [{"tag": "zk"}], "urls": [{"expanded_url": "https://example.org"}]},
+        "attachments": {"media_keys": ["13_1"]},
+    }
+    video = {
+        "media_key": "13_1",
+        "type": "video",
+        "preview_image_url": "https://img.example/still.jpg",
+        "variants": [
+            {"content_type": "application/x-mpegURL", "url": "https://video.example/a.m3u8"},
+            {"content_type": "video/mp4", "bit_rate": 256_000, "url": "https://video.example/small.mp4"},
+            {"content_type": "video/mp4", "bit_rate": 2_176_000, "url": "https://video.example/large.mp4"},
+        ],
+    }
+    body = {"data": [tweet_], "includes": {"users": [{"id": "7", "username": "ada", "name": "Ada"}], "media": [video]}}
+    found = valid(parse_page(body).tweets[0])
+    assert (dict(found.counts), found.lang, found.hashtags) == (COUNTS, "ja", ("zk",))
+    [media] = found.media
+    assert media["url"] == "https://video.example/large.mp4"
+    assert media["preview_image_url"] == "https://img.example/still.jpg"
+
+
+@pytest.mark.proves("R-31")
+def test_of_a_video_the_best_file_is_kept_and_its_still_as_the_preview():
+    variants = [
+        {"bitrate": 832_000, "content_type": "video/mp4", "url": "https://video.example/360.mp4"},
+        {"content_type": "application/x-mpegURL", "url": "https://video.example/pl.m3u8"},
+        {"bitrate": 2_176_000, "content_type": "video/mp4", "url": "https://video.example/720.mp4"},
+    ]
+    media = {"type": "video", "media_url_https": "https://img.example/still.jpg", "video_info": {"variants": variants}}
+    [fields] = read({**PLAIN, "extendedEntities": {"media": [media]}})
+    [kept] = valid(fields).media
+    assert (kept["url"], kept["preview_image_url"]) == (
+        "https://video.example/720.mp4",
+        "https://img.example/still.jpg",
+    )
+    only_stream = {**media, "video_info": {"variants": variants[1:2]}}
+    [fields] = read({**PLAIN, "extendedEntities": {"media": [only_stream]}})
+    assert valid(fields).media[0]["url"] == "https://video.example/pl.m3u8"
+
+
+@pytest.mark.proves("R-31")
+@pytest.mark.parametrize("bad", [-1, 2**63, "12", None, True, 1.5, [1]])
+def test_a_count_that_is_none_is_left_out(bad):
+    [fields] = read({**PLAIN, "likeCount": bad})
+    assert "like_count" not in valid(fields).counts

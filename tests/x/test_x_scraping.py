@@ -121,13 +121,13 @@ async def test_where_the_timeline_ends_there_is_nothing_below(count):
         assert (await scrape(bench)).reach is Reach.END
 
 
-@pytest.mark.proves("D-02")
+@pytest.mark.proves("D-02", "R-30")
 async def test_what_cannot_be_used_is_told_and_counted():
     source = provider(3)
     source.users["ada"] += ["junk", {"id": "1", "text": "no date", "author": {"userName": "ada"}}]
     async with working(source) as bench:
         found = await scrape(bench)
-    assert (len(found.tweets), found.unusable) == (3, 1)
+    assert (len(found.tweets), found.unusable) == (3, 2)
     assert found.warnings == ("an entry is not a tweet but str", "tweet 1 lacks created_at")
 
 

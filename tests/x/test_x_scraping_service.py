@@ -16,12 +16,15 @@ from catchment.collect.leases import recover
 from catchment.domain.job import SCRAPER_JOB
 from catchment.domain.outbox import Topic
 from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask, TaskStatus
+from catchment.domain.tweet import Depth
 from catchment.errors import Conflict, InvalidInput, NotFound, StoreError, TooManyAttempts
 from catchment.manage.webhooks import SUMMARIZATION, NewWebhook
 from catchment.simulator.services import x
 from catchment.simulator.services.x import tweet, tweet_id
-from catchment.store import fetch_stats, jobs, tweets
+from catchment.store import alerts, fetch_stats, jobs, tweets
 from catchment.store.tweets import TweetQuery
+from catchment.web.metrics import Metrics, read_numbers
+from collecting import add, collect
 from eventually import eventually
 from feed_site import FeedSite
 from x_site import KEY, START, XSite
@@ -108,6 +111,50 @@ async def test_the_report_tells_what_came_of_everybody(system, clock):
     assert by_user(task) == {"ada": (True, 25, 25), "bob": (True, 5, 0)}
     assert task.progress == {"current": 2, "total": 2, "percentage": 100}
     assert await tweets_stored(system) == 30
+
+
+@pytest.fixture
+async def deep(open_test_system) -> AsyncIterator[tuple[XSite, System]]:
+    """A user of 120 tweets."""
+    async with XSite(gil=120) as site, open_test_system(**site.settings()) as system:
+        yield site, system
+
+
+@pytest.mark.proves("R-28")
+async def test_an_explicit_limit_reads_that_far_also_below_what_is_known(deep):
+    site, system = deep
+    first = await system.scraping.scrape(order("gil", limit=30, depth=Depth.LIMIT))
+    assert by_user(first) == {"gil": (True, 30, 30)}
+    rest = await system.scraping.scrape(order("gil", limit=1000, depth=Depth.LIMIT))
+    assert by_user(rest) == {"gil": (True, 120, 90)}
+    assert len(site.requests) == 2 + 6
+
+
+@pytest.mark.proves("R-28")
+async def test_a_full_scrape_reads_to_the_end_of_the_timeline(deep):
+    _, system = deep
+    await system.scraping.scrape(order("gil", limit=30, depth=Depth.LIMIT))
+    assert by_user(await system.scraping.scrape(order("gil", depth=Depth.FULL))) == {"gil": (True, 120, 90)}
+
+
+@pytest.mark.proves("R-28")
+async def test_reading_below_what_is_known_leaves_the_statistics_of_the_news_as_they_are(deep):
+    _, system = deep
+    await system.scraping.scrape(order("gil"))
+    before = await system.store.read(fetch_stats.get, "gil")
+    await system.scraping.scrape(order("gil", depth=Depth.FULL))
+    assert await system.store.read(fetch_stats.get, "gil") == before
+
+
+@pytest.mark.proves("R-28")
+@pytest.mark.parametrize("how", [{"depth": Depth.FULL}, {"depth": Depth.LIMIT, "limit": 1000}])
+async def test_reading_deep_stays_within_what_may_be_spent(open_test_system, how):
+    async with XSite(gil=120) as site, open_test_system(**site.settings(twitter_daily_pages=4)) as system:
+        await system.scraping.scrape(order("gil", limit=30, depth=Depth.LIMIT))
+        task = await system.scraping.scrape(order("gil", **how))
+        assert len(site.requests) == 4
+        assert by_user(task) == {"gil": (False, 40, 10)}
+        assert "TWITTER_DAILY_PAGES" in task.outcomes[0].error_message
 
 
 @pytest.mark.proves("D-05")
@@ -391,7 +438,7 @@ async def test_the_scheduled_scrape_does_not_wait_for_the_dead(system, other, si
     clock.advance(LONG_ENOUGH)
     ok, message = await scheduled_beside(other, clock)
     assert ok
-    assert "'new_tweets': 5" in message
+    assert "5 new" in message
 
 
 @pytest.mark.proves("D-05")
@@ -444,7 +491,7 @@ async def test_the_schedule_scrapes_those_who_are_followed(open_test_system, sit
         await system.follows.remove("ada")
         ok, message = await scheduled(system, clock)
         assert ok is True
-        assert "'new_tweets': 8" in message
+        assert "8 new" in message
         [task] = await system.scraping.list()
         assert set(task.usernames) == {"bob", "cy"}
         assert (task.asked_by, task.limit) == ("schedule", None)
@@ -512,7 +559,7 @@ async def test_a_scheduled_scrape_that_fails_says_so_and_the_next_one_runs(open_
         assert "check TWITTER_API_KEY" in message
         ok, message = await scheduled(system, clock)
         assert ok
-        assert "'new_tweets': 5" in message
+        assert "5 new" in message
 
 
 @pytest.mark.proves("D-08")
@@ -597,7 +644,7 @@ async def deliver(system: System, clock) -> None:
 @pytest.mark.proves("D-01")
 @pytest.mark.parametrize(
     ("answer", "alert"),
-    [(x.wrong_key, "X_KEY_REFUSED"), (x.too_fast, "x_rate_limited"), (x.out_of_credit, "x_no_credit")],
+    [(x.wrong_key, "X_KEY_REFUSED"), (x.too_fast, "X_RATE_LIMITED"), (x.out_of_credit, "X_NO_CREDIT")],
 )
 async def test_what_a_person_must_mend_is_told_once_to_whoever_listens(system, site, answer, alert):
     async with FeedSite() as receiver:
@@ -611,3 +658,83 @@ async def test_what_a_person_must_mend_is_told_once_to_whoever_listens(system, s
         [letter] = await system.webhooks.letters()
     assert (letter.topic, letter.payload["alert"]) == ("alert", alert)
     assert KEY not in str(letter.payload)
+
+
+async def firing(system: System, clock) -> set[str]:
+    clock.advance(timedelta(seconds=31))
+    await system.jobs.look_after(ALERTS)
+    return {alert.rule for alert in await system.store.read(alerts.list_known) if alert.is_firing}
+
+
+@pytest.mark.proves("R-29")
+async def test_a_scheduled_scrape_that_fails_for_everybody_fails_the_job_and_fires_until_one_succeeds(
+    system, site, clock, log
+):
+    await follow(system, "bob", "cy")
+    for name in ("bob", "cy"):
+        site.provider.fail(name, x.broken())
+    ok, message = await scheduled(system, clock)
+    assert ok is False
+    assert "failed for everybody" in message
+    assert "502" in message
+    assert any(line.startswith("WARNING") and "scraper_job" in line and "502" in line for line in log)
+    assert not any("Traceback" in line for line in log)
+    assert await firing(system, clock) == {"X_SCRAPE_FAILED"}
+    assert (await scheduled(system, clock))[0] is True
+    assert await firing(system, clock) == set()
+
+
+@pytest.mark.proves("R-29")
+@pytest.mark.parametrize(
+    ("answer", "rule", "words"),
+    [(x.too_fast, "X_RATE_LIMITED", "QPS limit"), (x.out_of_credit, "X_NO_CREDIT", "Credits is not enough")],
+)
+async def test_a_limit_of_the_provider_fails_the_job_and_fires_though_others_fared_better(
+    open_test_system, site, clock, log, answer, rule, words
+):
+    async with open_test_system(**site.settings(scraper_concurrency=1)) as system:
+        await follow(system, "ada", "bob", "cy")
+        site.provider.fail("cy", answer())
+        ok, message = await scheduled(system, clock)
+        assert (ok, words in message) == (False, True)
+        assert any(line.startswith("WARNING") and words in line for line in log)
+        assert rule in await firing(system, clock)
+
+
+@pytest.mark.proves("R-29")
+async def test_a_limit_that_is_met_on_the_second_page_counts_as_much(system, site, clock):
+    await follow(system, "ada", "bob")
+    answers = iter([None, x.too_fast()])
+    page = site.provider._page
+
+    def second_fails(path, name, cursor):
+        return (next(answers, None) if name == "ada" else None) or page(path, name, cursor)
+
+    site.provider._page = second_fails
+    ok, message = await scheduled(system, clock)
+    assert (ok, "QPS limit" in message) == (False, True)
+    assert "X_RATE_LIMITED" in await firing(system, clock)
+
+
+@pytest.mark.proves("R-29")
+async def test_a_source_that_meets_the_end_of_the_credit_fires_as_well(system, site, clock):
+    await system.jobs.prepare()
+    site.provider.fail("ada", x.out_of_credit())
+    await add(system, "", type="twitter_feed", config={"handle": "@ada"}, name="@ada")
+    await collect(system)
+    assert "X_NO_CREDIT" in await firing(system, clock)
+
+
+@pytest.mark.proves("R-29")
+async def test_tasks_failures_and_pages_are_in_the_metrics(system, site):
+    site.provider.fail("cy", x.user_not_found())
+    await system.scraping.scrape(order("ada", "cy"))
+    shown = Metrics().render(await read_numbers(system)).decode()
+    for line in (
+        'catchment_x_tasks_24h{status="completed"} 1.0',
+        'catchment_x_tasks_24h{status="failed"} 0.0',
+        "catchment_x_failures_24h 1.0",
+        'catchment_x_pages{period="day"} 3.0',
+        'catchment_x_pages{period="month"} 3.0',
+    ):
+        assert line in shown

@@ -12,8 +12,10 @@ from x_provider import KEY, START
 from catchment.bootstrap import System
 from catchment.clock import ManualClock
 from catchment.collect.scrapes import end_of
+from catchment.domain.caller import OPERATOR
 from catchment.domain.scrape_task import ScrapeOrder
 from catchment.errors import BadConfig
+from catchment.manage.resolve import Pasted
 from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.services import x
 from catchment.simulator.services.x import XProvider, timeline, tweet_id
@@ -101,6 +103,57 @@ async def test_text_is_stored_as_it_came_and_escaped_where_it_is_html(system):
     assert kept.tweet.text == "Note 0 of Ada: rain & <b>bold</b> claims over two lines"
     [item] = [one for one in await stored(system) if one.metadata["tweet_id"] == tweet_id("Ada", 0)]
     assert item.content == "Note 0 of Ada: rain &amp; &lt;b&gt;bold&lt;/b&gt; claims over two lines"
+
+
+PASTED = Pasted(text="@gil")
+
+
+@pytest.fixture
+def long_provider() -> XProvider:
+    gil = timeline("gil", 90, at=START)
+    return XProvider(key=KEY, users={"gil": gil}, lists={"9": gil})
+
+
+async def spent(system: System) -> int:
+    return (await system.store.read(spending.spent, system.clock.now().date())).day
+
+
+@pytest.mark.proves("R-30")
+# Nobody says whose some tweets of a list are.
+@pytest.mark.parametrize(("text", "count"), [("@gil", 90), ("https://x.com/i/lists/9", 81)])
+async def test_a_preview_is_one_page_that_is_not_paid_for_again(open_test_system, clock, long_provider, text, count):
+    async with engine(open_test_system, clock, long_provider) as system:
+        resolved = await system.resolver.resolve(Pasted(text=text), OPERATOR)
+        again = await system.resolver.resolve(Pasted(text=text), OPERATOR)
+        assert (len(resolved.preview), again) == (5, resolved)
+        assert (len(long_provider.requests), await spent(system)) == (1, 1)
+    async with engine(open_test_system, clock, long_provider) as system:
+        await follow(system, type=resolved.type, config=resolved.config)
+        await collect(system)
+        assert len(await stored(system)) == count
+        assert (len(long_provider.requests), await spent(system)) == (5, 5), "five pages in all"
+
+
+@pytest.mark.proves("R-30")
+async def test_a_preview_that_is_old_is_not_taken_for_what_is_there_now(open_test_system, clock, long_provider):
+    async with engine(open_test_system, clock, long_provider) as system:
+        resolved = await system.resolver.resolve(PASTED, OPERATOR)
+        clock.advance(timedelta(hours=2))
+        await follow(system, config=resolved.config)
+        await collect(system)
+        assert len(long_provider.requests) == 1 + 5
+
+
+@pytest.mark.proves("R-30")
+async def test_a_later_visit_looks_for_itself(open_test_system, clock, long_provider):
+    async with engine(open_test_system, clock, long_provider) as system:
+        await follow(system, "@gil")
+        await collect(system)
+        await system.resolver.resolve(Pasted(text="@gil", config={"keywords": ["rain"]}), OPERATOR)
+        clock.advance(HALF_HOUR)
+        before = len(long_provider.requests)
+        await collect(system)
+        assert len(long_provider.requests) > before
 
 
 @pytest.mark.proves("D-09")

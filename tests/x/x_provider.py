@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from catchment.fetch.pacing import PacePolicy, Pacer
 from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.services.x import XProvider
 from catchment.simulator.world import World
-from catchment.sources.x.client import CapReached, Page, Timeline, XClient
+from catchment.sources.x.client import CapReached, Page, Timeline, Trouble, XClient, XError
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 KEY = "the-key-nobody-may-see"
@@ -30,12 +30,26 @@ class Ledger:
     cap: int | None = None
     known_ids: set[str] = field(default_factory=set)
     stats_of: FetchStats | None = None
+    troubles: list[Trouble] = field(default_factory=list)
+    previews: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     async def take_page(self) -> CapReached | None:
         if self.cap is not None and self.pages >= self.cap:
             return CapReached(message="the cap is reached", seconds=60)
         self.pages += 1
         return None
+
+    async def note_trouble(self, error: XError) -> None:
+        self.troubles.append(error.trouble)
+
+    async def previewed(self, timeline: str) -> Mapping[str, Any] | None:
+        return self.previews.get(timeline)
+
+    async def keep_previewed(self, timeline: str, body: Mapping[str, Any]) -> None:
+        self.previews[timeline] = body
+
+    async def take_previewed(self, timeline: str) -> Mapping[str, Any] | None:
+        return self.previews.pop(timeline, None)
 
     async def stats(self, subject: str) -> FetchStats | None:
         return self.stats_of
@@ -77,5 +91,5 @@ async def working(provider: XProvider, *, timeout_seconds: float = 5.0, **option
     async with SimulatedWeb(world, hosts=0, now=clock.now, places={"/twitter": provider}) as web, http:
         ledger = Ledger()
         settings = {"key": KEY, "requests_per_second": 1000.0, **options}
-        client = XClient(base_url=web.url("/twitter"), purse=ledger, sleep=wait, **settings)
+        client = XClient(base_url=web.url("/twitter"), ledger=ledger, sleep=wait, **settings)
         yield Bench(provider=provider, http=http, client=client, ledger=ledger, waits=waits)

@@ -8,6 +8,7 @@ import typer
 
 from catchment.cli.printing import AsJson, print_json, print_table
 from catchment.cli.session import with_system
+from catchment.domain.job import COLLECTOR_TICK
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 jobs = typer.Typer(name="jobs", help="List, pause and resume what the system does by itself.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="The job, as `jobs list` shows it.")]
-COLUMNS = ("name", "due_at", "is_paused", "last_finished_at", "last_ok", "last_message")
+COLUMNS = ("job", "next run", "last run", "how it went")
 
 
 @jobs.command("list")
@@ -34,7 +35,19 @@ def list_(*, as_json: AsJson = False) -> None:
     if as_json:
         print_json(found)
         return
-    print_table([name.replace("_", " ") for name in COLUMNS], ([getattr(one, key) for key in COLUMNS] for one in found))
+    print_table(COLUMNS, ((one.name, _next_run(one), one.last_finished_at, _how(one)) for one in found))
+
+
+def _next_run(job: JobState) -> object:
+    if job.is_paused:
+        return "paused"
+    return "with each tick" if job.name == COLLECTOR_TICK else job.due_at
+
+
+def _how(job: JobState) -> str:
+    if job.last_ok is None:
+        return "-"
+    return f"{'ok' if job.last_ok else 'failed'}: {job.last_message}"
 
 
 @jobs.command()

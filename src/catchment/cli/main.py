@@ -27,7 +27,7 @@ from catchment.cli.jobs import jobs
 from catchment.cli.keeping import backup, migrate_store, restore
 from catchment.cli.options import config
 from catchment.cli.packs import packs
-from catchment.cli.scraping import scrape
+from catchment.cli.scraping import schedule, scrape
 from catchment.cli.serving import up
 from catchment.cli.sitemaps import sitemap
 from catchment.cli.sources import sources
@@ -58,6 +58,7 @@ app.command()(status)
 app.command()(alerts)
 app.add_typer(config)
 x.command()(scrape)
+x.command()(schedule)
 app.add_typer(x)
 app.add_typer(cookies)
 app.add_typer(crawl)

@@ -1,4 +1,4 @@
-"""`catchment x scrape`: fetch tweets now."""
+"""`catchment x scrape` and `x schedule`: fetch tweets now, and when it happens by itself."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from catchment.cli.failing import FAILED
 from catchment.cli.printing import AsJson, print_facts, print_json, print_table, say
 from catchment.cli.session import with_system
 from catchment.cli.stopping import stop_on_signals
-from catchment.domain.scrape_task import LEAST_LIMIT, MOST_LIMIT, USUAL_LIMIT, TaskStatus
+from catchment.domain.job import LEAST_INTERVAL, MOST_INTERVAL, SCRAPER_JOB
+from catchment.domain.scrape_task import LEAST_LIMIT, MOST_LIMIT, TaskStatus, how_far
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask
+    from catchment.domain.tweet import Depth
+    from catchment.manage.scraper_schedule import ScheduleView
 
 REFRESH_SECONDS = 0.2
 
@@ -29,14 +32,21 @@ def scrape(
         str, typer.Argument(metavar="NAMES", help="Users, comma-separated, with or without @; all follows if left out.")
     ] = "",
     *,
-    limit: Annotated[int, typer.Option(min=LEAST_LIMIT, max=MOST_LIMIT, help="Tweets of each at most.")] = USUAL_LIMIT,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=LEAST_LIMIT, max=MOST_LIMIT, help="Of each, read this far, also below what is known."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Read each timeline to its end.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch the newest tweets of these users and store what is new.
+    """Fetch the newest tweets of these users and store what is new: down to what is known, 100 of each at most.
 
     Example: catchment x scrape @openai,@python --limit 50
     """
-    task = with_system(lambda system: _scrape(system, usernames, limit))
+    if full and limit is not None:
+        raise typer.BadParameter("either a limit, or all of it", param_hint="--full")
+    reading = how_far(limit, full=full)
+    task = with_system(lambda system: _scrape(system, usernames, reading))
     if as_json:
         print_json(_shape(task))
     else:
@@ -46,9 +56,54 @@ def scrape(
         raise typer.Exit(FAILED)
 
 
-async def _scrape(system: System, usernames: str, limit: int) -> ScrapeTask:
+def schedule(
+    *,
+    interval: Annotated[
+        int | None, typer.Option(min=LEAST_INTERVAL, max=MOST_INTERVAL, help="Seconds, instead of what is set up.")
+    ] = None,
+    take_back: Annotated[
+        bool, typer.Option("--take-back", help="Forget such an interval: SCRAPER_CRON or SCRAPER_INTERVAL hold again.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show when the scraper runs by itself, or change it; a server follows within seconds.
+
+    Example: catchment x schedule --interval 3600
+    """
+    if interval is not None and take_back:
+        raise typer.BadParameter("either an interval, or taking it back", param_hint="--take-back")
+    facts = with_system(lambda system: _schedule(system, interval, take_back=take_back))
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts({name.replace("_", " "): value for name, value in facts.items()})
+
+
+async def _schedule(system: System, interval: int | None, *, take_back: bool) -> dict[str, Any]:
+    view = await _changed(system, interval, take_back=take_back)
+    due = {state.name: state.due_at for state in await system.jobs.list()}
+    return {
+        "interval_seconds": view.interval_seconds,
+        "cron": view.cron,
+        # This process rings for nobody, so what counts is when the job is due for all of them.
+        "next_run_time": due.get(SCRAPER_JOB),
+        "is_enabled": view.is_enabled,
+        "updated_at": view.updated_at,
+        "updated_by": view.updated_by,
+    }
+
+
+async def _changed(system: System, interval: int | None, *, take_back: bool) -> ScheduleView:
+    if interval is not None:
+        return await system.scraper_schedule.set_interval(interval, by="operator")
+    if take_back:
+        return await system.scraper_schedule.take_back_interval(by="operator")
+    return await system.scraper_schedule.show()
+
+
+async def _scrape(system: System, usernames: str, reading: tuple[int | None, Depth]) -> ScrapeTask:
     """Until it is over, or somebody wants it to stop: then it is cancelled, and what came stays."""
-    order = await _order(system, usernames, limit)
+    order = await _order(system, usernames, reading)
     async with stop_on_signals() as stop:
         task = await system.scraping.start(order)
         with _bar(len(order.usernames)) as show:
@@ -59,14 +114,15 @@ async def _scrape(system: System, usernames: str, limit: int) -> ScrapeTask:
     return await system.scraping.cancel(task.task_id) if task.status is TaskStatus.RUNNING else task
 
 
-async def _order(system: System, usernames: str, limit: int) -> ScrapeOrder:
+async def _order(system: System, usernames: str, reading: tuple[int | None, Depth]) -> ScrapeOrder:
     from catchment.domain.scrape_task import ScrapeOrder, usernames_in
     from catchment.errors import InvalidInput
 
     names = usernames_in(usernames) or tuple(follow.username for follow in await system.follows.list())
     if not names:
         raise InvalidInput("Nobody is followed: name somebody, or use `catchment x follow`.")
-    return ScrapeOrder(usernames=names, limit=limit, asked_by="operator")
+    limit, depth = reading
+    return ScrapeOrder(usernames=names, limit=limit, depth=depth, asked_by="operator")
 
 
 @contextmanager

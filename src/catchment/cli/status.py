@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from catchment.cli.alerts import print_alerts
 from catchment.cli.printing import AsJson, print_facts, print_json, print_table
 from catchment.cli.session import with_system
+from catchment.cli.x import print_numbers, read_numbers
 from catchment.domain.caller import OPERATOR
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
+    from catchment.monitor.scraped import XNumbers
     from catchment.monitor.status import Snapshot
 
 
@@ -22,22 +24,24 @@ def status(*, as_json: AsJson = False) -> None:
     """
     from catchment.monitor.status import View, snapshot
 
-    async def work(system: System) -> Snapshot:
-        return await snapshot(
+    async def work(system: System) -> tuple[Snapshot, XNumbers]:
+        found = await snapshot(
             store=system.store,
             registry=system.registry,
             intervals=await system.cadences.load(),
             view=View(caller=OPERATOR),
             now=system.clock.now(),
         )
+        return found, await read_numbers(system)
 
-    found = with_system(work)
-    print_json(found) if as_json else _print(found)
+    found, of_x = with_system(work)
+    print_json({**asdict(found), "x": of_x}) if as_json else _print(found, of_x)
 
 
-def _print(found: Snapshot) -> None:
+def _print(found: Snapshot, of_x: XNumbers) -> None:
     print_facts(_worded(asdict(found.collector)), title="Collector")
     print_facts(_worded(asdict(found.stats)), title="Sources")
+    print_numbers(of_x)
     if found.alerts:
         print_alerts(found.alerts, title="Alerts")
     rows = [

@@ -1,22 +1,66 @@
-"""`catchment x`: whom the scraper of X follows."""
+"""`catchment x`: whom the scraper of X follows, and how scraping goes."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.printing import AsJson, print_json, print_table
+from catchment.cli.printing import AsJson, print_facts, print_json, print_table
 from catchment.cli.session import with_system
 
-x = typer.Typer(name="x", help="Follow users of X.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from catchment.bootstrap import System
+    from catchment.monitor.scraped import XNumbers
+
+x = typer.Typer(name="x", help="Follow users of X, and see how scraping goes.", invoke_without_command=True)
 
 Username = Annotated[str, typer.Argument(metavar="NAME", help="A user of X, with or without @.")]
 
 
 @x.callback()
-def _group() -> None:
-    """Follow users of X."""
+def _group(context: typer.Context) -> None:
+    """Follow users of X, and see how scraping goes; without a command, that is shown.
+
+    Example: catchment x
+    """
+    if context.invoked_subcommand is None:
+        status()
+
+
+@x.command()
+def status(*, as_json: AsJson = False) -> None:
+    """Show the scrapes of the last day, their failures, and the pages spent.
+
+    Example: catchment x status --json
+    """
+    found = with_system(read_numbers)
+    if as_json:
+        print_json(found)
+    else:
+        print_numbers(found)
+
+
+async def read_numbers(system: System) -> XNumbers:
+    from catchment.monitor.scraped import read_x
+
+    return await system.store.read(read_x, system.settings, now=system.clock.now())
+
+
+def print_numbers(found: XNumbers) -> None:
+    tasks = ", ".join(f"{count} {status}" for status, count in found.tasks_24h.items() if count)
+    facts = {
+        "scrapes in 24 hours": tasks or None,
+        "users that failed": found.failed_users_24h,
+        "last failure": found.last_failure,
+        "pages spent today": _of(found.pages_today, found.daily_cap),
+        "pages spent this month": _of(found.pages_this_month, found.monthly_cap),
+    }
+    print_facts(facts, title="X")
+
+
+def _of(pages: int, cap: int) -> str:
+    return f"{pages} of {cap}" if cap else str(pages)
 
 
 @x.command()

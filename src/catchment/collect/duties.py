@@ -21,8 +21,9 @@ from catchment.collect.scraping import ScrapingService
 from catchment.collect.watch import Watch
 from catchment.collect.workflow import Workflow
 from catchment.domain.job import COLLECTOR_TICK, FEISHU_JOB, JobState
-from catchment.domain.scrape_task import ScrapeOrder, TaskStatus
+from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask, TaskStatus
 from catchment.errors import Conflict, InvalidInput, TooManyAttempts, VisitError
+from catchment.sources.x.client import TROUBLES_OF_ALL
 from catchment.store import jobs
 from catchment.store.backups import backup_name, keep_newest, make_backup
 from catchment.store.door import Store
@@ -126,9 +127,26 @@ async def scheduled_scrape(scraping: ScrapingService, usernames: Usernames) -> s
         task = await scraping.scrape(ScrapeOrder(usernames=users, asked_by="schedule"))
     except (InvalidInput, Conflict, TooManyAttempts) as error:
         return _left_out(str(error))
+    if reason := failure_of(task):
+        raise VisitError(f"scrape {task.task_id} {task.status}: {reason}")
+    return _told_of(task)
+
+
+def _told_of(task: ScrapeTask) -> str:
+    report = task.report or {}
+    users = f"{report['successful_users']} of {report['total_users']} user(s)"
+    return f"{users}, {report['new_tweets']} new of {report['total_tweets']} tweet(s), scrape {task.task_id}"
+
+
+def failure_of(task: ScrapeTask) -> str | None:
+    """Why a scrape counts as failed: it ended early, it failed for everybody, or nobody would be spared."""
     if task.status is not TaskStatus.COMPLETED:
-        raise VisitError(f"scrape {task.task_id} {task.status}: {task.error}")
-    return f"scrape {task.task_id}: {task.report}"
+        return task.error
+    failed = [one for one in task.outcomes if not one.success]
+    if len(failed) == len(task.outcomes) > 0:
+        return f"it failed for everybody: {failed[0].error_message}"
+    stopped = next((one for one in failed if one.trouble in TROUBLES_OF_ALL), None)
+    return f"{len(failed)} of {len(task.outcomes)} users failed: {stopped.error_message}" if stopped else None
 
 
 def _left_out(reason: str) -> str:

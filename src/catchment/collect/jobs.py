@@ -20,7 +20,7 @@ from catchment.collect.beside import beside
 from catchment.collect.leases import LeasePolicy, keep_leases
 from catchment.domain.job import JobState
 from catchment.domain.run import Run, RunKind, RunStatus
-from catchment.errors import Conflict, NotFound, StoreError
+from catchment.errors import Conflict, NotFound, StoreError, VisitError
 from catchment.redact import redact_text
 from catchment.schedule.jobs import Alarms
 from catchment.store import jobs, runs
@@ -161,6 +161,9 @@ class JobKeeper:
     async def _work(self, job: Job, run: Run) -> None:
         try:
             message, ok = await job.work(), True
+        except VisitError as error:
+            logger.warning("the job {} failed: {}", job.name, error)
+            message, ok = redact_text(str(error)), False
         except Exception as error:  # noqa: BLE001 - the edge: a job that fails must not stop the next one
             logger.opt(exception=error).error("the job {} failed", job.name)
             message, ok = redact_text(f"{type(error).__name__}: {error}"), False

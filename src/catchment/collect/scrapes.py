@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from loguru import logger
 from sqlalchemy import Connection
@@ -13,15 +14,26 @@ from catchment.domain.outbox import Topic
 from catchment.domain.source import Source
 from catchment.domain.tweet import FetchStats, Reach, Scrape, Tweet
 from catchment.errors import StoreError
-from catchment.sources.x.client import CapReached
+from catchment.redact import redact_text
+from catchment.sources.x.client import CapReached, Trouble, XError
 from catchment.sources.x.limits import stats_after
-from catchment.store import fetch_stats, outbox, spending, tweets
+from catchment.store import alerts, fetch_stats, outbox, spending, tweets, x_previews
+from catchment.store.alerts import Incident
 from catchment.store.door import Store
 from catchment.store.spending import Caps, Period
 from catchment.store.tweets import SaveResult
 
 #: Of somebody whom another scraped lately, this many tweets are given.
 SHELVED = 300
+#: What was looked at longer ago than this is asked for anew when it is collected.
+PREVIEW_KEPT = timedelta(hours=1)
+#: Of the same trouble nothing more is noted for so long.
+TOLD_EVERY = timedelta(minutes=1)
+_INCIDENTS = {
+    Trouble.KEY_REFUSED: Incident.X_KEY_REFUSED,
+    Trouble.NO_CREDIT: Incident.X_NO_CREDIT,
+    Trouble.RATE_LIMITED: Incident.X_RATE_LIMITED,
+}
 _CAP_REACHED = {
     Period.DAY: "today's pages of X are used up; raise TWITTER_DAILY_PAGES or wait for tomorrow (UTC)",
     Period.MONTH: "this month's pages of X are used up; raise TWITTER_MONTHLY_PAGES or wait for the next",
@@ -29,7 +41,7 @@ _CAP_REACHED = {
 
 
 class XBooks:
-    """The store as scrapes see it: `Books`, `Shelf` and `Purse` in one."""
+    """The store as scrapes see it: `Books`, `Shelf` and `Ledger` in one."""
 
     def __init__(self, *, store: Store, clock: Clock, caps: Caps, interval_of: Callable[[Source], timedelta]) -> None:
         self._store = store
@@ -56,6 +68,22 @@ class XBooks:
             return None
         stored = await self._store.read(tweets.get_tweets_by_author, subject, limit=SHELVED)
         return [one.tweet for one in stored]
+
+    async def previewed(self, timeline: str) -> Mapping[str, Any] | None:
+        return await self._store.read(x_previews.get, timeline, since=self._clock.now() - PREVIEW_KEPT)
+
+    async def keep_previewed(self, timeline: str, body: Mapping[str, Any]) -> None:
+        now = self._clock.now()
+        await self._store.write(x_previews.put, timeline, body, now=now, since=now - PREVIEW_KEPT)
+
+    async def take_previewed(self, timeline: str) -> Mapping[str, Any] | None:
+        return await self._store.write(x_previews.take, timeline, since=self._clock.now() - PREVIEW_KEPT)
+
+    async def note_trouble(self, error: XError) -> None:
+        """As an incident, of which an alert is made; logged once a minute, however many it befalls."""
+        kind, message, now = _INCIDENTS[error.trouble], redact_text(str(error)), self._clock.now()
+        if await self._store.write(alerts.note_incident_once, kind, message=message, now=now, within=TOLD_EVERY):
+            logger.warning("X: {}", message)
 
     async def take_page(self) -> CapReached | None:
         now = self._clock.now()

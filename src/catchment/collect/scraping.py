@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil
 
@@ -26,14 +26,10 @@ from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text
 from catchment.sources.x.client import CapReached, Trouble, XError, user_timeline
 from catchment.sources.x.scrape import Scraper, Window
-from catchment.store import alerts, outbox, scrape_tasks
-from catchment.store.alerts import Incident
+from catchment.store import outbox, scrape_tasks
 from catchment.store.door import Store
 
 NO_KEY = "X cannot be asked without a key: set TWITTER_API_KEY."
-
-#: What stays as it is until a person does something.
-ALARMING = frozenset({Trouble.KEY_REFUSED, Trouble.CAP_REACHED, Trouble.NO_CREDIT, Trouble.RATE_LIMITED})
 
 #: The cap on spending that is reached by now, if any.
 Quota = Callable[[], Awaitable[CapReached | None]]
@@ -45,13 +41,14 @@ class _Errand:
 
     scraper: Scraper
     run: Run
-    most: int | None
-    window: Window
-    #: What was told of already.
-    told: set[Trouble] = field(default_factory=set)
+    order: ScrapeOrder
 
     async def scrape(self, http: HttpClient, username: str) -> Scrape:
-        return await self.scraper.scrape(http, user_timeline(username), most=self.most, window=self.window)
+        order = self.order
+        window = Window(since=order.since, until=order.until)
+        return await self.scraper.scrape(
+            http, user_timeline(username), most=order.limit, window=window, depth=order.depth
+        )
 
 
 class ScrapingService:
@@ -148,8 +145,7 @@ class ScrapingService:
         return task_id, work
 
     async def _run(self, scraper: Scraper, run: Run, order: ScrapeOrder, leases: LeasePolicy) -> None:
-        window = Window(since=order.since, until=order.until)
-        errand = _Errand(scraper=scraper, run=run, most=order.limit, window=window)
+        errand = _Errand(scraper=scraper, run=run, order=order)
         try:
             async with beside(keep_leases(self._store, leases, self._clock)):
                 await self._scrape_all(errand, order.usernames)
@@ -161,8 +157,8 @@ class ScrapingService:
         except Exception as error:  # noqa: BLE001 - the edge: nobody waits for a task, it says itself what ended it
             logger.opt(exception=error).error("scrape {} stopped: {}", run.subject, error)
             await self._end(run, error=redact_text(str(error)))
-            if isinstance(error, XError):
-                await self._alert(errand, error)
+            if isinstance(error, XError) and error.trouble is Trouble.CAP_REACHED:
+                await self._tell_of_cap(run, error)
         else:
             await self._end(run, error=None)
 
@@ -185,10 +181,9 @@ class ScrapingService:
         try:
             scrape = await errand.scrape(self._http, username)
         except XError as error:
-            await self._note(errand.run, _failed(username, error))
+            await self._note(errand.run, _failed(username, error, trouble=error.trouble))
             if error.stops_everything:
                 raise
-            await self._alert(errand, error)
         except (VisitError, Deferred) as error:
             await self._note(errand.run, _failed(username, error))
         except Exception as error:  # noqa: BLE001 - the edge: whatever befalls one user must not befall the others
@@ -201,15 +196,12 @@ class ScrapingService:
         outcome = await self._store.write(self._keep, run, came, now=self._clock.now())
         for warning in came.warnings if isinstance(came, Scrape) else ():
             logger.warning("scrape {}: @{}: {}", run.subject, outcome.username, warning)
-        logger.info("scrape {}: {}", run.subject, outcome)
+        logger.log("INFO" if outcome.success else "WARNING", "scrape {}: {}", run.subject, outcome)
 
-    async def _alert(self, errand: _Errand, error: XError) -> None:
-        """Tell whoever listens of what a person must mend; once for each task, whomever of its users it befell."""
-        if error.trouble not in ALARMING or error.trouble in errand.told:
-            return
-        errand.told.add(error.trouble)
-        told = {"alert": f"x_{error.trouble}", "task_id": errand.run.subject, "message": redact_text(str(error))}
-        await self._store.write(_tell, error.trouble, told, now=self._clock.now())
+    async def _tell_of_cap(self, run: Run, error: XError) -> None:
+        """Of other troubles alerts tell, which last as long as they do; a cap is over by itself."""
+        told = {"alert": f"x_{error.trouble}", "task_id": run.subject, "message": redact_text(str(error))}
+        await self._store.write(outbox.emit, Topic.ALERT, [told], now=self._clock.now())
         logger.error("alert {alert}: {message}", **told)
 
     def _keep(self, conn: Connection, run: Run, came: Scrape | UserOutcome, *, now: datetime) -> UserOutcome:
@@ -230,6 +222,7 @@ class ScrapingService:
             skipped=saved.skipped,
             errors=saved.errors + scrape.unusable + (not is_whole),
             error_message=scrape.broken_off,
+            trouble=scrape.trouble,
         )
 
     async def _end(self, run: Run, *, error: str | None) -> None:
@@ -242,14 +235,6 @@ class ScrapingService:
         logger.info("scrape {} over: {}", run.subject, error or "completed")
 
 
-def _tell(conn: Connection, trouble: Trouble, told: Mapping[str, str], *, now: datetime) -> None:
-    """Of a key that is refused the alert tells, which lasts until something could be read again."""
-    if trouble is Trouble.KEY_REFUSED:
-        alerts.note_incident(conn, Incident.X_KEY_REFUSED, message=told["message"], now=now)
-    else:
-        outbox.emit(conn, Topic.ALERT, [told], now=now)
-
-
-def _failed(username: str, error: Exception) -> UserOutcome:
+def _failed(username: str, error: Exception, *, trouble: str | None = None) -> UserOutcome:
     message = redact_text(str(error) or type(error).__name__)
-    return UserOutcome(username=username, success=False, errors=1, error_message=message)
+    return UserOutcome(username=username, success=False, errors=1, error_message=message, trouble=trouble)

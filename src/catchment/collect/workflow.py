@@ -8,7 +8,7 @@ a late one changes nothing of what its successor did.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -154,6 +154,8 @@ def _write(conn: Connection, run: Run, crawled: Crawled, item: Item, *, now: dat
     if candidate is None:
         return _written_before(conn, ref)
     source = _source_of(conn, candidate)
+    keyword = (candidate.listed.facts or {}).get("source_keyword", "")
+    crawled = replace(crawled, how={**crawled.how, "source_keyword": keyword})
     written = notes.write(conn, crawled, source_id=source.id, now=now)
     kept = read_options(source.config).filters.apply([item]) if written.action is Action.CREATED else []
     store_details(conn, source, Batch(brought=[Brought(candidate, item)]), kept, now=now)

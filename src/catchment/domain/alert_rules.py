@@ -101,6 +101,10 @@ class Snapshot:
     late_sources: int = 0
     #: What the provider of X said, unless something could be read since.
     x_key_refused: str | None = None
+    x_no_credit: str | None = None
+    x_rate_limited: str | None = None
+    #: How the last scheduled scrape ended, if it failed.
+    x_scrape_failed: str | None = None
     spending: tuple[Spending, ...] = ()
     room: Room | None = None
     webhooks: tuple[SilentWebhook, ...] = ()
@@ -117,6 +121,9 @@ TERMS: Mapping[Rule, Terms] = {
     Rule.SOURCE_QUIET: Terms(cool_down=7 * _DAY),
     Rule.SOURCE_GAP: Terms(cool_down=_DAY),
     Rule.X_KEY_REFUSED: Terms(cool_down=60 * _MINUTE),
+    Rule.X_NO_CREDIT: Terms(cool_down=60 * _MINUTE),
+    Rule.X_RATE_LIMITED: Terms(cool_down=60 * _MINUTE),
+    Rule.X_SCRAPE_FAILED: Terms(cool_down=60 * _MINUTE),
     Rule.SPENDING_NEAR_CAP: Terms(cool_down=_DAY),
     Rule.DISK_NEARLY_FULL: Terms(lasting=2 * _MINUTE, cool_down=60 * _MINUTE),
     Rule.COLLECTOR_LATE: Terms(lasting=10 * _MINUTE, cool_down=60 * _MINUTE),
@@ -191,9 +198,16 @@ def _collector_late(seen: Snapshot) -> Iterator[Finding]:
         yield _finding(Rule.COLLECTOR_LATE, "collector", Severity.P1, message)
 
 
-def _x_key_refused(seen: Snapshot) -> Iterator[Finding]:
-    if seen.x_key_refused is not None:
-        yield _finding(Rule.X_KEY_REFUSED, "x", Severity.P1, seen.x_key_refused)
+def _x(seen: Snapshot) -> Iterator[Finding]:
+    said = {
+        Rule.X_KEY_REFUSED: (Severity.P1, seen.x_key_refused),
+        Rule.X_NO_CREDIT: (Severity.P1, seen.x_no_credit),
+        Rule.X_RATE_LIMITED: (Severity.P2, seen.x_rate_limited),
+        Rule.X_SCRAPE_FAILED: (Severity.P2, seen.x_scrape_failed),
+    }
+    for rule, (severity, message) in said.items():
+        if message is not None:
+            yield _finding(rule, "x", severity, message)
 
 
 def _spending(seen: Snapshot) -> Iterator[Finding]:
@@ -228,7 +242,7 @@ _RULES: tuple[Callable[[Snapshot], Iterable[Finding]], ...] = (
     _invalid_notes,
     _sources,
     _collector_late,
-    _x_key_refused,
+    _x,
     _spending,
     _disk,
     _webhooks,

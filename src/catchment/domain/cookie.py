@@ -20,6 +20,23 @@ from types import MappingProxyType
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Platform
 
+#: Without these parts a platform takes a cookie for nobody's.
+NEEDED_PARTS: Mapping[Platform, tuple[str, ...]] = MappingProxyType(
+    {Platform.XHS: ("a1", "web_session", "webId"), Platform.WEIBO: ("SUB",), Platform.DOUYIN: ("LOGIN_STATUS",)}
+)
+
+
+def parts_of(cookie: str) -> dict[str, str]:
+    """The parts of a cookie as a browser sends it, by name; of two of one name the last stands."""
+    pairs = (part.strip().partition("=") for part in cookie.split(";"))
+    return {name: value for name, _, value in pairs if name}
+
+
+def missing_parts(cookie: str, platform: Platform) -> list[str]:
+    parts = parts_of(cookie)
+    return [name for name in NEEDED_PARTS[platform] if not parts.get(name)]
+
+
 #: Where a CrawlError says in its details why the platform refused.
 CAUSE = "cause"
 

@@ -36,6 +36,8 @@ class ScraperSchedule:
     """The one row of `scraper_schedule_config`."""
 
     interval_seconds: int
+    #: Whether an administrator set it; else what the environment says holds.
+    is_interval_set: bool
     #: A single run that somebody asked for; the interval goes on from it.
     next_run_time: datetime | None
     is_enabled: bool

@@ -24,6 +24,10 @@ class DueNote:
     #: The source that it was found for; None once that is gone.
     topic_id: int | None
     note_id: str
+    #: Where people see it.
+    url: str
+    #: None where the platform does not say.
+    published_at: datetime | None
     title: str
     content: str
     note_type: str

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from catchment.domain.tweet import normal_username
+from catchment.domain.tweet import Depth, normal_username
 
 LEAST_LIMIT, MOST_LIMIT, USUAL_LIMIT = 1, 1000, 100
 MOST_USERS = 1000
@@ -27,11 +27,19 @@ class ScrapeOrder:
     """What is wanted: normalised users, and how many tweets of each at most."""
 
     usernames: tuple[str, ...]
-    #: None leaves it to each user's own statistics.
+    #: None leaves it to each user's own statistics, or to the depth.
     limit: int | None = None
+    depth: Depth = Depth.NEWS
     since: datetime | None = None
     until: datetime | None = None
     asked_by: str = ""
+
+
+def how_far(limit: int | None, *, full: bool) -> tuple[int | None, Depth]:
+    """The limit and the depth of a scrape by hand: what somebody says is read, else the news within the usual limit."""
+    if full:
+        return None, Depth.FULL
+    return (USUAL_LIMIT, Depth.NEWS) if limit is None else (limit, Depth.LIMIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +51,8 @@ class UserOutcome:
     skipped: int = 0
     errors: int = 0
     error_message: str | None = None
+    #: What kind of no the provider gave, if it was that.
+    trouble: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +83,11 @@ class ScrapeTask:
     asked_by: str = ""
 
     @property
-    def progress(self) -> dict[str, float]:
+    def progress(self) -> dict[str, int | float]:
         done, total = len(self.outcomes), len(self.usernames)
-        return {"current": done, "total": total, "percentage": round(100 * done / total, 2) if total else 0}
+        percentage = round(100 * done / total, 2) if total else 0
+        # Half of it is 50, not 50.0.
+        return {"current": done, "total": total, "percentage": int(percentage) if percentage % 1 == 0 else percentage}
 
     @property
     def report(self) -> dict[str, float] | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, TypedDict
+from typing import Final, NamedTuple, TypedDict
 
 from catchment.errors import InvalidInput
 
@@ -24,6 +25,7 @@ class Media(TypedDict, total=False):
 
     media_key: str
     type: str
+    #: The file itself; of a video the best there is.
     url: str
     preview_image_url: str
     width: int
@@ -46,6 +48,12 @@ class TweetFields(TypedDict, total=False):
     referenced_tweet_media: tuple[Media, ...]
     referenced_tweet_author_username: str
     urls: tuple[str, ...]
+    lang: str
+    hashtags: tuple[str, ...]
+    counts: Mapping[str, int]
+
+
+_NO_COUNTS: Final[Mapping[str, int]] = {}
 
 
 class Tweet(NamedTuple):
@@ -65,6 +73,11 @@ class Tweet(NamedTuple):
     referenced_tweet_author_username: str | None = None
     #: Where the links in the text lead.
     urls: tuple[str, ...] = ()
+    lang: str | None = None
+    #: Without `#`.
+    hashtags: tuple[str, ...] = ()
+    #: `like_count`, `retweet_count`, `reply_count`, `quote_count`, `view_count`, `bookmark_count`, as far as known.
+    counts: Mapping[str, int] = _NO_COUNTS
 
     @property
     def url(self) -> str:
@@ -96,6 +109,17 @@ class FetchStats:
     consecutive_empty_fetches: int
 
 
+class Depth(StrEnum):
+    """How far down a look at a timeline is to go."""
+
+    #: Until it runs into what is known, as far as the statistics suggest.
+    NEWS = "news"
+    #: As many as were asked for, also below what is known.
+    LIMIT = "limit"
+    #: To the end of the timeline.
+    FULL = "full"
+
+
 class Reach(StrEnum):
     """How far down one look at a timeline came."""
 
@@ -121,6 +145,8 @@ class Scrape:
     reach: Reach = Reach.END
     #: Why it ended before it was done; what came until then is here.
     broken_off: str | None = None
+    #: What kind of no ended it, where the provider gave one.
+    trouble: str | None = None
 
 
 def normal_username(given: str) -> str:

@@ -14,7 +14,7 @@ from catchment.clock import Clock
 from catchment.collect.cookies import StoredCookies
 from catchment.collect.sealing import CookieSeal
 from catchment.crypto import Unsealable
-from catchment.domain.cookie import Cookie, CookiePolicy, CookieStatus, as_of, renewed
+from catchment.domain.cookie import Cookie, CookiePolicy, CookieStatus, as_of, missing_parts, renewed
 from catchment.domain.cookie_pool import HOUR, Forecast, forecast
 from catchment.domain.note import Platform
 from catchment.errors import Conflict, InvalidInput, NotFound
@@ -95,7 +95,7 @@ class Cookies:
     async def add(self, name: str, platform: Platform, value: str, *, settings: CookieChanges | None = None) -> Cookie:
         """Add a cookie; one of that name gets the new value instead, and is active again."""
         settings = settings or CookieChanges()
-        name, value = _checked_name(name), _checked_value(value)
+        name, value = _checked_name(name), _checked_value(value, platform)
         _check(settings)
         now = self._clock.now()
         new = Cookie(
@@ -243,12 +243,18 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _checked_value(value: str) -> str:
+def _checked_value(value: str, platform: Platform) -> str:
     value = value.strip()
     if not LEAST_VALUE <= len(value) <= MOST_VALUE:
         raise InvalidInput(f"The value of a cookie has {LEAST_VALUE} to {MOST_VALUE} characters.", field="value")
     if not (value.isascii() and value.isprintable()):
         raise InvalidInput("The value of a cookie is one line, as a browser sends it: `name=value; …`.", field="value")
+    if missing := missing_parts(value, platform):
+        raise InvalidInput(
+            f"The cookie lacks {', '.join(missing)}, without which {platform} takes it for nobody's: copy it anew from "
+            "a browser that is signed in there.",
+            field="value",
+        )
     return value
 
 

@@ -16,7 +16,7 @@ from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig, CatchmentError, HttpError, ParseError, RefusedAddress
 from catchment.manage.catalog import Catalog, Draft
 from catchment.redact import redact_text
-from catchment.sources.base import Context, Explorer, Registry, SourceType
+from catchment.sources.base import Context, Explorer, Previewable, Registry, SourceType
 from catchment.sources.outfit import Outfitter
 from catchment.sources.survey import glimpse
 
@@ -71,7 +71,7 @@ class Previewer:
 async def _first_look(fetcher: SourceType, context: Context) -> Fetched:
     if isinstance(fetcher, Explorer):
         return await glimpse(fetcher.set_out(context), most=GLIMPSED)
-    return await fetcher.fetch(context)
+    return await (fetcher.preview(context) if isinstance(fetcher, Previewable) else fetcher.fetch(context))
 
 
 def unsaved(new: NewSource, now: datetime) -> Source:

@@ -42,14 +42,23 @@ class ScraperDefaults:
         """When the scraper runs after this moment."""
         if schedule is not None and not schedule.is_enabled:
             return None
-        if schedule is None and self.cron is not None:
-            return self.cron.after(moment)
-        return moment + timedelta(seconds=schedule.interval_seconds if schedule else self.interval_seconds)
+        cron = self.cron_for(schedule)
+        return cron.after(moment) if cron else moment + timedelta(seconds=self.interval_for(schedule))
+
+    def cron_for(self, schedule: ScraperSchedule | None) -> Cron | None:
+        """The crontab line, unless somebody set an interval."""
+        return None if schedule is not None and schedule.is_interval_set else self.cron
+
+    def interval_for(self, schedule: ScraperSchedule | None) -> int:
+        is_set = schedule is not None and schedule.is_interval_set
+        return schedule.interval_seconds if schedule and is_set else self.interval_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleView:
     interval_seconds: int
+    #: The crontab line, while it holds instead of the interval.
+    cron: str | None
     next_run_time: datetime | None
     scheduler_running: bool
     is_enabled: bool
@@ -71,13 +80,24 @@ class ScraperScheduling:
 
     async def set_interval(self, seconds: int, *, by: str) -> ScheduleView:
         """A single run that was asked for stays; without one the new interval counts from now."""
-        return await self._change({"interval_seconds": seconds, "is_enabled": True}, by=by, due=self._after_interval)
+        values = {"interval_seconds": seconds, "is_interval_set": True, "is_enabled": True}
+        return await self._change(values, by=by, due=self._after_interval)
+
+    async def take_back_interval(self, *, by: str) -> ScheduleView:
+        """What the settings say holds again; a pause and a single run that was asked for stay."""
+        row, due_at = await self._store.read(_read)
+        if row is None or not row.is_interval_set:
+            return self._view(row, due_at)
+        values = {"interval_seconds": self._defaults.interval_seconds, "is_interval_set": False}
+        return await self._change(values, by=by, due=self._after_interval)
 
     async def set_next_run(self, moment: datetime, *, by: str) -> ScheduleView:
-        fault = fault_of_next_run(moment, self._clock.now())
+        now = self._clock.now()
+        fault = fault_of_next_run(moment, now)
         if fault is not None:
             raise WrongMoment(fault)
-        return await self._change({"next_run_time": moment, "is_enabled": True}, by=by, due=lambda *_: moment)
+        at = max(moment, now)
+        return await self._change({"next_run_time": at, "is_enabled": True}, by=by, due=lambda *_: at)
 
     async def enable(self, *, by: str) -> ScheduleView:
         row, due_at = await self._store.read(_read)
@@ -86,12 +106,15 @@ class ScraperScheduling:
         return await self._change({"is_enabled": True}, by=by, due=self._after_interval)
 
     async def disable(self, *, by: str) -> ScheduleView:
+        row, due_at = await self._store.read(_read)
+        if row is not None and not row.is_enabled:
+            return self._view(row, due_at)
         return await self._change({"is_enabled": False}, by=by, due=lambda *_: None)
 
     # The job's own decisions, made in the transaction that runs it.
 
     def first(self, conn: Connection, now: datetime) -> datetime | None:
-        """At the first start: at once, or as it was stored; a single run whose moment passed is dropped."""
+        """At the first start: at once, or as it was stored."""
         row = scraper_schedule.read(conn)
         if not self._defaults.is_enabled or (row is None and self._defaults.is_lazy):
             return None
@@ -103,23 +126,22 @@ class ScraperScheduling:
         return self._defaults.next_after(scraper_schedule.read(conn), moment)
 
     def restore(self, conn: Connection, state: JobState, now: datetime) -> None:
-        """A single run whose moment passed while nobody was there is dropped; one of the interval is made up for.
-        What the settings say counts from the start on, where nobody set anything.
+        """What came due while nobody was there stays due, and so is made up for once. A single run that is no longer
+        due passed during a pause and is dropped. What the settings say now counts for whatever else is still to come.
         """
         row = scraper_schedule.read(conn)
-        if row is None:
-            self._pull(conn, state, now)
-            return
-        if row.next_run_time is None or row.next_run_time > now:
-            return
-        scraper_schedule.clear_next_run(conn)
-        if state.due_at == row.next_run_time:
-            jobs.set_due(conn, SCRAPER_JOB, self._defaults.next_after(row, now))
+        single = row.next_run_time if row else None
+        if single is not None and single <= now and state.due_at != single:
+            scraper_schedule.clear_next_run(conn)
+        if state.due_at is not None and state.due_at > now and state.due_at != single:
+            jobs.set_due(conn, SCRAPER_JOB, self._by_settings(row, state.due_at, now))
 
-    def _pull(self, conn: Connection, state: JobState, now: datetime) -> None:
-        latest = self._defaults.next_after(None, now)
-        if state.due_at is not None and latest is not None and state.due_at > latest:
-            jobs.set_due(conn, SCRAPER_JOB, latest)
+    def _by_settings(self, row: ScraperSchedule | None, due_at: datetime, now: datetime) -> datetime | None:
+        """By a crontab line its next moment, by an interval at most so long from now."""
+        latest = self._defaults.next_after(row, now)
+        if latest is None or self._defaults.cron_for(row):
+            return latest
+        return min(latest, due_at)
 
     def _after_interval(self, row: ScraperSchedule, now: datetime) -> datetime | None:
         if row.is_enabled and row.next_run_time is not None and row.next_run_time > now:
@@ -167,14 +189,15 @@ class ScraperScheduling:
             raise SchedulerFailed("The scheduler could not be changed, so nothing was stored.") from error
 
     def _view(self, row: ScraperSchedule | None, due_at: datetime | None) -> ScheduleView:
-        alarm = self._alarms.at(SCRAPER_JOB)
-        is_running = self._is_running
+        is_running, cron = self._is_running, self._defaults.cron_for(row)
         return ScheduleView(
-            interval_seconds=row.interval_seconds if row else self._defaults.interval_seconds,
+            interval_seconds=self._defaults.interval_for(row),
+            cron=cron.line if cron else None,
             next_run_time=due_at if is_running else (row.next_run_time if row else None),
             scheduler_running=is_running,
             is_enabled=row.is_enabled if row else self._defaults.is_enabled and not self._defaults.is_lazy,
-            job_active=alarm is not None,
+            # Not whether an alarm is set: one that rings at this moment is not, and the job is at work all the same.
+            job_active=is_running and due_at is not None,
             updated_at=row.updated_at if row else None,
             updated_by=row.updated_by if row else None,
         )

@@ -23,8 +23,9 @@ from catchment.domain.alert_rules import (
 from catchment.domain.caller import Caller
 from catchment.domain.cookie import CookiePolicy
 from catchment.domain.cookie_pool import Forecast, forecast
+from catchment.domain.job import SCRAPER_JOB
 from catchment.domain.note import Platform
-from catchment.store import alerts, cookies, crawl_minutes, spending, symptoms
+from catchment.store import alerts, cookies, crawl_minutes, jobs, spending, symptoms
 from catchment.store.alerts import Incident
 from catchment.store.spending import Caps, Period
 
@@ -62,7 +63,10 @@ def gather(conn: Connection, watched: Watched, *, now: datetime) -> Snapshot:
         invalid_notes=incidents.get(Incident.INVALID_INPUT, 0),
         sources=tuple(symptoms.troubled_sources(conn, now=now)),
         late_sources=symptoms.count_late(conn, due_before=now - LATE_AFTER),
-        x_key_refused=_x_key_refused(conn),
+        x_key_refused=_unless_read_since(conn, Incident.X_KEY_REFUSED),
+        x_no_credit=_unless_read_since(conn, Incident.X_NO_CREDIT),
+        x_rate_limited=_of_late(conn, Incident.X_RATE_LIMITED, now),
+        x_scrape_failed=_scrape_failed(conn),
         spending=_spending(conn, watched.caps, now),
         room=room_at(watched.folder),
         webhooks=tuple(symptoms.silent_webhooks(conn)),
@@ -99,13 +103,28 @@ def _cookies(conn: Connection, watched: Watched, now: datetime) -> list[Forecast
     ]
 
 
-def _x_key_refused(conn: Connection) -> str | None:
-    refused = alerts.last_incident(conn, Incident.X_KEY_REFUSED)
-    if refused is None:
+def _unless_read_since(conn: Connection, kind: Incident) -> str | None:
+    """What the provider of X said, unless something could be read after it."""
+    said = alerts.last_incident(conn, kind)
+    if said is None:
         return None
-    at, message = refused
+    at, message = said
     read_at = symptoms.last_read_of_x(conn)
     return None if read_at is not None and read_at > at else message
+
+
+def _of_late(conn: Connection, kind: Incident, now: datetime) -> str | None:
+    """The same, and in any case what was said just now: it happened, even if others fared better after it."""
+    said = alerts.last_incident(conn, kind)
+    is_late = said is not None and said[0] > now - INCIDENT_WINDOW
+    return said[1] if said and is_late else _unless_read_since(conn, kind)
+
+
+def _scrape_failed(conn: Connection) -> str | None:
+    """Unless it was turned off since."""
+    state = jobs.find(conn, SCRAPER_JOB)
+    is_failing = state is not None and state.last_ok is False and state.due_at is not None
+    return state.last_message if state and is_failing else None
 
 
 def _spending(conn: Connection, caps: Caps, now: datetime) -> tuple[Spending, ...]:

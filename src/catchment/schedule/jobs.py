@@ -16,6 +16,7 @@ from apscheduler.triggers.date import DateTrigger
 
 from catchment.clock import Clock
 from catchment.errors import SettingsError
+from catchment.logs import retell
 
 #: Is told the name of the job; must not take long.
 Ring = Callable[[str], None]
@@ -28,6 +29,8 @@ class Alarms:
         #: What each alarm was set to, by our clock; the scheduler's own may differ.
         self._set_to: dict[str, datetime] = {}
         self._scheduler = AsyncIOScheduler(timezone=UTC)
+        # A lost alarm is harmless, so what it says of one is for those who look closely.
+        retell("apscheduler", speaker="the scheduler of alarms")
 
     @property
     def are_running(self) -> bool:
@@ -80,6 +83,7 @@ class Cron:
             self._trigger = CronTrigger.from_crontab(line, timezone=UTC)
         except ValueError as error:
             raise SettingsError(f"SCRAPER_CRON: {line!r} is not a crontab line: {error}") from error
+        self.line = line
 
     def after(self, moment: datetime) -> datetime | None:
         """The first moment that is later than this one."""

@@ -78,6 +78,15 @@ class Fetcher(Protocol):
         ...
 
 
+@runtime_checkable
+class Previewable(Protocol):
+    """A fetcher whose visits cost something: a look before it is added costs less."""
+
+    async def preview(self, context: Context) -> Fetched:
+        """Some of what a visit would bring."""
+        ...
+
+
 class Detail(NamedTuple):
     """What fetching a candidate brought."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -25,6 +25,8 @@ class Incident(StrEnum):
     RECORDS_RECOVERED = "records_recovered"
     INVALID_INPUT = "invalid_input"
     X_KEY_REFUSED = "x_key_refused"
+    X_NO_CREDIT = "x_no_credit"
+    X_RATE_LIMITED = "x_rate_limited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,15 @@ def forget(conn: Connection, keys: Iterable[Key]) -> None:
 
 def note_incident(conn: Connection, kind: Incident, *, amount: int = 1, message: str = "", now: datetime) -> None:
     conn.execute(insert(incidents).values(kind=kind, amount=amount, message=message, at=now))
+
+
+def note_incident_once(conn: Connection, kind: Incident, *, message: str, now: datetime, within: timedelta) -> bool:
+    """The same, unless one of its kind was noted that shortly before."""
+    last = last_incident(conn, kind)
+    if last is not None and now - last[0] < within:
+        return False
+    note_incident(conn, kind, message=message, now=now)
+    return True
 
 
 def note_recovery(conn: Connection, *, executions: int, records: int, now: datetime) -> None:

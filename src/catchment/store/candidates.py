@@ -42,6 +42,7 @@ from catchment.domain.candidate import (
 )
 from catchment.store.bulk import BulkInsert, BulkUpdate
 from catchment.store.tables import candidates, listings, runs, sources
+from catchment.store.types import Json
 
 #: Errors are for people to read.
 MAX_MESSAGE = 500
@@ -281,24 +282,22 @@ _CLAIM_DOUBTED = claiming(
 )
 
 
-#: Where a note is seen may change with each listing, as what shows it does. One that nobody works for any more is
-#: collected by whoever finds it again.
+#: Nobody works for it any more.
+_IS_ORPHANED = exists().where(
+    sources.c.id == candidates.c.source_id, or_(sources.c.is_deleted.is_(True), sources.c.is_active.is_(False))
+)
+#: Where a note is seen may change with each listing, as what shows it does; the keyword that found it stays. One that
+#: nobody works for any more is collected by whoever finds it again.
 _BRING_UP_TO_DATE = (
     update(candidates)
     .where(candidates.c.platform == bindparam("b_platform"), candidates.c.native_id == bindparam("b_note"), IS_PENDING)
     .values(
         url=bindparam("b_url"),
-        facts=bindparam("b_facts"),
-        source_id=case(
-            (
-                exists().where(
-                    sources.c.id == candidates.c.source_id,
-                    or_(sources.c.is_deleted.is_(True), sources.c.is_active.is_(False)),
-                ),
-                bindparam("b_source"),
-            ),
-            else_=candidates.c.source_id,
+        facts=case(
+            (or_(candidates.c.source_id == bindparam("b_source"), _IS_ORPHANED), bindparam("b_facts", type_=Json)),
+            else_=candidates.c.facts,
         ),
+        source_id=case((_IS_ORPHANED, bindparam("b_source")), else_=candidates.c.source_id),
     )
 )
 

@@ -23,6 +23,11 @@ def get(conn: Connection, name: str) -> JobState:
     return _state(conn.execute(select(jobs).where(jobs.c.name == name)).one())
 
 
+def find(conn: Connection, name: str) -> JobState | None:
+    row = conn.execute(select(jobs).where(jobs.c.name == name)).one_or_none()
+    return _state(row) if row else None
+
+
 def list_all(conn: Connection) -> list[JobState]:
     return [_state(row) for row in conn.execute(select(jobs).order_by(jobs.c.name))]
 

@@ -13,8 +13,9 @@ from catchment.store.conflict import insert_into
 from catchment.store.tables import candidates, note_copies, notes
 
 _PLAIN = (
-    "id", "platform", "idempotency_key", "note_id", "title", "content", "note_type", "images", "video_url", "likes",
-    "collects", "comments", "shares", "author_id", "author_name", "tags", "extracted_at", "exec_meta",
+    "id", "platform", "idempotency_key", "note_id", "url", "published_at", "title", "content", "note_type", "images",
+    "video_url", "likes", "collects", "comments", "shares", "author_id", "author_name", "tags", "extracted_at",
+    "exec_meta",
 )  # fmt: skip
 
 

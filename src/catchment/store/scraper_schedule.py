@@ -38,6 +38,7 @@ def clear_next_run(conn: Connection) -> None:
 def _schedule(row: Row[Any]) -> ScraperSchedule:
     return ScraperSchedule(
         interval_seconds=row.interval_seconds,
+        is_interval_set=row.is_interval_set,
         next_run_time=row.next_run_time,
         is_enabled=row.is_enabled,
         updated_at=row.updated_at,

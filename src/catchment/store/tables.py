@@ -19,6 +19,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
     true,
 )
@@ -414,6 +415,10 @@ tweets = Table(
     Column("referenced_tweet_media", Json, nullable=False),
     Column("referenced_tweet_author_username", String(255)),
     Column("urls", Json, nullable=False),
+    Column("lang", String(20)),
+    Column("hashtags", Json, nullable=False, server_default=text("'[]'")),
+    # How often it was liked, shared and so on, when it was stored.
+    Column("counts", Json, nullable=False, server_default=text("'{}'")),
     Column("db_created_at", UtcDateTime, nullable=False),
     Column("db_updated_at", UtcDateTime, nullable=False),
     # A number that was used is never used again, or a cursor could pass over a tweet.
@@ -423,6 +428,15 @@ Index("ix_tweets_tweet_id", tweets.c.tweet_id, unique=True)
 Index("ix_tweets_author_created_at", tweets.c.author, tweets.c.created_at.desc())
 Index("ix_tweets_created_at", tweets.c.created_at.desc(), tweets.c.id.desc())
 Index("ix_tweets_db_created_at", tweets.c.db_created_at)
+
+# First pages of timelines that somebody looked at before adding them: the first collection need not pay again.
+x_previews = Table(
+    "x_previews",
+    metadata,
+    Column("timeline", String(500), primary_key=True),
+    Column("page", Json, nullable=False),
+    Column("fetched_at", UtcDateTime, nullable=False),
+)
 
 scraper_fetch_stats = Table(
     "scraper_fetch_stats",
@@ -478,6 +492,8 @@ scraper_schedule_config = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("interval_seconds", Integer, nullable=False, server_default=text("43200")),
+    # Whether somebody set it; else the environment's schedule holds.
+    Column("is_interval_set", Boolean, nullable=False, server_default=false()),
     Column("next_run_time", UtcDateTime),
     Column("is_enabled", Boolean, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),

@@ -182,6 +182,7 @@ def _stored(row: Row[Any]) -> StoredTweet:
             media=tuple(row.media),
             referenced_tweet_media=tuple(row.referenced_tweet_media),
             urls=tuple(row.urls),
+            hashtags=tuple(row.hashtags),
         ),
         id=row.id,
         db_created_at=row.db_created_at,

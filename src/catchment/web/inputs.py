@@ -10,6 +10,8 @@ from typing import Annotated, Any
 from fastapi import Path, Query
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
+from catchment.errors import InvalidInput
+
 #: Ids and offsets have 63 bits in both stores.
 MOST_ID = 2**63 - 1
 
@@ -27,6 +29,18 @@ def parse_moment(value: object) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError("the time is out of range") from error
+
+
+class BackwardWindow(InvalidInput):
+    """A time that ends before it begins, which holds nothing whoever asks."""
+
+    def __init__(self) -> None:
+        super().__init__("时间区间无效: since is not before until.", field="since")
+
+
+def check_window(since: datetime | None, until: datetime | None) -> None:
+    if since is not None and until is not None and since >= until:
+        raise BackwardWindow
 
 
 def check_text(text: str) -> str:

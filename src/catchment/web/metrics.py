@@ -14,6 +14,7 @@ from catchment.domain.caller import OPERATOR
 from catchment.domain.cookie import CookieStatus
 from catchment.domain.note import Platform
 from catchment.monitor.crawled import CookieNumbers, count_cookies, read_requests
+from catchment.monitor.scraped import XNumbers, read_x
 from catchment.monitor.status import CollectorState, Stats, read_collector, read_stats
 from catchment.store import alerts, overview
 from catchment.store.crawl_minutes import Requests
@@ -31,6 +32,7 @@ class Numbers:
     cookies: CookieNumbers
     #: To crawled platforms, in the last 24 hours.
     requests: Mapping[str, Requests]
+    x: XNumbers
 
 
 async def read_numbers(system: System) -> Numbers:
@@ -45,6 +47,7 @@ async def read_numbers(system: System) -> Numbers:
             alerts=alerts.count_firing(conn),
             cookies=cookies,
             requests=read_requests(conn, now=now),
+            x=read_x(conn, system.settings, now=now),
         )
 
     return await system.store.read(gather)
@@ -71,6 +74,13 @@ class Metrics:
             ["platform", "result"],
             registry=self._registry,
         )
+        self._x_tasks = Gauge(
+            "catchment_x_tasks_24h", "Scrapes of X in the last 24 hours.", ["status"], registry=self._registry
+        )
+        self._x_pages = Gauge(
+            "catchment_x_pages", "Pages of X spent this day and month.", ["period"], registry=self._registry
+        )
+        self._x_failures = self._gauge("catchment_x_failures_24h", "Users of X who could not be scraped in 24 hours.")
         self._items = self._gauge("catchment_items", "Items kept.")
         self._items_day = self._gauge("catchment_items_24h", "Items stored in the last 24 hours.")
         self._fetches = self._gauge("catchment_fetches_24h", "Visits to sources in the last 24 hours.")
@@ -106,7 +116,15 @@ class Metrics:
             self._alerts.labels(severity).set(numbers.alerts.get(severity, 0))
         for platform in Platform:
             self._set_platform(platform, numbers)
+        self._set_x(numbers.x)
         return generate_latest(self._registry)
+
+    def _set_x(self, x: XNumbers) -> None:
+        for status, count in x.tasks_24h.items():
+            self._x_tasks.labels(status).set(count)
+        self._x_failures.set(x.failed_users_24h)
+        self._x_pages.labels("day").set(x.pages_today)
+        self._x_pages.labels("month").set(x.pages_this_month)
 
     def _set_platform(self, platform: Platform, numbers: Numbers) -> None:
         for status in CookieStatus:

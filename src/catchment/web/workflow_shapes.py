@@ -145,6 +145,14 @@ class Executions(BaseModel):
     executions: list[ExecutionShape]
 
 
+class KeywordsOut(Keywords, Envelope[Keywords]):
+    pass
+
+
+class ExecutionsOut(Executions, Envelope[Executions]):
+    pass
+
+
 class LockOut(Lock, Envelope[Lock]):
     pass
 

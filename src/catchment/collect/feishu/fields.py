@@ -7,6 +7,7 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any, Final
 
@@ -47,6 +48,8 @@ FIELDS: Final[Mapping[str, FieldType]] = {
     PLATFORM: FieldType.TEXT,
     "topic_id": FieldType.TEXT,
     "note_id": FieldType.TEXT,
+    "note_url": FieldType.TEXT,
+    "published_at": FieldType.MOMENT,
     "title": FieldType.TEXT,
     "content": FieldType.TEXT,
     "note_type": FieldType.TEXT,
@@ -74,6 +77,8 @@ def cells(note: DueNote) -> Cells:
         PLATFORM: note.platform,
         "topic_id": None if note.topic_id is None else str(note.topic_id),
         "note_id": note.note_id,
+        "note_url": note.url,
+        "published_at": _millis(note.published_at) if note.published_at else None,
         "title": note.title,
         "content": note.content,
         "note_type": note.note_type,
@@ -87,12 +92,16 @@ def cells(note: DueNote) -> Cells:
         "author_name": note.author_name,
         "tags": ", ".join(note.tags),
         "status": STATUS,
-        "extracted_at": round(note.extracted_at.timestamp() * 1000),
+        "extracted_at": _millis(note.extracted_at),
         "exec_meta": json.dumps(dict(note.exec_meta), ensure_ascii=False, sort_keys=True),
         "retry_count": note.retry_count,
         "last_error_code": note.last_error_code,
     }
     return {name: _fitted(value) for name, value in values.items() if value is not None and value != ""}
+
+
+def _millis(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
 
 
 def _fitted(value: str | int) -> str | int:

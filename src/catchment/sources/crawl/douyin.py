@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from yarl import URL
 
+from catchment.domain.cookie import parts_of
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Comment, Note, NoteRef, Platform, Search, SearchPage, Sort
 from catchment.fetch.client import Request, Response
@@ -194,5 +195,4 @@ def search_query(search: Search) -> dict[str, str]:
 
 
 def _value_in(cookie: str, name: str) -> str:
-    pairs = (part.strip().partition("=") for part in cookie.split(";"))
-    return next((value for key, _, value in pairs if key == name), "")
+    return parts_of(cookie).get(name, "")

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from math import ceil
 from time import monotonic
 from typing import Final, TypeVar
 
@@ -26,6 +27,8 @@ from catchment.sources.crawl.read import Findings, PacedSender, Read
 
 #: The spacing alone decides how many there are in a minute.
 _NO_BUDGET: Final = 10_000
+#: Xiaohongshu shows the fewest.
+LEAST_COMMENTS_A_PAGE: Final = 10
 
 T = TypeVar("T")
 #: The address at which a note was found, where it is known: it holds the token.
@@ -42,6 +45,13 @@ class ReadPolicy:
     spacing_seconds: float = 2.0
     at_once: int = 1
     keep_authors: bool = False
+
+    def seconds_for(self, notes: int, *, comments_limit: int) -> float:
+        """For reading so many notes: what is set for a batch, and on top of it the time in which they wait for their
+        turns at the platform, since nobody can read faster than that. Twice over, as some are asked for twice.
+        """
+        requests = notes * (1 + ceil(comments_limit / LEAST_COMMENTS_A_PAGE))
+        return self.batch_seconds + 2 * requests * self.spacing_seconds
 
     def pace(self) -> PacePolicy:
         return PacePolicy(concurrency=self.at_once, spacing_seconds=self.spacing_seconds, budget_per_minute=_NO_BUDGET)
@@ -104,8 +114,9 @@ class Reader:
     async def batch(
         self, refs: Sequence[NoteRef], *, comments_limit: int = 0, cookie_name: str | None = None
     ) -> list[Outcome[Note]]:
-        """All of them beside each other, each with its own outcome, in their order."""
-        waiting, findings = Waiting(self._policy.batch_seconds), Findings()
+        """All of them beside each other, each with its own outcome, in their order, in the time that so many need."""
+        seconds = self._policy.seconds_for(len(refs), comments_limit=comments_limit)
+        waiting, findings = Waiting(seconds), Findings()
 
         def one(ref: NoteRef) -> Coroutine[None, None, Outcome[Note]]:
             read = self._begin(ref.platform, self._policy.note_seconds, waiting, cookie_name)

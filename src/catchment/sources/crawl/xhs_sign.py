@@ -11,16 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import quote
 
+from catchment.domain.cookie import missing_parts, parts_of
 from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.note import Platform
 
 if TYPE_CHECKING:
     from xhshow import Xhshow
 
 #: What a cookie cannot do without.
-NEEDED_COOKIES: Final = ("a1", "web_session", "webId")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +98,9 @@ def read_cookie(cookie: str) -> dict[str, str]:
     """The parts of a cookie; CrawlError, with names and no values, when it cannot be sent or lacks what it needs."""
     if not cookie.isprintable():
         raise _useless("the cookie holds characters that cannot be sent", cause="malformed")
-    pairs = (part.strip().partition("=") for part in cookie.split(";"))
-    cookies = {name: value for name, _, value in pairs if name}
-    missing = [name for name in NEEDED_COOKIES if not cookies.get(name)]
-    if missing:
+    if missing := missing_parts(cookie, Platform.XHS):
         raise _useless(f"the cookie lacks {', '.join(missing)}", cause="incomplete", missing=missing)
-    return cookies
+    return parts_of(cookie)
 
 
 def _useless(fault: str, **details: Any) -> CrawlError:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from catchment.errors import InvalidInput, ParseError, TimedOut, Unreachable, VisitError
 from catchment.fetch.client import Request, Response
 from catchment.fetch.pacing import PacePolicy, Pacer
-from catchment.parse.json_values import read_object
+from catchment.parse.json_values import objects_at, read_object
 from catchment.redact import MASK, redact_text
 
 PAGE_TWEETS: Final = 20
@@ -38,6 +38,10 @@ class Trouble(StrEnum):
     REFUSED = "refused"
     UNREADABLE = "unreadable"
     CAP_REACHED = "cap_reached"
+
+
+#: What befalls whoever asks, and stays until it is mended.
+TROUBLES_OF_ALL: Final = frozenset({Trouble.KEY_REFUSED, Trouble.NO_CREDIT, Trouble.RATE_LIMITED})
 
 
 class XError(VisitError):
@@ -83,6 +87,26 @@ class Purse(Protocol):
         ...
 
 
+class Previews(Protocol):
+    """First pages that were paid for to be looked at, kept for a while for whoever collects them."""
+
+    async def previewed(self, timeline: str) -> Mapping[str, Any] | None: ...
+
+    async def keep_previewed(self, timeline: str, body: Mapping[str, Any]) -> None: ...
+
+    async def take_previewed(self, timeline: str) -> Mapping[str, Any] | None:
+        """The page, which nobody else gets any more."""
+        ...
+
+
+class Ledger(Purse, Previews, Protocol):
+    """What was paid for, and what went wrong with it."""
+
+    async def note_trouble(self, error: XError) -> None:
+        """The provider said no to whoever asked, in a way that a person may have to mend."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
     """What to ask for, newest first."""
@@ -93,6 +117,10 @@ class Timeline:
     subject: str
     #: Whose it is, where it is one user's.
     author: str | None = None
+
+    @property
+    def address(self) -> str:
+        return f"{self.path}?{urlencode(self.query)}"
 
 
 def user_timeline(username: str) -> Timeline:
@@ -118,25 +146,38 @@ class XClient:
         *,
         key: str,
         base_url: str,
-        purse: Purse,
+        ledger: Ledger,
         requests_per_second: float = 20.0,
         max_retries: int = 3,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._key = key
         self._base_url = base_url
-        self._purse = purse
+        self._ledger = ledger
         self._pacer = Pacer(key_pace(requests_per_second))
         self._max_retries = max_retries
         self._sleep = sleep
 
-    async def pages(self, http: Sender, timeline: Timeline, *, limit: int) -> AsyncIterator[Page]:
-        """Pages until `limit` tweets have come, there are no more, or the caller has seen enough."""
+    async def preview(self, http: Sender, timeline: Timeline) -> Page:
+        """The first page, which is kept for the collection that may follow."""
+        if body := await self._ledger.previewed(timeline.address):
+            return page_of(body)
+        page = await self._page(http, timeline, "")
+        await self._ledger.keep_previewed(timeline.address, page.body)
+        return page
+
+    async def pages(
+        self, http: Sender, timeline: Timeline, *, limit: int, is_first: bool = False
+    ) -> AsyncIterator[Page]:
+        """Pages until `limit` tweets have come, there are no more, or the caller has seen enough. The first visit to a
+        timeline begins with the page that was previewed.
+        """
         if limit < 1:
             raise InvalidInput("The limit is at least 1.", field="limit")
         count, cursor, seen = 0, "", set[str]()
+        body = await self._ledger.take_previewed(timeline.address) if is_first else None
         while count < limit:
-            page = await self._page(http, timeline, cursor)
+            page = page_of(body) if body and not cursor else await self._page(http, timeline, cursor)
             yield page
             count += page.count
             # A cursor that comes again, or leads on from an empty page, would be paid for without an end.
@@ -146,11 +187,17 @@ class XClient:
             seen.add(cursor)
 
     async def _page(self, http: Sender, timeline: Timeline, cursor: str) -> Page:
-        if cap := await self._purse.take_page():
+        if cap := await self._ledger.take_page():
             raise XError(cap.message, trouble=Trouble.CAP_REACHED, retry_after=cap.seconds)
         response = await self._ask(http, timeline, cursor)
         # Whatever is said of the answer later on, the key is not in it.
-        return read_page(replace(response, body=response.body.replace(self._key.encode(), MASK.encode())))
+        masked = replace(response, body=response.body.replace(self._key.encode(), MASK.encode()))
+        try:
+            return read_page(masked)
+        except XError as error:
+            if error.trouble in TROUBLES_OF_ALL:
+                await self._ledger.note_trouble(error)
+            raise
 
     async def _ask(self, http: Sender, timeline: Timeline, cursor: str) -> Response:
         """One answer, for which up to `max_retries` more attempts are made."""
@@ -162,14 +209,17 @@ class XClient:
             own_pace=True,
         )
         for attempt in range(self._max_retries):
+            asked = 0.0
             try:
                 response = await self._send(http, request)
             except (TimedOut, Unreachable):
                 pass
             else:
-                if not _may_pass(response.status):
+                asked = response.retry_after or 0.0
+                # Whoever is told to come back much later does not wait at the door.
+                if not _may_pass(response.status) or asked > MOST_WAIT_SECONDS:
                     return response
-            await self._sleep(wait_seconds(attempt))
+            await self._sleep(max(wait_seconds(attempt), asked))
         return await self._send(http, request)
 
     async def _send(self, http: Sender, request: Request) -> Response:
@@ -201,6 +251,10 @@ def read_page(response: Response) -> Page:
             status=response.status,
             response=_shown(response),
         )
+    return page_of(body)
+
+
+def page_of(body: Mapping[str, Any]) -> Page:
     cursor = body.get("next_cursor")
     more = body.get("has_next_page") is True and isinstance(cursor, str) and bool(cursor)
     return Page(body=body, count=_count(body), next_cursor=str(cursor) if more else None)
@@ -220,7 +274,12 @@ def _may_pass(status: int) -> bool:
 
 def _tells_of_error(body: Mapping[str, Any] | None) -> bool:
     """An answer of 200 may still be a no."""
-    return body is not None and str(body.get("status", "success")).lower() not in {"success", "ok"}
+    if body is None:
+        return False
+    is_success = str(body.get("status", "success")).lower() in {"success", "ok"}
+    # X itself lists what it could not find beside what it could.
+    is_all_wrong = bool(body.get("errors")) and not (body.get("data") or body.get("tweets"))
+    return not is_success or bool(body.get("error")) or is_all_wrong
 
 
 def _count(body: Mapping[str, Any]) -> int:
@@ -238,8 +297,8 @@ _MEANINGS: Final[Mapping[int, tuple[Trouble, str]]] = {
 
 def _refusal(response: Response, body: Mapping[str, Any] | None) -> XError:
     status, said = response.status, _said(body)
-    if status in _MEANINGS:
-        trouble, meaning = _MEANINGS[status]
+    if known := _MEANINGS.get(status) or _MEANINGS.get(_code(body)):
+        trouble, meaning = known
     elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         trouble, meaning = Trouble.PROVIDER_DOWN, f"X's provider is in trouble (HTTP {status}); tried again later"
     elif "not found" in said.lower() and status in {HTTPStatus.OK, HTTPStatus.NOT_FOUND}:
@@ -248,7 +307,13 @@ def _refusal(response: Response, body: Mapping[str, Any] | None) -> XError:
         trouble, meaning = Trouble.REFUSED, f"X's provider refused (HTTP {status})"
     # After a colon it would be taken for the value of the setting that the meaning names, and be struck out.
     message = f"{meaning} ({said})" if said else meaning
-    return XError(message, trouble=trouble, status=status, response=_shown(response))
+    return XError(message, trouble=trouble, status=status, response=_shown(response), retry_after=response.retry_after)
+
+
+def _code(body: Mapping[str, Any] | None) -> int:
+    """The status that an answer of 200 gives itself."""
+    code = (body or {}).get("code")
+    return code if isinstance(code, int) else 0
 
 
 def _shown(response: Response) -> str:
@@ -257,6 +322,6 @@ def _shown(response: Response) -> str:
 
 def _said(body: Mapping[str, Any] | None) -> str:
     """What the provider has to say, wherever it says it."""
-    words = (body or {}).get
-    found = (words(name) for name in ("msg", "message", "detail", "error"))
+    listed = objects_at(body or {}, "errors")
+    found = (place.get(name) for place in (body or {}, *listed) for name in ("msg", "message", "detail", "error"))
     return redact_text(next((one for one in found if isinstance(one, str) and one), ""))[:MOST_SHOWN]

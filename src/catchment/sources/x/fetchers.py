@@ -54,10 +54,14 @@ class TwitterFeedFetcher:
         name = found["name"]
         return Suggestion(type=USER, config={"handle": f"@{name}"}, name=f"@{name}", why="It is a user of X.")
 
+    async def preview(self, context: Context) -> Fetched:
+        username, keywords = _wanted(context.source.config)
+        shelved = await self._shelf.fetched_lately(context.source, username)
+        tweets = shelved or await self._scraper.preview(context.http, user_timeline(username))
+        return Fetched(title=f"@{username}", items=_items(tweets, keywords))
+
     async def fetch(self, context: Context) -> Fetched:
-        config = context.source.config
-        username = _handle(config)
-        keywords = [word.casefold() for word in texts(config, "keywords")]
+        username, keywords = _wanted(context.source.config)
         shelved = await self._shelf.fetched_lately(context.source, username)
         if shelved is not None:
             return Fetched(title=f"@{username}", items=_items(shelved, keywords), memory=context.source.memory)
@@ -81,6 +85,11 @@ class TwitterListFetcher:
         url = f"https://x.com/i/lists/{found['id']}"
         return Suggestion(type=LIST, config={"list_url": url}, name=f"X list {found['id']}", why="It is a list of X.")
 
+    async def preview(self, context: Context) -> Fetched:
+        list_id = _list_id(context.source.config)
+        tweets = await self._scraper.preview(context.http, list_timeline(list_id, path=self._path))
+        return Fetched(title=f"X list {list_id}", items=_items(tweets, []))
+
     async def fetch(self, context: Context) -> Fetched:
         list_id = _list_id(context.source.config)
         timeline = list_timeline(list_id, path=self._path)
@@ -90,7 +99,8 @@ class TwitterListFetcher:
 async def _look(
     scraper: Scraper, context: Context, timeline: Timeline, keywords: Sequence[str], *, title: str
 ) -> Fetched:
-    scrape = await scraper.scrape(context.http, timeline)
+    is_first = context.source.last_fetched_at is None
+    scrape = await scraper.scrape(context.http, timeline, is_first=is_first)
     return Fetched(
         title=title,
         items=_items(scrape.tweets, keywords),
@@ -105,6 +115,11 @@ def _warnings(scrape: Scrape) -> tuple[str, ...]:
     if scrape.broken_off is None:
         return scrape.warnings
     return (*scrape.warnings, f"broken off after {len(scrape.tweets)} tweets: {scrape.broken_off}")
+
+
+def _wanted(config: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Whose tweets, and which words they have to mention."""
+    return _handle(config), [word.casefold() for word in texts(config, "keywords")]
 
 
 def _handle(config: Mapping[str, Any]) -> str:

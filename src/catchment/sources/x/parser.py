@@ -23,7 +23,18 @@ _DATE: Final = "%a %b %d %H:%M:%S %z %Y"
 _CUT_BELOW: Final = 300
 _ELLIPSES: Final = ("…", "...")
 _MOST_NAME: Final = 255
+_MOST_LANG: Final = 20
 _MOST_SIDE: Final = 2**31 - 1
+_MAX_COUNT: Final = 2**63
+#: By our name for it: what the provider calls it, and what X does.
+_COUNTS: Final[Mapping[str, tuple[str, str]]] = {
+    "like_count": ("likeCount", "like_count"),
+    "retweet_count": ("retweetCount", "retweet_count"),
+    "reply_count": ("replyCount", "reply_count"),
+    "quote_count": ("quoteCount", "quote_count"),
+    "view_count": ("viewCount", "impression_count"),
+    "bookmark_count": ("bookmarkCount", "bookmark_count"),
+}
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 #: Lists of media, where they are sorted.
 _KINDS: Final = ("photos", "videos", "all")
@@ -34,6 +45,8 @@ _NESTED: Final = (("retweeted_tweet", ReferenceType.RETWEETED), ("quoted_tweet",
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
     tweets: tuple[TweetFields, ...]
+    #: Entries that are no tweets at all.
+    unusable: int = 0
     #: Ids of tweets that stand first whatever their age.
     pinned: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
@@ -44,14 +57,16 @@ def parse_page(body: Json, *, author: str | None = None) -> Parsed:
     entries, pinned = _entries(body)
     tweets: list[TweetFields] = []
     warnings: list[str] = []
+    unusable = 0
     for entry in entries:
         if not isinstance(entry, Mapping):
             warnings.append(f"an entry is not a tweet but {type(entry).__name__}")
+            unusable += 1
             continue
         tweets.append(fields := _tweet(entry, author))
         warnings += _doubts(fields)
         pinned |= {_id(one) for one in list_at(object_at(entry, "author"), "pinnedTweetIds")}
-    return Parsed(tweets=tuple(tweets), pinned=frozenset(pinned - {""}), warnings=tuple(warnings))
+    return Parsed(tweets=tuple(tweets), unusable=unusable, pinned=frozenset(pinned - {""}), warnings=tuple(warnings))
 
 
 def _entries(body: Json) -> tuple[list[Any], set[str]]:
@@ -79,6 +94,10 @@ def _tweet(raw: Json, author: str | None) -> TweetFields:
         fields["author_display_name"] = name[:_MOST_NAME]
     fields["media"] = _media_of(raw)
     fields["urls"] = tuple(_urls(raw))
+    fields["hashtags"] = tuple(_hashtags(raw))
+    fields["counts"] = dict(_counts(raw))
+    if lang := _text(raw.get("lang")):
+        fields["lang"] = lang[:_MOST_LANG]
     return {**fields, **_reference(raw)}
 
 
@@ -131,8 +150,23 @@ def _username(raw: Json) -> str | None:
 
 def _urls(raw: Json) -> Iterator[str]:
     for one in objects_at(object_at(raw, "entities"), "urls"):
-        if expanded := _text(one.get("expanded_url")):
-            yield expanded
+        if leads_to := _text(one.get("expanded_url")) or _text(one.get("url")):
+            yield leads_to
+
+
+def _hashtags(raw: Json) -> Iterator[str]:
+    for one in objects_at(object_at(raw, "entities"), "hashtags"):
+        if tag := _text(one.get("text")) or _text(one.get("tag")):
+            yield tag
+
+
+def _counts(raw: Json) -> Iterator[tuple[str, int]]:
+    """The provider's own, or X's, which call some of them differently."""
+    metrics = object_at(raw, "public_metrics")
+    for name, (own, of_x) in _COUNTS.items():
+        count = raw.get(own, metrics.get(of_x))
+        if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < _MAX_COUNT:
+            yield name, count
 
 
 def _media_of(raw: Json) -> tuple[Media, ...]:
@@ -148,9 +182,11 @@ def _media_of(raw: Json) -> tuple[Media, ...]:
 def _media(raw: Json, number: int) -> Media:
     keys = (_id(raw.get(name)) for name in ("media_key", "id_str", "id"))
     media: Media = {"media_key": next(filter(None, keys), f"media_{number}"), "type": _text(raw.get("type")) or "photo"}
-    if url := _text(raw.get("media_url_https")) or _text(raw.get("url")):
+    picture = _text(raw.get("media_url_https")) or _text(raw.get("url"))
+    video = _video(raw)
+    if url := video or picture:
         media["url"] = url
-    if preview := _text(raw.get("preview_image_url")):
+    if preview := _text(raw.get("preview_image_url")) or (picture if video else None):
         media["preview_image_url"] = preview
     if alt_text := _text(raw.get("alt_text")):
         media["alt_text"] = alt_text
@@ -160,6 +196,18 @@ def _media(raw: Json, number: int) -> Media:
     if height := _side(raw.get("height")) or _side(large.get("h")):
         media["height"] = height
     return media
+
+
+def _video(raw: Json) -> str | None:
+    """The file with the most to see; a stream only where there is no file."""
+    listed = objects_at(object_at(raw, "video_info"), "variants") or objects_at(raw, "variants")
+    found = [one for one in listed if _text(one.get("url"))]
+    return _text(max(found, key=_worth)["url"]) if found else None
+
+
+def _worth(variant: Json) -> tuple[bool, int]:
+    bits = _side(variant.get("bitrate")) or _side(variant.get("bit_rate")) or 0
+    return variant.get("content_type") == "video/mp4", bits
 
 
 def _unfolded(listed: list[Any], includes: Json) -> list[Any]:

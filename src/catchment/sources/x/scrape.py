@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from sys import maxsize
 from typing import Protocol
 
-from catchment.domain.tweet import FetchStats, Reach, Scrape, Tweet
+from catchment.domain.tweet import Depth, FetchStats, Reach, Scrape, Tweet
 from catchment.errors import VisitError
-from catchment.sources.x.client import Sender, Timeline, XClient
+from catchment.sources.x.client import Sender, Timeline, XClient, XError
 from catchment.sources.x.limits import LimitRules, next_limit
 from catchment.sources.x.parser import Parsed, parse_page
 from catchment.sources.x.validator import Invalid, validate
@@ -59,10 +60,14 @@ class _Look:
     limit: int
     most: int | None
     window: Window
+    depth: Depth
+    is_first: bool
 
     @property
     def asked(self) -> int:
-        return min(self.limit, self.most or self.limit)
+        if self.depth is Depth.FULL:
+            return maxsize
+        return self.most if self.most and self.depth is Depth.LIMIT else min(self.limit, self.most or self.limit)
 
 
 @dataclass(slots=True)
@@ -73,10 +78,15 @@ class _Haul:
     warnings: list[str] = field(default_factory=list)
     unusable: int = 0
     pinned: set[str] = field(default_factory=set)
+    #: It came to what was known, or to the end of the timeline.
+    met: bool = False
+    #: It read on below what was known.
+    is_below: bool = False
 
     def take(self, parsed: Parsed) -> list[Tweet]:
         """Add a page; returns its usable tweets, in order."""
         self.warnings += parsed.warnings
+        self.unusable += parsed.unusable
         self.pinned |= parsed.pinned
         usable = []
         for fields in parsed.tweets:
@@ -98,34 +108,51 @@ class Scraper:
         self._early_stop = early_stop
 
     async def scrape(
-        self, http: Sender, timeline: Timeline, *, most: int | None = None, window: Window = ALWAYS
+        self,
+        http: Sender,
+        timeline: Timeline,
+        *,
+        most: int | None = None,
+        window: Window = ALWAYS,
+        depth: Depth = Depth.NEWS,
+        is_first: bool = False,
     ) -> Scrape:
-        """Look once. `most` caps what is asked for and given back.
+        """Look once. `most` caps what is asked for and given back. The first look begins with what was previewed.
 
         What breaks off in the middle gives back what came until then, as it was paid for; what fails at once is raised.
         """
         stats = await self._books.stats(timeline.subject)
-        look = _Look(timeline=timeline, stats=stats, limit=next_limit(stats, self._rules), most=most, window=window)
+        limit = next_limit(stats, self._rules)
+        look = _Look(
+            timeline=timeline, stats=stats, limit=limit, most=most, window=window, depth=depth, is_first=is_first
+        )
         haul = _Haul()
         try:
-            met = await self._fill(haul, http, look)
+            await self._fill(haul, http, look)
         except VisitError as error:
             if not haul.tweets:
                 raise
-            return _scrape(look, haul, Reach.PART, broken_off=str(error))
-        return _scrape(look, haul, self._reach(look, haul, met=met))
+            trouble = error.trouble if isinstance(error, XError) else None
+            return replace(_scrape(look, haul, Reach.PART), broken_off=str(error), trouble=trouble)
+        return _scrape(look, haul, self._reach(look, haul))
 
-    async def _fill(self, haul: _Haul, http: Sender, look: _Look) -> bool:
-        """Whether it came to what was known, or to the end of the timeline."""
-        met, count, cursor = False, 0, None
-        async for page in self._client.pages(http, look.timeline, limit=look.asked):
+    async def preview(self, http: Sender, timeline: Timeline) -> Sequence[Tweet]:
+        """What is on the first page, for somebody who wants to see what there is."""
+        page = await self._client.preview(http, timeline)
+        return _Haul().take(parse_page(page.body, author=timeline.author))
+
+    async def _fill(self, haul: _Haul, http: Sender, look: _Look) -> None:
+        count, cursor = 0, None
+        is_enough = bool(self._early_stop) and look.depth is Depth.NEWS
+        async for page in self._client.pages(http, look.timeline, limit=look.asked, is_first=look.is_first):
+            haul.is_below = haul.met
             tweets = haul.take(parse_page(page.body, author=look.timeline.author))
             in_order = [tweet for tweet in tweets if tweet.tweet_id not in haul.pinned]
-            met = met or await self._meets_known(in_order, look.stats)
-            if any(map(look.window.is_after, in_order)) or (met and self._early_stop):
-                return met
+            haul.met = haul.met or await self._meets_known(in_order, look.stats)
+            if any(map(look.window.is_after, in_order)) or (haul.met and is_enough):
+                return
             count, cursor = count + page.count, page.next_cursor
-        return met or cursor is None or count < look.asked
+        haul.met = haul.met or cursor is None or count < look.asked
 
     async def _meets_known(self, tweets: Sequence[Tweet], stats: FetchStats | None) -> bool:
         """Whether the page runs into what the last look that was read to its end has left: older pages would bring
@@ -136,13 +163,14 @@ class Scraper:
         ids = [tweet.tweet_id for tweet in tweets]
         return longest_run(ids, await self._books.known(ids, by=stats.last_fetch_at)) >= max(self._early_stop, 1)
 
-    def _reach(self, look: _Look, haul: _Haul, *, met: bool) -> Reach:
-        if look.window != ALWAYS:
+    def _reach(self, look: _Look, haul: _Haul) -> Reach:
+        # What lies below what was known is no news, and says nothing about how many there will be.
+        if look.window != ALWAYS or (haul.is_below and look.depth is not Depth.NEWS):
             return Reach.PART
         is_cut = look.most is not None and len(haul.tweets) > look.most
         # Below what came at first nothing is missing, unless that is too little to be run into.
         is_first = look.stats is None and (look.most is None or look.most >= self._early_stop)
-        if is_first or (met and not is_cut):
+        if is_first or (haul.met and not is_cut):
             return Reach.END
         if look.asked < look.limit or is_cut:
             return Reach.PART
@@ -150,7 +178,7 @@ class Scraper:
         return Reach.LIMIT if look.limit < self._rules.most else Reach.END
 
 
-def _scrape(look: _Look, haul: _Haul, reach: Reach, *, broken_off: str | None = None) -> Scrape:
+def _scrape(look: _Look, haul: _Haul, reach: Reach) -> Scrape:
     wanted = [tweet for tweet in haul.tweets.values() if look.window.holds(tweet)]
     return Scrape(
         subject=look.timeline.subject,
@@ -158,7 +186,6 @@ def _scrape(look: _Look, haul: _Haul, reach: Reach, *, broken_off: str | None = 
         warnings=tuple(haul.warnings),
         unusable=haul.unusable,
         reach=reach,
-        broken_off=broken_off,
     )
 
 

@@ -6,24 +6,24 @@ from typing import Protocol
 
 from catchment.settings import Settings
 from catchment.sources.base import Fetcher
-from catchment.sources.x.client import Purse, XClient
+from catchment.sources.x.client import Ledger, XClient
 from catchment.sources.x.fetchers import Shelf, TwitterFeedFetcher, TwitterListFetcher
 from catchment.sources.x.limits import LimitRules
 from catchment.sources.x.scrape import Books, Scraper
 
 
-class Ledger(Books, Shelf, Purse, Protocol):
+class Memory(Books, Shelf, Ledger, Protocol):
     """All that X needs to have remembered."""
 
 
-def make_scraper(settings: Settings, ledger: Ledger) -> Scraper | None:
+def make_scraper(settings: Settings, memory: Memory) -> Scraper | None:
     """None without a key."""
     if not settings.twitter_api_key:
         return None
     client = XClient(
         key=settings.twitter_api_key,
         base_url=settings.twitter_base_url,
-        purse=ledger,
+        ledger=memory,
         # The key's allowance is for all collector processes together.
         requests_per_second=settings.twitter_requests_per_second / settings.processes,
         max_retries=settings.twitter_max_retries,
@@ -34,7 +34,7 @@ def make_scraper(settings: Settings, ledger: Ledger) -> Scraper | None:
         most=settings.scraper_max_limit,
         alpha=settings.scraper_ema_alpha,
     )
-    return Scraper(client=client, books=ledger, rules=rules, early_stop=settings.scraper_early_stop_threshold)
+    return Scraper(client=client, books=memory, rules=rules, early_stop=settings.scraper_early_stop_threshold)
 
 
 def x_fetchers(settings: Settings, scraper: Scraper | None, shelf: Shelf) -> list[Fetcher]:

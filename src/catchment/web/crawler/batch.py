@@ -117,8 +117,9 @@ def _verdict(items: Sequence[ItemOut], failed: Sequence[ItemOut]) -> ErrorBody |
     errors = [item.error for item in failed if item.error]
     if not errors:
         return None
-    details = {"failed_ids": [item.id for item in failed]}
+    again = [item.id for item in failed if item.error and item.error.retryable]
+    details = {"failed_ids": again, "not_retryable_ids": [item.id for item in failed if item.id not in again]}
     if len(failed) == len(items) and len({error.code for error in errors}) == 1:
         return errors[0].model_copy(update={"details": {**errors[0].details, **details}})
     message = f"{len(failed)} of {len(items)} notes could not be read."
-    return ErrorBody(code=Code.PARTIAL_FAIL, message=message, retryable=True, details=details)
+    return ErrorBody(code=Code.PARTIAL_FAIL, message=message, retryable=bool(again), details=details)

@@ -63,6 +63,11 @@ class NoteIn(BaseModel):
         return self.comments_limit if self.get_comments else 0
 
 
+class OneNoteIn(NoteIn):
+    xsec_token: Token | None = Field(default=None, description="What Xiaohongshu shows the note for.")
+    xsec_source: Token | None = None
+
+
 class DetailIn(NoteIn):
     note_ids: list[IdOrUrl] = Field(default=[], max_length=MOST_NOTES, description="Ids, or addresses of notes.")
     notes: list[TokenIn] = Field(default=[], max_length=MOST_NOTES, description="Ids with the token that shows them.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Response
@@ -21,7 +22,7 @@ from catchment.web.crawler.envelope import (
     TheAsking,
     failures,
 )
-from catchment.web.crawler.inputs import DetailIn, NoteId, NoteIn, SearchIn
+from catchment.web.crawler.inputs import DetailIn, NoteId, OneNoteIn, SearchIn
 from catchment.web.crawler.shapes import CardShape, NoteShape
 
 router = APIRouter(prefix="/api", tags=["crawler"], route_class=EnvelopeRoute, responses=failures(*OF_A_READ))
@@ -73,7 +74,9 @@ async def search(body: SearchIn, system: TheSystem, _caller: Known, asking: TheA
 async def read_notes(
     body: DetailIn, system: TheSystem, _caller: Known, asking: TheAsking, response: Response
 ) -> BatchOut:
-    """Up to 20 notes, each with its data or its error. 207 when some failed; of those `failed_ids` are the names."""
+    """Up to 20 notes, each with its data or its error. 207 when some failed: `failed_ids` are those worth
+    asking for again, `not_retryable_ids` the others.
+    """
     wanted = wanted_of(body, system.reader)
     answer = answer_of(body, asking, await _read(system, wanted, body))
     response.status_code = status_of(answer)
@@ -82,11 +85,14 @@ async def read_notes(
 
 @router.get("/note/{note_id}")
 async def read_note(
-    note_id: NoteId, query: Annotated[NoteIn, Query()], system: TheSystem, _caller: Known, asking: TheAsking
+    note_id: NoteId, query: Annotated[OneNoteIn, Query()], system: TheSystem, _caller: Known, asking: TheAsking
 ) -> NoteOut:
-    """One note by its id; of Xiaohongshu only one whose token is known, since a search found it."""
+    """One note by its id; of Xiaohongshu with its token, unless that is known, since a search found it."""
+    ref = system.reader.ref_of(query.platform, note_id)
+    if query.xsec_token:
+        ref = replace(ref, token=query.xsec_token, token_source=query.xsec_source or None)
     outcome = await system.reader.note(
-        system.reader.ref_of(query.platform, note_id),
+        ref,
         comments_limit=query.comments,
         cookie_name=query.cookie_name,
         within=system.settings.detail_batch_timeout,

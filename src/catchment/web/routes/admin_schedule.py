@@ -51,6 +51,7 @@ class NextRunIn(BaseModel):
 
 class ScheduleOut(Out):
     interval_seconds: int
+    cron: str | None = Field(description="`SCRAPER_CRON`, while it holds instead of the interval.")
     next_run_time: Moment | None
     scheduler_running: bool
     is_enabled: bool
@@ -96,6 +97,13 @@ async def set_interval(
     with _worded(language):
         view = await system.scraper_schedule.set_interval(body.interval_seconds, by=caller.name)
     return ScheduleOut.of(view, language)
+
+
+@router.delete("/interval")
+async def take_back_interval(system: TheSystem, caller: AdminOnly, language: AdministrationsLanguage) -> ScheduleOut:
+    """Take an interval back that an administrator set: `SCRAPER_CRON` or `SCRAPER_INTERVAL` hold again."""
+    with _worded(language):
+        return ScheduleOut.of(await system.scraper_schedule.take_back_interval(by=caller.name), language)
 
 
 @router.put("/next-run", responses=problems(*OF_A_BODY))

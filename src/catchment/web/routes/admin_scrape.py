@@ -8,22 +8,22 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, StrictInt
+from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from catchment.domain.scrape_task import (
     LEAST_LIMIT,
     MOST_LIMIT,
     MOST_USERS,
-    USUAL_LIMIT,
     ScrapeOrder,
     ScrapeTask,
     TaskStatus,
+    how_far,
     usernames_in,
 )
 from catchment.errors import InvalidInput
 from catchment.web.auth import AdminOnly, TheSystem
 from catchment.web.errors import InvalidProblem, problem, problems
-from catchment.web.inputs import Instant, Text
+from catchment.web.inputs import BackwardWindow, Instant, Text, check_window
 from catchment.web.outputs import Moment, Out
 
 TASK_NAME = "scrape"
@@ -42,6 +42,8 @@ class FaultyFieldRoute(APIRoute):
             except RequestValidationError as error:
                 field, message = _first_fault(error)
                 return problem(400, f"{field}: {message}", field=field)
+            except BackwardWindow:
+                raise
             except InvalidInput as error:
                 return problem(400, f"{error.field}: {error}" if error.field else str(error), field=error.field)
 
@@ -60,7 +62,10 @@ TaskId = Annotated[str, Path(max_length=64)]
 
 class ScrapeIn(BaseModel):
     usernames: Text | None = None
-    limit: StrictInt = USUAL_LIMIT
+    limit: StrictInt | None = Field(
+        default=None, description="Of each, read this far, also below what is known; left out: 100 at most, the news."
+    )
+    full: StrictBool = Field(default=False, description="Read each timeline to its end, as far as pages may be spent.")
     since: Instant | None = None
     until: Instant | None = None
 
@@ -78,7 +83,7 @@ class TaskOut(Out):
     updated_at: Moment
     started_at: Moment
     completed_at: Moment | None
-    progress: dict[str, float]
+    progress: dict[str, int | float]
     result: dict[str, Any] | None
     error: str | None
     metadata: dict[str, Any]
@@ -104,16 +109,18 @@ class MessageOut(Out):
     message: str
 
 
-@router.post("", status_code=202, responses=problems(409, 413, 429))
+@router.post("", status_code=202, responses=problems(409, 413, 422, 429))
 async def start_scrape(body: ScrapeIn, system: TheSystem, caller: AdminOnly) -> StartedOut:
     """Scrape these users, comma-separated, or everybody who is followed, in the background.
 
     409 when one of them is being scraped, 429 when the pages that may be spent are used up.
     """
     _check(body)
+    limit, depth = how_far(body.limit, full=body.full)
     order = ScrapeOrder(
         usernames=_named(body.usernames) if body.usernames is not None else await _followed(system),
-        limit=body.limit,
+        limit=limit,
+        depth=depth,
         since=body.since,
         until=body.until,
         asked_by=caller.name,
@@ -156,10 +163,11 @@ def _first_fault(error: RequestValidationError) -> tuple[str, str]:
 
 
 def _check(body: ScrapeIn) -> None:
-    if not LEAST_LIMIT <= body.limit <= MOST_LIMIT:
+    if body.limit is not None and not LEAST_LIMIT <= body.limit <= MOST_LIMIT:
         raise InvalidInput(f"{LEAST_LIMIT} to {MOST_LIMIT}; {body.limit} is not.", field="limit")
-    if body.since is not None and body.until is not None and body.since >= body.until:
-        raise InvalidInput("It begins after it ends; make it earlier than until.", field="since")
+    if body.limit is not None and body.full:
+        raise InvalidInput("A limit and all of it cannot both be; leave one out.", field="limit")
+    check_window(body.since, body.until)
 
 
 def _named(usernames: str) -> tuple[str, ...]:

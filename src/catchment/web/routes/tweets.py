@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
+from pydantic import Field
 
 from catchment.domain.tweet import StoredTweet, normal_username
 from catchment.errors import InvalidInput, NotFound
@@ -13,7 +14,7 @@ from catchment.store.tweets import FeedQuery, TweetQuery
 from catchment.web.auth import Known, TheSystem
 from catchment.web.cursors import read_cursor, read_timed_cursor, write_cursor
 from catchment.web.errors import problems
-from catchment.web.inputs import Instant, Limit, Text
+from catchment.web.inputs import Instant, Limit, Text, check_window
 from catchment.web.outputs import Moment, Out
 
 MOST_LISTED = 100
@@ -40,6 +41,9 @@ class TweetOut(Out):
     referenced_tweet_media: list[dict[str, Any]]
     referenced_tweet_author_username: str | None
     urls: list[str]
+    lang: str | None
+    hashtags: list[str]
+    counts: dict[str, int] = Field(description="`like_count` and others, as they were when the tweet was stored.")
     url: str
     db_created_at: Moment
     db_updated_at: Moment
@@ -88,6 +92,7 @@ async def list_tweets(
     cursor: Cursor = None,
 ) -> TweetsOut:
     """Tweets by when they were written, the newest first. With a cursor the page's number does not count."""
+    check_window(since, until)
     query = TweetQuery(
         author=normal_username(author) if author is not None else None,
         since=since,
@@ -138,8 +143,7 @@ async def read_feed(
             "Say from when: since=2026-03-01T12:00:00Z, or the cursor of the page before.", field="since"
         )
     end = until or system.clock.now()
-    if since is not None and since >= end:
-        raise InvalidInput("时间区间无效: since is not before until.", field="since")
+    check_window(since, end)
     most = system.settings.feed_max_tweets
     after_id = read_cursor(cursor) if cursor is not None else 0
     query = FeedQuery(since=since, until=until, after_id=after_id, limit=min(limit or most, most))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query
@@ -10,12 +11,14 @@ from pydantic import BaseModel
 from catchment.domain.candidate import CandidateState
 from catchment.domain.crawling import CrawlError
 from catchment.domain.execution import ALREADY_RUNNING, Result, trace_in
-from catchment.domain.note import Action, Crawled
+from catchment.domain.note import Action, Crawled, NoteCard
 from catchment.domain.note_json import card_from_json, note_from_json
 from catchment.domain.run import RunStatus
+from catchment.domain.source import Source
+from catchment.errors import InvalidInput
 from catchment.redact import redact_text
 from catchment.sources.crawl.items import item_of, listed_of
-from catchment.sources.crawl.search import read_config
+from catchment.sources.crawl.search import PLATFORM_OF_TYPE, read_config
 from catchment.web.auth import SERVICE_ONLY, TheSystem
 from catchment.web.crawler.envelope import Asking, Envelope, EnvelopeRoute, TheAsking, failures
 from catchment.web.workflow_shapes import (
@@ -29,11 +32,13 @@ from catchment.web.workflow_shapes import (
     CommittedOut,
     Executions,
     ExecutionShape,
+    ExecutionsOut,
     FailIn,
     GivenUp,
     GivenUpOut,
     Keyword,
     Keywords,
+    KeywordsOut,
     Lock,
     LockIn,
     LockOut,
@@ -71,9 +76,10 @@ def _said(out: type[A], data: BaseModel, asking: Asking) -> A:
 
 
 @router.get("/keywords")
-async def list_keywords(system: TheSystem, asking: TheAsking) -> Envelope[Keywords]:
+async def list_keywords(system: TheSystem, asking: TheAsking) -> KeywordsOut:
     """The keyword sources that are active: what there is to search for."""
-    return asking.answer(Keywords(sources=[Keyword.of(source) for source in await system.crawl.keywords()]))
+    keywords = Keywords(sources=[Keyword.of(source) for source in await system.crawl.keywords()])
+    return _said(KeywordsOut, keywords, asking)
 
 
 @router.get("/executions")
@@ -82,10 +88,10 @@ async def list_executions(
     asking: TheAsking,
     workflow_name: Annotated[Name | None, Query()] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = 50,
-) -> Envelope[Executions]:
+) -> ExecutionsOut:
     """Executions, the latest first."""
     found = await system.workflow.latest(workflow_name=workflow_name, limit=limit)
-    return asking.answer(Executions(executions=[ExecutionShape.of(one) for one in found]))
+    return _said(ExecutionsOut, Executions(executions=[ExecutionShape.of(one) for one in found]), asking)
 
 
 @router.post("/lock")
@@ -107,10 +113,12 @@ async def heartbeat(body: StepIn, system: TheSystem, asking: TheAsking) -> Alive
 
 @router.post("/candidates", responses=_OF_A_SOURCE)
 async def report(body: ReportIn, system: TheSystem, asking: TheAsking) -> ReportedOut:
-    """Report what a search found for a keyword source."""
+    """Report what a search found for a keyword source: notes of its platform, or none of them is taken."""
     source = await system.crawl.keyword(body.source_id)
     keyword, exec_meta = read_config(source.config).keyword, _exec_meta(asking)
-    found = [listed_of(card_from_json(item), keyword=keyword, exec_meta=exec_meta) for item in body.items]
+    cards = [card_from_json(item) for item in body.items]
+    _check_platform(cards, source)
+    found = [listed_of(card, keyword=keyword, exec_meta=exec_meta) for card in cards]
     reported = await system.workflow.report(body.execution_id, source.id, found)
     return _said(ReportedOut, Reported(added=reported.added, known=reported.known), asking)
 
@@ -157,6 +165,16 @@ async def release(body: ReleaseIn, system: TheSystem, asking: TheAsking) -> Rele
 async def recover(system: TheSystem, asking: TheAsking) -> RecoveredOut:
     """Free the locks of executions without a heartbeat, now rather than at the next RECOVERY_INTERVAL_MINUTES."""
     return _said(RecoveredOut, Recovered.model_validate(await system.workflow.recover()), asking)
+
+
+def _check_platform(cards: Sequence[NoteCard], source: Source) -> None:
+    wanted = PLATFORM_OF_TYPE[source.type]
+    for number, card in enumerate(cards):
+        if card.ref.platform is not wanted:
+            raise InvalidInput(
+                f"Source {source.id} searches {wanted}, and this note is of {card.ref.platform}; nothing was taken.",
+                field=f"items[{number}].platform",
+            )
 
 
 def _exec_meta(asking: Asking) -> dict[str, str | None]:
