@@ -93,8 +93,8 @@ from catchment.sources.shortcuts import Services
 from catchment.sources.x.scrape import Scraper
 from catchment.sources.x.wiring import make_scraper, x_fetchers
 from catchment.store import found_notes
-from catchment.store.door import Store, open_store
-from catchment.store.migrate import migrate
+from catchment.store.door import Store, open_store, store_url
+from catchment.store.migrate import migrate, require_file
 from catchment.store.scraper_schedule import clear_next_run
 from catchment.store.spending import Caps
 
@@ -147,12 +147,19 @@ class Outside:
 
 
 @asynccontextmanager
-async def open_system(settings: Settings, *, clock: Clock | None = None) -> AsyncIterator[System]:
-    """Open the store at the schema of this release, and build everything on it."""
+async def open_system(
+    settings: Settings, *, clock: Clock | None = None, makes_store: bool = True
+) -> AsyncIterator[System]:
+    """Open the store at the schema of this release, and build everything on it.
+
+    One that is not there is made, or is MissingStore.
+    """
     clock = clock or SystemClock()
+    if not makes_store:
+        require_file(store_url(settings.store_url()))
     store = open_store(settings.store_url())
     try:
-        await migrate(store)
+        await migrate(store, makes_store=makes_store)
         guard = AddressGuard.parse(settings.allow_networks)
         async with _http_client(settings, guard, clock) as http:
             system = _Workshop(settings=settings, clock=clock, store=store, guard=guard, http=http).system()

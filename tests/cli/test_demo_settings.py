@@ -57,7 +57,7 @@ def test_a_demo_goes_by_the_environment_but_for_what_is_real(tmp_path: Path) -> 
 @pytest.mark.proves("F-02")
 def test_its_store_is_where_the_environment_says_or_gone_afterwards(tmp_path: Path) -> None:
     assert demo_settings(USUAL, folder=tmp_path, speed=1).home == tmp_path
-    named = replace(USUAL, home=tmp_path / "mine")
+    named = replace(USUAL, home=tmp_path / "mine", is_store_named=True)
     assert demo_settings(named, folder=tmp_path, speed=1).home == named.home
 
 

@@ -59,7 +59,7 @@ def add(
             return resolved, _planned(system, draft, resolved)
         return resolved, await source_shape(system, await system.catalog.add(draft, OPERATOR))
 
-    resolved, shape = with_system(work)
+    resolved, shape = with_system(work, makes_store=not dry_run)
     if resolved.doubt:
         say(f"Warning: it could not be checked now, which does not keep it from being added: {resolved.doubt}")
     if as_json:

@@ -36,7 +36,7 @@ def scrape(
 
     Example: catchment x scrape @openai,@python --limit 50
     """
-    task = with_system(lambda system: _scrape(system, usernames, limit))
+    task = with_system(lambda system: _scrape(system, usernames, limit), makes_store=True)
     if as_json:
         print_json(_shape(task))
     else:

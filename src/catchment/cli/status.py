@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from catchment.cli.alerts import print_alerts
 from catchment.cli.printing import AsJson, print_facts, print_json, print_table
-from catchment.cli.session import with_system
+from catchment.cli.session import read_settings, say_empty, with_system
 from catchment.domain.caller import OPERATOR
 
 if TYPE_CHECKING:
@@ -31,8 +31,11 @@ def status(*, as_json: AsJson = False) -> None:
             now=system.clock.now(),
         )
 
-    found = with_system(work)
+    settings = read_settings()
+    found = with_system(work, settings)
     print_json(found) if as_json else _print(found)
+    if not found.sources:
+        say_empty(settings, "sources")
 
 
 def _print(found: Snapshot) -> None:
