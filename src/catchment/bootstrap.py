@@ -63,6 +63,7 @@ from catchment.manage.catalog import Catalog
 from catchment.manage.cookies import Cookies
 from catchment.manage.entrance import Entrance
 from catchment.manage.feeds import Feeds
+from catchment.manage.first_contact import FirstContact
 from catchment.manage.follows import Follows
 from catchment.manage.logins import Logins
 from catchment.manage.options import Options
@@ -285,7 +286,7 @@ class _Workshop:
             registry=self._registry,
             cadences=self._cadences,
             catalog=catalog,
-            resolver=self._resolver(),
+            resolver=self._resolver,
             subscriptions=subscriptions,
             packs=Packs(store=store, catalog=catalog, subscriptions=subscriptions, clock=clock),
             applier=Applier(catalog=catalog, vault=self._vault),
@@ -343,6 +344,7 @@ class _Workshop:
             clock=self._clock,
         )
 
+    @cached_property
     def _resolver(self) -> Resolver:
         catalog, registry, outfitter = self._catalog, self._registry, self._outfitter
         return Resolver(
@@ -372,7 +374,13 @@ class _Workshop:
         leases = _leases(self._settings)
         pool = Pool(
             store=self._store,
-            visitor=Visitor(store=self._store, registry=self._registry, outfitter=self._outfitter, clock=self._clock),
+            visitor=Visitor(
+                store=self._store,
+                registry=self._registry,
+                outfitter=self._outfitter,
+                clock=self._clock,
+                resolve=FirstContact(resolver=self._resolver, catalog=self._catalog).resolve,
+            ),
             committer=self._committer,
             leases=leases,
             clock=self._clock,

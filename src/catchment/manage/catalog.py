@@ -106,7 +106,7 @@ class Catalog:
         config = self._with_checked_options(_with_checked_interval(config), caller)
         identity = self._identity(source_type, config)
         return NewSource(
-            name=_checked_name(draft.name or _default_name(source_type, config)),
+            name=_checked_name(draft.name or default_name(source_type, config)),
             type=source_type,
             config=config,
             identity=identity,
@@ -355,7 +355,7 @@ def _checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     return cleaned
 
 
-def _default_name(source_type: str, config: Mapping[str, Any]) -> str:
+def default_name(source_type: str, config: Mapping[str, Any]) -> str:
     """The host where there is an address, else the type."""
     url = config.get("url")
     return (URL(url).host if isinstance(url, str) else None) or source_type

@@ -61,7 +61,7 @@ class Previewer:
         except HOPELESS:
             raise
         except CatchmentError as error:
-            return Preview(doubt=str(error), is_missing=isinstance(error, HttpError) and error.status in _MISSING)
+            return Preview(doubt=str(error), is_missing=is_missing(error))
         except Exception as error:  # noqa: BLE001 - the edge: a plug-in that breaks costs a preview, nothing else
             logger.opt(exception=error).error("the fetcher for {!r} broke at a first look", new.type)
             return Preview(doubt=f"the fetcher for {new.type!r} broke: {redact_text(repr(error))}")
@@ -72,6 +72,11 @@ async def _first_look(fetcher: SourceType, context: Context) -> Fetched:
     if isinstance(fetcher, Explorer):
         return await glimpse(fetcher.set_out(context), most=GLIMPSED)
     return await fetcher.fetch(context)
+
+
+def is_missing(error: Exception) -> bool:
+    """Whether it says that there is nothing at that address."""
+    return isinstance(error, HttpError) and error.status in _MISSING
 
 
 def unsaved(new: NewSource, now: datetime) -> Source:
