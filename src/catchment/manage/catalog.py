@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -20,6 +20,7 @@ from catchment.domain.options import (
     AUTH_KEY,
     INTERVAL_KEY,
     KEEP_DAYS_KEY,
+    OPTION_KEYS,
     has_options,
     read_options,
 )
@@ -27,9 +28,11 @@ from catchment.domain.source import NewSource, NextCheck, PausedBy, Source, Why
 from catchment.domain.storable import is_storable
 from catchment.errors import CatchmentError, Conflict, Forbidden, InvalidInput, NotFound, VisitError
 from catchment.fetch.guard import AddressGuard
+from catchment.publish.views import CHANNEL_KEY
 from catchment.redact import MASK
 from catchment.schedule.due import after_interval_change, after_resume
 from catchment.schedule.intervals import DEFAULT_MINUTES, MOST_MINUTES, read_minutes
+from catchment.settings.unknown import likely_one
 from catchment.sources.base import Registry
 from catchment.sources.outfit import PASSWORD
 from catchment.store import sources
@@ -101,6 +104,7 @@ class Catalog:
         """What would be stored, or InvalidInput, RefusedAddress or BadConfig that says what is wrong."""
         source_type = self._checked_type(draft.type)
         config = _checked_config(draft.config)
+        self._refuse_unknown_keys(source_type, config)
         if draft.fetch_interval_minutes is not None:
             config = {**config, INTERVAL_KEY: draft.fetch_interval_minutes}
         config = self._with_checked_options(_with_checked_interval(config), caller)
@@ -171,6 +175,8 @@ class Catalog:
             return {}
         source_type = self._checked_type(change.type) if change.type is not None else source.type
         config = _checked_config(change.config if change.config is not None else source.config)
+        # What was stored before keys were checked stays as it is.
+        self._refuse_unknown_keys(source_type, config.keys() - source.config.keys())
         config = _with_checked_interval(_with_interval(config, change.fetch_interval_minutes))
         config = self._with_checked_options(_with_kept_password(config, source.config), caller)
         identity = sources.identity_hash(source_type, self._identity(source_type, config))
@@ -195,6 +201,16 @@ class Catalog:
         if source_type not in known:
             raise InvalidInput(f"There is no source type {source_type!r}; there are {', '.join(known)}.", field="type")
         return str(source_type)
+
+    def _refuse_unknown_keys(self, source_type: str, keys: Collection[str]) -> None:
+        own = self._registry.config_keys(source_type)
+        if own is None:
+            return
+        known = [*sorted(own), *sorted(OPTION_KEYS), CHANNEL_KEY]
+        for key in sorted(set(keys).difference(known)):
+            meant = likely_one(key, known)
+            hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(known)}."
+            raise InvalidInput(f"The config of a {source_type} source has no {key!r}; {hint}", field=key)
 
     def _with_checked_options(self, config: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """The config with its password sealed, once everything in it is known to be right."""
