@@ -15,6 +15,7 @@ from catchment.clock import Clock
 from catchment.collect.cadence import CadenceBook
 from catchment.crypto import Vault, is_sealed
 from catchment.domain.caller import Caller
+from catchment.domain.listing import HTML_URL
 from catchment.domain.options import (
     ALLOW_PRIVATE_KEY,
     AUTH_KEY,
@@ -206,7 +207,7 @@ class Catalog:
         own = self._registry.config_keys(source_type)
         if own is None:
             return
-        known = [*sorted(own), *sorted(OPTION_KEYS), CHANNEL_KEY]
+        known = [*sorted(own), *sorted(OPTION_KEYS), CHANNEL_KEY, HTML_URL]
         for key in sorted(set(keys).difference(known)):
             meant = likely_one(key, known)
             hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(known)}."
