@@ -88,7 +88,7 @@ async def test_a_demo_leaves_everything_real_alone(start: Start, site: FeedSite,
     real = {f"catchment-2026010{day}-030000.sqlite3" for day in (1, 2)}
     for name in real:
         (backups / name).write_text("a real one")
-    process = await start("demo", "--port", "0", "--sites", "2", **real_life(site, backups))
+    process = await start("demo", "--port", "0", "--sites", "2", LOG_LEVEL="DEBUG", **real_life(site, backups))
     await process.says("Catchment is at ")
     await process.says("round over")
     process.signal(signal.SIGTERM)

@@ -255,8 +255,8 @@ def test_addresses_without_a_scheme_are_taken_and_an_undefined_sign_costs_its_ow
     body = "".join(f'<outline text="x" type="rss" xmlUrl="{url}"/>' for url in lines)
     (catchment.home / "list.opml").write_text(f"<opml><body>{body}</body></opml>")
     told = json.loads(catchment("import", "list.opml", "--json").stdout)
-    assert [line["result"] for line in told["lines"]] == ["added", "added", "added", "refused", "added"]
-    assert "&harbour;" in told["lines"][3]["reason"]
+    assert [line["result"] for line in told["results"]] == ["added", "added", "added", "refused", "added"]
+    assert "&harbour;" in told["results"][3]["reason"]
     assert [source["config"]["url"] for source in catchment.json("sources", "list")] == [
         "https://a.example/feed",
         "https://b.example/feed",

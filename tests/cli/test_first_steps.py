@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 from asyncio import to_thread
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -180,6 +182,30 @@ class TestExtras:
         assert ended.returncode == 2
         assert "pip install 'catchment[prefect]'" in ended.stderr
         assert len(ended.stderr.splitlines()) == 1
+
+
+class TestDemo:
+    @pytest.mark.proves("R-40")
+    async def test_it_takes_a_free_port_is_quiet_and_prints_commands_that_work_when_pasted(
+        self, start: Start, site: FeedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        process = await start("demo", "--sites", "2", CATCHMENT_HOME="", CATCHMENT_ALLOW_NETWORKS="")
+        folder = (await process.says("The data is in ")).removeprefix("The data is in ")
+        commands = [await process.says(f"CATCHMENT_HOME={folder}") for _ in range(3)]
+        assert urlsplit(await address(process)).port != 8767
+        commands.append((await process.says("A new link to sign in")).partition("time: ")[2])
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("CATCHMENT_")}
+        for command in commands:
+            pasted = partial(
+                subprocess.run, command, shell=True, cwd=tmp_path, env=plain, capture_output=True, text=True
+            )
+            ended = await to_thread(pasted)
+            assert ended.returncode == 0, ended.stderr
+            said = ended.stdout
+        assert await signs_in(said.strip())
+        process.signal(signal.SIGINT)
+        assert await process.ends() == 0
+        assert "INFO" not in "".join(process.said)
 
 
 class TestMisspelling:

@@ -85,13 +85,13 @@ def _name_new_store(settings: Settings) -> None:
         say(f"There is no store at {file} yet: a new one is made.")
 
 
-def command_for(settings: Settings) -> str:
-    """How this program is called for this store from another terminal in the same folder."""
+def command_for(settings: Settings, **variables: str) -> str:
+    """How this program is called for this store from another terminal in the same folder, with these variables."""
     from catchment.settings import load_settings
 
-    if settings.database_url or settings.home == load_settings({}).home:
-        return program()
-    return f"CATCHMENT_HOME={shlex.quote(str(settings.home.absolute()))} {program()}"
+    if not settings.database_url and settings.home != load_settings({}).home:
+        variables["CATCHMENT_HOME"] = str(settings.home.absolute())
+    return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in sorted(variables.items())), program()])
 
 
 def program() -> str:

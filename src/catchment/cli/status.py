@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from catchment.cli.alerts import print_alerts
-from catchment.cli.printing import AsJson, print_facts, print_json, print_table
+from catchment.cli.printing import AsJson, print_facts, print_json, print_table, say
 from catchment.cli.session import read_settings, say_empty, with_system
 from catchment.domain.caller import OPERATOR
 
@@ -39,6 +39,8 @@ def status(*, as_json: AsJson = False) -> None:
 
 
 def _print(found: Snapshot) -> None:
+    if found.collector.network_away:
+        say("The network is away: nothing outside can be reached. No source is to blame; all are tried again soon.")
     print_facts(_worded(asdict(found.collector)), title="Collector")
     print_facts(_worded(asdict(found.stats)), title="Sources")
     if found.alerts:

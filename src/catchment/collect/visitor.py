@@ -16,7 +16,7 @@ from catchment.collect.fencing import FencedStore
 from catchment.crypto import Unsealable
 from catchment.domain.options import UNRESOLVED_KEY, Options
 from catchment.domain.run import Run
-from catchment.domain.source import Source
+from catchment.domain.source import NEEDING_A_KEY, Source
 from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, Tally, Visit
 from catchment.errors import (
     BadConfig,
@@ -115,7 +115,8 @@ class Visitor:
         return _filtered(fetched, options) if options.filters else fetched
 
     def _skip(self, source: Source) -> Skipped:
-        reason = f"no fetcher for type '{source.type}'"
+        key = NEEDING_A_KEY.get(source.type)
+        reason = f"no fetcher for type '{source.type}'" + (f": set {key}" if key else "")
         if source.type not in self._warned_types:
             self._warned_types.add(source.type)
             logger.warning("{}: such sources are skipped until there is one", reason)

@@ -11,7 +11,7 @@ from loguru import logger
 from catchment.clock import Clock
 from catchment.domain.caller import Caller
 from catchment.domain.item import Item
-from catchment.domain.source import NewSource, NextCheck, Source, Why
+from catchment.domain.source import NEEDING_A_KEY, NewSource, NextCheck, Source, Why
 from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig, CatchmentError, HttpError, ParseError, RefusedAddress
 from catchment.manage.catalog import Catalog, Draft
@@ -20,8 +20,6 @@ from catchment.sources.base import Context, Explorer, Registry, SourceType
 from catchment.sources.outfit import Outfitter
 from catchment.sources.survey import glimpse
 
-#: Types that are there once their service's key is, by the setting that holds it.
-NEEDING_A_KEY = {"twitter_feed": "TWITTER_API_KEY", "twitter_list": "TWITTER_API_KEY"}
 #: What is wrong with the source itself: it would never work. All else may be better tomorrow.
 HOPELESS = (RefusedAddress, ParseError, BadConfig)
 _MISSING = frozenset({404, 410})

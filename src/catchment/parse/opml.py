@@ -51,7 +51,7 @@ class FeedOutline:
     own: Mapping[str, str] = field(default_factory=dict)
     #: It lies deeper than `MAX_DEPTH` folders.
     too_deep: bool = False
-    #: A sign that neither XML nor HTML knows (`&harbour;`), so that what is meant cannot be told; "" where there is none.
+    #: A sign that neither XML nor HTML knows (`&harbour;`), so that nobody can tell what is meant; "" for none.
     undefined: str = ""
 
 
