@@ -232,9 +232,11 @@ class TestMisspelling:
             CATCHMENT_API_ENV="CATCHMENT_OF_MINE",
             CATCHMENT_OF_MINE="x",
             FETCH_INTERVAL_RSS="60",
+            FETCH_INTERVAL_TWITTER_BOOKMARKS="60",
         )
         assert said.exit_code == 0
         assert "no setting" not in said.stderr
+        assert "no type" not in said.stderr
 
     @pytest.mark.proves("R-38")
     def test_an_interval_of_a_type_that_does_not_exist_is_named(self, catchment: Command) -> None:

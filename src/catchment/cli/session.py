@@ -59,10 +59,12 @@ def with_system(
 
 
 def _name_unknown_intervals(settings: Settings, types: Iterable[str]) -> None:
+    from catchment.schedule.intervals import DEFAULT_MINUTES
     from catchment.settings import INTERVAL_PREFIX
     from catchment.settings.unknown import likely_one
 
-    known = list(types)
+    # Also those that are there once their key is.
+    known = sorted({*DEFAULT_MINUTES, *types})
     given = settings.intervals_from_environment.keys() | settings.intervals_from_file.keys()
     for name in sorted(given.difference(known)):
         meant = likely_one(name, known)
