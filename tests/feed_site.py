@@ -29,7 +29,7 @@ def rss(*ids: str, title: str = "A feed", body: str = "Words") -> str:
 class FeedSite:
     """Answers each path with what it was given; what was asked for is counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, port: int = 0) -> None:
         self.hits: Counter[str] = Counter()
         self.requests: list[web.BaseRequest] = []
         self.in_flight = 0
@@ -37,11 +37,11 @@ class FeedSite:
         self._answers: dict[str, Answer] = {}
         self._server = web.Server(self._handle)
         self._runner = web.ServerRunner(self._server, shutdown_timeout=0.1)
-        self.port = 0
+        self.port = port
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port)
         await site.start()
         self.port = self._runner.addresses[0][1]
         return self

@@ -132,3 +132,24 @@ def test_passphrases_of_earlier_keys_go_by_the_names_of_the_keys():
     settings = load(COOKIE_KEY_ID="key_v2", COOKIE_KEY_KEY_V1="an earlier passphrase for the tests")
     assert settings.cookie_key_id == "key_v2"
     assert settings.cookie_earlier_keys == {"key_v1": "an earlier passphrase for the tests"}
+
+
+@pytest.mark.proves("R-37")
+def test_in_a_clone_and_beside_a_data_folder_with_a_store_the_data_is_found_without_a_variable(tmp_path):
+    clone, other = tmp_path / "clone", tmp_path / "other"
+    for folder in (clone / "src/catchment/settings", clone / "docs", other / "data"):
+        folder.mkdir(parents=True)
+    (clone / "pyproject.toml").touch()
+    assert load(clone / ".env").home == load(clone / "docs" / ".env").home == clone / "data"
+    assert load(other / ".env").home == Settings().home, "a data folder of somebody else's"
+    (other / "data" / "catchment.sqlite3").touch()
+    assert load(other / ".env").home == other / "data"
+    assert not load(other / ".env").is_store_named
+    named = load(other / ".env", CATCHMENT_HOME="/elsewhere")
+    assert (named.home, named.is_store_named) == (Path("/elsewhere"), True)
+
+
+@pytest.mark.proves("R-38")
+def test_unknown_variables_are_told_from_those_of_others():
+    unknown = load(CATCHMENT_WHATEVER="1", SCRAPER_LIMITS="5", SCRAPER_OF_OTHERS="6", PATH="x").unknown_variables
+    assert unknown == {"CATCHMENT_WHATEVER": "", "SCRAPER_LIMITS": "SCRAPER_LIMIT"}

@@ -63,6 +63,7 @@ from catchment.manage.catalog import Catalog
 from catchment.manage.cookies import Cookies
 from catchment.manage.entrance import Entrance
 from catchment.manage.feeds import Feeds
+from catchment.manage.first_contact import FirstContact
 from catchment.manage.follows import Follows
 from catchment.manage.logins import Logins
 from catchment.manage.options import Options
@@ -93,8 +94,8 @@ from catchment.sources.shortcuts import Services
 from catchment.sources.x.scrape import Scraper
 from catchment.sources.x.wiring import make_scraper, x_fetchers
 from catchment.store import found_notes
-from catchment.store.door import Store, open_store
-from catchment.store.migrate import migrate
+from catchment.store.door import Store, open_store, store_url
+from catchment.store.migrate import migrate, require_file
 from catchment.store.scraper_schedule import clear_next_run
 from catchment.store.spending import Caps
 
@@ -147,12 +148,19 @@ class Outside:
 
 
 @asynccontextmanager
-async def open_system(settings: Settings, *, clock: Clock | None = None) -> AsyncIterator[System]:
-    """Open the store at the schema of this release, and build everything on it."""
+async def open_system(
+    settings: Settings, *, clock: Clock | None = None, makes_store: bool = True
+) -> AsyncIterator[System]:
+    """Open the store at the schema of this release, and build everything on it.
+
+    One that is not there is made, or is MissingStore.
+    """
     clock = clock or SystemClock()
+    if not makes_store:
+        require_file(store_url(settings.store_url()))
     store = open_store(settings.store_url())
     try:
-        await migrate(store)
+        await migrate(store, makes_store=makes_store)
         guard = AddressGuard.parse(settings.allow_networks)
         async with _http_client(settings, guard, clock) as http:
             system = _Workshop(settings=settings, clock=clock, store=store, guard=guard, http=http).system()
@@ -278,7 +286,7 @@ class _Workshop:
             registry=self._registry,
             cadences=self._cadences,
             catalog=catalog,
-            resolver=self._resolver(),
+            resolver=self._resolver,
             subscriptions=subscriptions,
             packs=Packs(store=store, catalog=catalog, subscriptions=subscriptions, clock=clock),
             applier=Applier(catalog=catalog, vault=self._vault),
@@ -336,6 +344,7 @@ class _Workshop:
             clock=self._clock,
         )
 
+    @cached_property
     def _resolver(self) -> Resolver:
         catalog, registry, outfitter = self._catalog, self._registry, self._outfitter
         return Resolver(
@@ -365,7 +374,13 @@ class _Workshop:
         leases = _leases(self._settings)
         pool = Pool(
             store=self._store,
-            visitor=Visitor(store=self._store, registry=self._registry, outfitter=self._outfitter, clock=self._clock),
+            visitor=Visitor(
+                store=self._store,
+                registry=self._registry,
+                outfitter=self._outfitter,
+                clock=self._clock,
+                resolve=FirstContact(resolver=self._resolver, catalog=self._catalog).resolve,
+            ),
             committer=self._committer,
             leases=leases,
             clock=self._clock,

@@ -71,3 +71,25 @@ async def test_a_host_that_does_not_answer_is_added_with_a_warning_by_its_spelli
     result = await to_thread(catchment, "add", site.serve("busy", status=503, path="/blog"), "--json")
     assert (result.exit_code, json.loads(result.stdout)["type"]) == (0, "website")
     assert "503" in result.stderr
+
+
+@pytest.mark.proves("R-39")
+@pytest.mark.parametrize("status", [404, 410])
+@pytest.mark.parametrize("words", [(), ("--type", "rss"), ("--type", "website"), ("--type", "sitemap")], ids=" ".join)
+async def test_an_address_at_which_there_is_nothing_is_refused_unless_told_otherwise(
+    catchment: Command, site: FeedSite, status: int, words: tuple[str, ...]
+) -> None:
+    url = site.serve("no", status=status, path="/feed.xml")
+    refused = await to_thread(catchment, "add", url, *words)
+    assert refused.exit_code == 1
+    assert str(status) in refused.stderr
+    assert "--force" in refused.stderr
+    assert await to_thread(catchment.json, "sources", "list") == []
+    assert (await to_thread(catchment, "add", url, *words, "--force")).exit_code == 0
+
+
+@pytest.mark.proves("R-39")
+async def test_what_only_does_not_answer_now_is_added(catchment: Command, site: FeedSite) -> None:
+    added = await to_thread(catchment, "add", site.serve("no", status=503, path="/feed.xml"))
+    assert added.exit_code == 0
+    assert "could not be checked now" in added.stderr

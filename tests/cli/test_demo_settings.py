@@ -57,7 +57,7 @@ def test_a_demo_goes_by_the_environment_but_for_what_is_real(tmp_path: Path) -> 
 @pytest.mark.proves("F-02")
 def test_its_store_is_where_the_environment_says_or_gone_afterwards(tmp_path: Path) -> None:
     assert demo_settings(USUAL, folder=tmp_path, speed=1).home == tmp_path
-    named = replace(USUAL, home=tmp_path / "mine")
+    named = replace(USUAL, home=tmp_path / "mine", is_store_named=True)
     assert demo_settings(named, folder=tmp_path, speed=1).home == named.home
 
 
@@ -88,7 +88,7 @@ async def test_a_demo_leaves_everything_real_alone(start: Start, site: FeedSite,
     real = {f"catchment-2026010{day}-030000.sqlite3" for day in (1, 2)}
     for name in real:
         (backups / name).write_text("a real one")
-    process = await start("demo", "--port", "0", "--sites", "2", **real_life(site, backups))
+    process = await start("demo", "--port", "0", "--sites", "2", LOG_LEVEL="DEBUG", **real_life(site, backups))
     await process.says("Catchment is at ")
     await process.says("round over")
     process.signal(signal.SIGTERM)

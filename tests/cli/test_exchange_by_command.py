@@ -230,3 +230,36 @@ def test_whatever_the_names_and_tags_are_they_come_back_as_they_went(
     ]
     read = read_opml(write_opml(given_feeds, title="Any", created_at=START))
     assert sorted((one.name, one.tags) for one in read) == sorted((one.name, one.tags) for one in given_feeds)
+
+
+@pytest.mark.proves("R-10")
+def test_a_feed_has_the_tags_of_every_folder_that_it_lies_in(catchment: Command) -> None:
+    outline = '<outline text="A" xmlUrl="https://a.example/feed"/>'
+    folders = "".join(f'<outline text="{name}">{outline}</outline>' for name in ("Sea", "Work", "Sea"))
+    (catchment.home / "list.opml").write_text(f"<opml><body>{folders}{outline}</body></opml>")
+    totals = catchment.json("import", "list.opml")["totals"]
+    assert (totals["added"], totals["duplicate"]) == (1, 3)
+    [source] = catchment.json("sources", "list")
+    assert source["tags"] == ["Sea", "Work"]
+
+
+@pytest.mark.proves("R-10")
+def test_addresses_without_a_scheme_are_taken_and_an_undefined_sign_costs_its_own_line_only(catchment: Command) -> None:
+    lines = (
+        "a.example/feed",
+        "//b.example/feed",
+        "feed://c.example/feed",
+        "https://d.example/?q=&harbour;",
+        "e.example",
+    )
+    body = "".join(f'<outline text="x" type="rss" xmlUrl="{url}"/>' for url in lines)
+    (catchment.home / "list.opml").write_text(f"<opml><body>{body}</body></opml>")
+    told = json.loads(catchment("import", "list.opml", "--json").stdout)
+    assert [line["result"] for line in told["results"]] == ["added", "added", "added", "refused", "added"]
+    assert "&harbour;" in told["results"][3]["reason"]
+    assert [source["config"]["url"] for source in catchment.json("sources", "list")] == [
+        "https://a.example/feed",
+        "https://b.example/feed",
+        "https://c.example/feed",
+        "https://e.example",
+    ]

@@ -288,7 +288,7 @@ async def test_a_demo_on_a_store_of_its_own_replaces_the_sites_of_the_last_one(
     start: Start, catchment: Command
 ) -> None:
     for sites in ("3", "2"):
-        process = await start("demo", "--port", "0", "--sites", sites)
+        process = await start("demo", "--port", "0", "--sites", sites, LOG_LEVEL="DEBUG")
         await process.says("round over")
         process.signal(signal.SIGTERM)
         assert await process.ends() == 0

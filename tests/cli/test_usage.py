@@ -26,6 +26,7 @@ BEYOND = str(2**63)
 def test_the_commands_are_those_that_were_promised() -> None:
     promised = [
         "up",
+        "signin",
         "demo",
         "collect",
         "worker",

@@ -42,7 +42,7 @@ async def test_no_source_is_stored_that_could_not_be_given_back(system: System, 
 
 
 async def test_what_only_looks_like_a_nul_is_kept(system: System) -> None:
-    config = {**GOOD, "pattern": r"a\u0000b", "sea": "海 🌊"}
+    config = {**GOOD, "headers": {"X-Pattern": r"a\u0000b", "X-Sea": "海 🌊"}}
     source = await system.catalog.add(Draft(type="rss", config=config, name="海"), OPERATOR)
     assert (await system.catalog.get(source.id, OPERATOR)).config == config
 

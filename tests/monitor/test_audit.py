@@ -341,12 +341,21 @@ async def test_every_row_is_looked_at_once_and_progress_is_told(store):
 def test_a_machine_that_is_set_up_has_nothing_to_complain_of(tmp_path):
     (tmp_path / "secret.key").touch(mode=0o600)
     settings = Settings(cookie_master_key=MASTER_KEY, cookie_key_salt="of this house", cookie_key_id="key_2026")
-    assert list(audit_environment(settings, files=[tmp_path / "secret.key", tmp_path / "not there"])) == []
+    assert (
+        list(audit_environment(settings, files=[tmp_path / "secret.key", tmp_path / "not there"], holds_cookies=True))
+        == []
+    )
 
 
 def test_what_the_settings_lack_is_named():
-    found = {issue.kind: issue.severity for issue in audit_environment(Settings(), files=[])}
+    found = {issue.kind: issue.severity for issue in audit_environment(Settings(), files=[], holds_cookies=True)}
     assert found == {Kind.NO_MASTER_KEY: Severity.HIGH, Kind.NO_SALT: Severity.LOW, Kind.NO_KEY_ID: Severity.LOW}
+
+
+@pytest.mark.proves("R-38")
+def test_a_key_for_cookies_is_not_missed_where_there_are_none():
+    found = {issue.kind for issue in audit_environment(Settings(), files=[], holds_cookies=False)}
+    assert found == {Kind.NO_SALT, Kind.NO_KEY_ID}
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o644])
@@ -355,7 +364,7 @@ def test_a_file_that_others_may_read_is_named(tmp_path, mode):
     path.touch()
     path.chmod(mode)
     settings = Settings(cookie_master_key=MASTER_KEY, cookie_key_salt="of this house", cookie_key_id="key_2026")
-    [issue] = audit_environment(settings, files=[path])
+    [issue] = audit_environment(settings, files=[path], holds_cookies=True)
     assert (issue.kind, issue.severity, issue.where) == (Kind.READABLE, Severity.MEDIUM, str(path))
 
 

@@ -156,3 +156,9 @@ def test_whatever_the_bytes_are_nothing_but_our_own_error_is_raised(body: bytes)
         read_opml(b"<opml>" + body)
     except InvalidInput:
         pytest.fail("it says that it is OPML")
+
+
+@pytest.mark.proves("R-10")
+def test_a_sign_that_nobody_defined_is_told_of_its_line_and_of_no_other() -> None:
+    body = opml(feed(1) + '<outline text="&harbour; &eacute;" xmlUrl="https://a.example/"/>' + feed(2))
+    assert [one.undefined for one in read_opml(body)] == ["", "&harbour;", ""]

@@ -183,11 +183,11 @@ async def test_the_first_start_makes_an_admins_key_and_a_link_that_works_once(ke
     assert caller.is_admin
     transport = httpx.ASGITransport(create_app(keyless_system))
     async with httpx.AsyncClient(transport=transport, base_url="http://catchment.test") as client:
-        answer = await client.get("/signin", params={"token": first.link_token})
+        answer = await client.get("/signin", params={"token": first.link.token})
         assert answer.status_code == 303
         assert (await client.get("/api/config")).status_code == 200
         client.cookies.clear()
-        assert (await client.get("/signin", params={"token": first.link_token})).status_code == 401
+        assert (await client.get("/signin", params={"token": first.link.token})).status_code == 401
         assert (await client.get("/api/config")).status_code == 401
 
 
@@ -196,9 +196,9 @@ async def test_a_sign_in_link_is_no_session_and_dies_after_a_quarter_of_an_hour(
 ):
     first = await keyless_system.accounts.ensure_first_key()
     assert first is not None
-    assert await keyless_system.entrance.caller_of_session(first.link_token) is None
+    assert await keyless_system.entrance.caller_of_session(first.link.token) is None
     clock.advance(timedelta(minutes=15))
-    assert await keyless_system.entrance.sign_in_by_link(first.link_token) is None
+    assert await keyless_system.entrance.sign_in_by_link(first.link.token) is None
 
 
 async def test_no_first_key_is_made_where_somebody_can_get_in(site: Site, keyless_system: System):

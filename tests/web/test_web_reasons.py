@@ -77,3 +77,12 @@ def test_the_language_is_the_one_asked_for_or_the_most_wanted_we_speak(asked: st
 @given(st.text(), st.text())
 def test_no_header_breaks_the_choice_of_language(asked: str, accept: str):
     assert choose_language(asked, accept) in Language
+
+
+@pytest.mark.proves("R-41")
+@pytest.mark.parametrize("language", Language)
+def test_a_type_without_its_key_says_which_key(language: Language):
+    source = replace(make_source(), type="twitter_feed", next_check=NextCheck(at=AT, why=Why.NEW))
+    assert "TWITTER_API_KEY" in next_check_reason(source, timedelta(minutes=60), language, has_fetcher=False)
+    platform = replace(make_source(), type="xhs_search", next_check=NextCheck(at=AT, why=Why.NO_COOKIE))
+    assert "COOKIE_MASTER_KEY" in next_check_reason(platform, timedelta(minutes=60), language)

@@ -71,6 +71,20 @@ async def test_what_is_resolved_can_be_added_as_it_is_and_only_once(store_url: s
         assert again.json()["existing_id"] == added.json()["id"]
 
 
+@pytest.mark.proves("R-39")
+@pytest.mark.parametrize("status", [404, 410])
+async def test_an_address_at_which_there_is_nothing_is_422_unless_told_otherwise(
+    sqlite_url: str, clock: ManualClock, status: int
+) -> None:
+    settings = Settings(database_url=sqlite_url, allow_networks="127.0.0.1", timeout_seconds=5.0, api_key=SERVICE_KEY)
+    async with FeedSite() as world, open_system(settings, clock=clock) as system, client_of(system) as client:
+        url = world.serve("no", status=status, path="/feed.xml")
+        refused = await client.post(PATH, json={"url": url})
+        assert (refused.status_code, str(status) in refused.json()["error"]) == (422, True)
+        told = await client.post(PATH, json={"url": url, "force": True})
+        assert (told.status_code, str(status) in told.json()["doubt"]) == (200, True)
+
+
 def client_of(system: System) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(create_app(system))
     headers = {"Authorization": f"Bearer {SERVICE_KEY}"}

@@ -53,7 +53,7 @@ def create(
         own_role = Role(role) if role else None
         return await system.accounts.create_key(name, user_id=user_id, role=own_role, scope=Scope(scope))
 
-    made = with_system(work)
+    made = with_system(work, makes_store=True)
     if as_json:
         print_json({"key": made.key, "api_key": made.secret})
     else:
@@ -118,7 +118,7 @@ def add_user(
 
     Example: catchment users add ada@example.org --name "Ada" --json
     """
-    made = with_system(lambda system: system.accounts.enrol(email, name=name, is_admin=admin))
+    made = with_system(lambda system: system.accounts.enrol(email, name=name, is_admin=admin), makes_store=True)
     if as_json:
         print_json(made)
         return

@@ -37,12 +37,16 @@ def add(
     interval: Annotated[int | None, typer.Option(metavar="MINUTES", help="How often it is looked at.")] = None,
     public: Annotated[bool, typer.Option("--public", help="Show it to everybody.")] = False,
     no_check: Annotated[bool, typer.Option("--no-check", help="Store it without a look at it.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Add it although there is nothing at its address (404, 410).")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be stored, and store nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Add whatever is pasted: a feed, a page that leads to one, a page to watch, an account, a subreddit.
 
-    It is looked at once before. What can never work is refused; what only does not answer now is added with a warning.
+    It is looked at once before. What can never work is refused, and so is an address at which there is nothing, unless
+    by --force; what only does not answer now is added with a warning, and looked at when it can be reached.
     With --type xhs_search, weibo_search or douyin_search the text is what is searched for.
 
     Example: catchment add https://example.org/blog --tag reading --dry-run
@@ -54,12 +58,14 @@ def add(
 
     async def work(system: System) -> tuple[Resolved, dict[str, Any]]:
         resolved = await _resolve(system, pasted, check=not no_check)
+        if not force:
+            resolved.refuse_missing("--force adds it all the same.")
         draft = wishes.draft(resolved)
         if dry_run:
             return resolved, _planned(system, draft, resolved)
         return resolved, await source_shape(system, await system.catalog.add(draft, OPERATOR))
 
-    resolved, shape = with_system(work)
+    resolved, shape = with_system(work, makes_store=not dry_run)
     if resolved.doubt:
         say(f"Warning: it could not be checked now, which does not keep it from being added: {resolved.doubt}")
     if as_json:

@@ -35,7 +35,9 @@ def apply(
     from catchment.manage.importing import read_sources
 
     listing = read_sources(read_file(file))
-    prepared = with_system(lambda system: system.applier.prepare(listing, OPERATOR, prune=prune))
+    prepared = with_system(
+        lambda system: system.applier.prepare(listing, OPERATOR, prune=prune), makes_store=not dry_run
+    )
     if isinstance(prepared, list):
         raise _refused(prepared, as_json=as_json)
     if not as_json:

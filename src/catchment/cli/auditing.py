@@ -36,22 +36,24 @@ def audit(
     from catchment.monitor.audit import audit_logs, audit_source, report_of
 
     settings = read_settings()
-    issues = run_async(_in_store(settings, database))
+    issues, holds_cookies = run_async(_in_store(settings, database))
     if source is not None:
         issues += audit_source(source)
     if check_logs is not None:
         issues += audit_logs(check_logs)
     if not no_env:
-        issues += _in_environment(settings)
+        issues += _in_environment(settings, holds_cookies=holds_cookies)
     report = report_of(issues)
     print_json(report.as_json()) if as_json else _print(report)
     if not report.passed:
         raise typer.Exit(FAILED)
 
 
-async def _in_store(settings: Settings, database: str | None) -> list[Issue]:
+async def _in_store(settings: Settings, database: str | None) -> tuple[list[Issue], bool]:
+    """What is found there, and whether it holds cookies."""
     from catchment.monitor.audit import audit_store, sqlite_file
     from catchment.settings import store_url_of
+    from catchment.store.cookies import has_any
     from catchment.store.door import open_store
 
     url = store_url_of(database) if database else settings.store_url()
@@ -60,20 +62,21 @@ async def _in_store(settings: Settings, database: str | None) -> list[Issue]:
         if database:
             raise typer.BadParameter(f"There is no database at {file}.", param_hint="--database")
         say(f"There is no store at {file} yet.")
-        return []
+        return [], False
     store = open_store(url)
     try:
         with progress_bar() as progress:
-            return await audit_store(store, progress=progress)
+            return await audit_store(store, progress=progress), await store.read(has_any)
     finally:
         await store.close()
 
 
-def _in_environment(settings: Settings) -> list[Issue]:
+def _in_environment(settings: Settings, *, holds_cookies: bool) -> list[Issue]:
     from catchment.monitor.audit import audit_environment, sqlite_file
 
     files = (settings.home / "secret.key", Path(".env"), sqlite_file(settings.store_url()))
-    return list(audit_environment(settings, files=[file for file in files if file is not None]))
+    named = [file for file in files if file is not None]
+    return list(audit_environment(settings, files=named, holds_cookies=holds_cookies))
 
 
 def _print(report: Report) -> None:

@@ -6,12 +6,14 @@ import asyncio
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
 import catchment
+from catchment.cli.session import worded_unknown
 from catchment.errors import SettingsError, StoreError
 from catchment.fetch.dial import SystemLookup
 from catchment.fetch.guard import AddressGuard
@@ -19,7 +21,7 @@ from catchment.schedule.intervals import MOST_MINUTES, resolve_intervals
 from catchment.schedule.jobs import Cron
 from catchment.settings import Settings, load_settings
 from catchment.store.config import read_config
-from catchment.store.door import Store, open_store
+from catchment.store.door import open_store, sqlite_file, store_url
 from catchment.store.migrate import current_revision, head_revision
 
 OLDEST_PYTHON = (3, 11)
@@ -51,20 +53,16 @@ async def examine() -> list[Finding]:
     try:
         settings = load_settings()
         _check_parts(settings)
-        store = open_store(settings.store_url())
     except SettingsError as error:
         advice = "Correct it in the environment or in .env."
         return [*findings, Finding(name="settings", verdict=Verdict.FAIL, found=str(error), advice=advice)]
-    findings.append(Finding(name="settings", verdict=Verdict.OK, found="readable"))
-    try:
-        findings += _check_folder(store) + await _check_store(store, settings)
-    finally:
-        await store.close()
+    findings += [check_variables(settings.unknown_variables), *_check_folder(settings), *await _check_store(settings)]
     return [*findings, await _check_network()]
 
 
 def _check_parts(settings: Settings) -> None:
     """What is read only where it is used: a SettingsError names the variable."""
+    store_url(settings.store_url())
     AddressGuard.parse(settings.allow_networks)
     if settings.scraper_cron:
         Cron(settings.scraper_cron)
@@ -86,6 +84,13 @@ def check_clock(now: datetime) -> Finding:
     return Finding(name="clock", verdict=Verdict.OK, found=found)
 
 
+def check_variables(unknown: Mapping[str, str]) -> Finding:
+    if not unknown:
+        return Finding(name="settings", verdict=Verdict.OK, found="readable")
+    found = " ".join(worded_unknown(name, meant) for name, meant in unknown.items())
+    return Finding(name="settings", verdict=Verdict.WARN, found=found, advice="Correct or remove them.")
+
+
 def check_space(free_bytes: int) -> Finding:
     found = f"{free_bytes / GIGABYTE:.1f} GB free"
     if free_bytes >= LITTLE_SPACE:
@@ -94,37 +99,38 @@ def check_space(free_bytes: int) -> Finding:
     return Finding(name="disk", verdict=verdict, found=found, advice="Make room, or lower CATCHMENT_KEEP_DAYS.")
 
 
-def _sqlite_file(store: Store) -> Path | None:
-    return Path(store.url.database or "") if store.url.get_backend_name() == "sqlite" else None
-
-
-def _check_folder(store: Store) -> list[Finding]:
-    """The folder of the SQLite file; PostgreSQL keeps its own house."""
-    file = _sqlite_file(store)
+def _check_folder(settings: Settings) -> list[Finding]:
+    """The folder of the SQLite file, as far as it is there; PostgreSQL keeps its own house."""
+    file = sqlite_file(store_url(settings.store_url()))
     if file is None:
         return []
-    folder = file.parent.absolute()
-    space = check_space(shutil.disk_usage(folder).free)
-    if os.access(folder, os.W_OK | os.X_OK) and (not file.exists() or os.access(file, os.W_OK)):
+    folder = file.absolute().parent
+    there = next(place for place in (folder, *folder.parents) if place.is_dir())
+    space = check_space(shutil.disk_usage(there).free)
+    if os.access(there, os.W_OK | os.X_OK) and (not file.exists() or os.access(file, os.W_OK)):
         return [Finding(name="data folder", verdict=Verdict.OK, found=str(folder)), space]
     advice = "Make it writable, or set CATCHMENT_HOME to a folder that is."
     return [Finding(name="data folder", verdict=Verdict.FAIL, found=f"{folder} is not writable", advice=advice), space]
 
 
-async def _check_store(store: Store, settings: Settings) -> list[Finding]:
-    file, shown = _sqlite_file(store), store.url.render_as_string(hide_password=True)
+async def _check_store(settings: Settings) -> list[Finding]:
+    url = store_url(settings.store_url())
+    file, shown = sqlite_file(url), url.render_as_string(hide_password=True)
     if file is not None and not file.exists():
         found = f"{shown} is not there yet"
         return [
             Finding(name="store", verdict=Verdict.WARN, found=found, advice="`catchment up` makes it."),
             _check_intervals(settings, {}),
         ]
+    store = open_store(settings.store_url())
     try:
         revision = await store.read(current_revision)
         table = await store.read(read_config) if revision else {}
     except StoreError as error:
         advice = "Start the database, or correct DATABASE_URL."
         return [Finding(name="store", verdict=Verdict.FAIL, found=str(error), advice=advice)]
+    finally:
+        await store.close()
     return [_judge_revision(shown, revision), _check_intervals(settings, table)]
 
 

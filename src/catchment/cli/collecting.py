@@ -43,7 +43,7 @@ def collect(
     if loop and (source is not None or as_json):
         raise typer.BadParameter("--loop goes with neither --source nor --json.")
     if loop:
-        clean = with_system(_loop_as_member if member else _loop)
+        clean = with_system(_loop_as_member if member else _loop, makes_store=True)
     elif source is not None:
         clean = _collect_source(source, as_json=as_json)
     else:

@@ -63,7 +63,7 @@ def add(
 
     value = _value(file)
     settings = CookieChanges(priority=priority, daily_limit=daily_limit, description=description)
-    _tell(lambda all_: all_.add(name, platform, value, settings=settings), as_json=as_json)
+    _tell(lambda all_: all_.add(name, platform, value, settings=settings), as_json=as_json, makes_store=True)
 
 
 @cookies.command("list")
@@ -208,11 +208,11 @@ def _change(name: str, changes: CookieChanges, *, as_json: bool) -> None:
     _tell(lambda all_: all_.change(name, changes), as_json=as_json)
 
 
-def _tell(work: Callable[[Cookies], Coroutine[Any, Any, Cookie]], *, as_json: bool) -> None:
+def _tell(work: Callable[[Cookies], Coroutine[Any, Any, Cookie]], *, as_json: bool, makes_store: bool = False) -> None:
     """Do it, and say what became of the cookie."""
     from catchment.manage.cookies import shown
 
-    cookie = with_system(lambda system: work(system.cookies))
+    cookie = with_system(lambda system: work(system.cookies), makes_store=makes_store)
     if as_json:
         print_json(shown(cookie))
     else:

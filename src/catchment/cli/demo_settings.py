@@ -44,7 +44,7 @@ def demo_settings(given: Settings, *, folder: Path, speed: float) -> Settings:
     return replace(
         given,
         **{name: getattr(usual, name) for name in LEFT_ALONE},
-        home=folder if given.store_url() == usual.store_url() else given.home,
+        home=given.home if given.is_store_named else folder,
         allow_networks=",".join(filter(None, (given.allow_networks, *NETWORKS))),
         concurrency=max(given.concurrency, CONCURRENCY),
         tick_seconds=min(given.tick_seconds, TICK_SECONDS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,10 +15,9 @@ import typer
 from catchment.cli.demo_cookies import give_cookies
 from catchment.cli.demo_settings import demo_settings, pointed_at
 from catchment.cli.failing import FAILED
-from catchment.cli.printing import say
 from catchment.cli.scenarios import CookieTrouble, Scenario
 from catchment.cli.serving import Host, Port, listening_on, serve_and_collect
-from catchment.cli.session import read_settings, run_async
+from catchment.cli.session import command_for, read_settings, run_async
 from catchment.cli.stopping import stop_on_signals
 from catchment.domain.caller import OPERATOR
 from catchment.domain.note import Platform
@@ -73,25 +73,42 @@ def demo(
             stop_on_signals() as stop,
         ):
             await _follow(system, web, scenario)
-            say(f"The simulated web is at {web.url('/opml')}: {sites} sites, some of them in trouble, and services.")
+            _show_the_way(system.settings, web, sites)
             async with _playing(scenario, system, xhs, stop, inbox=web.url("/inbox")):
                 return await serve_and_collect(system, stop)
 
-    wanted = listening_on(read_settings(), host, port)
-    if scenario is not None:
-        _quieten(wanted)
+    wanted = _on_a_free_port(listening_on(read_settings(), host, port), is_chosen=port is not None)
+    _quieten(wanted)
     with TemporaryDirectory(prefix="catchment-demo-") as folder:
         if not run_async(session(demo_settings(wanted, folder=Path(folder), speed=speed))):
             raise typer.Exit(FAILED)
 
 
+def _on_a_free_port(settings: Settings, *, is_chosen: bool) -> Settings:
+    """Unless one is asked for: the usual one may be that of a real server."""
+    from catchment.settings import Settings
+
+    return settings if is_chosen or settings.port != Settings().port else replace(settings, port=0)
+
+
+def _show_the_way(settings: Settings, web: SimulatedWeb, sites: int) -> None:
+    """Commands to be pasted into another terminal: the demo's store and its web are not where commands look."""
+    command = command_for(settings, CATCHMENT_ALLOW_NETWORKS=settings.allow_networks)
+    typer.echo(f"The simulated web is at {web.url('/opml')}: {sites} sites, some of them in trouble, and services.")
+    if not settings.database_url:
+        typer.echo(f"The data is in {settings.home}")
+    typer.echo("Commands for another terminal:")
+    for words in ("status", "items list --limit 5", f"add {web.url('/blog/')}"):
+        typer.echo(f"  {command} {words}")
+
+
 def _quieten(settings: Settings) -> None:
-    """Unless another level is asked for, log only what is amiss: what the scenario says would drown in the rest."""
+    """Unless another level is asked for, log nothing: a demo is full of troubles, and the page shows them."""
     from catchment.logs import set_up_logs
     from catchment.settings import Settings
 
     if settings.log_level == Settings().log_level:
-        set_up_logs(level="WARNING", form=settings.log_format)
+        set_up_logs(level="ERROR", form=settings.log_format)
 
 
 def _world(sites: int, *, speed: float) -> World:
@@ -105,8 +122,10 @@ def _simulated_web(world: World, xhs: XhsService, *, faulty: float) -> Simulated
     from catchment.simulator.server import SimulatedWeb
     from catchment.simulator.services.places import service_places
     from catchment.simulator.troubles import scattered
+    from catchment.simulator.websites import blog
 
-    places = {**service_places(world), **xhs.places()}
+    # A site that is not followed yet, for whoever wants to add one.
+    places = {**service_places(world), **xhs.places(), "/blog": blog}
     return SimulatedWeb(world, troubles=scattered(world, faulty), places=places)
 
 

@@ -46,7 +46,7 @@ def import_(
         with progress_bar() as progress:
             return await import_sources(system.catalog, body, OPERATOR, trusted=trust, progress=progress)
 
-    lines = with_system(work)
+    lines = with_system(work, makes_store=True)
     counts = count_results(lines)
     if as_json:
         print_json({"results": lines, "totals": counts})

@@ -75,7 +75,7 @@ def create(
         filter={**_read_filter(filter_), **{key: value for key, value in named.items() if value}, "limit": limit},
         is_public=public,
     )
-    made = with_system(lambda system: system.feeds.add(draft, OPERATOR))
+    made = with_system(lambda system: system.feeds.add(draft, OPERATOR), makes_store=True)
     if as_json:
         print_json({**_shape(made.feed), **({"token": made.token} if made.token else {})})
         return

@@ -44,7 +44,7 @@ def add(
 
     topics = tuple(topic or LISTENABLE)
     new = NewWebhook(name=name, url=url, topics=topics, allow_private=allow_private, secret=secret, format=form)
-    hook, secret = with_system(lambda system: system.webhooks.add(new))
+    hook, secret = with_system(lambda system: system.webhooks.add(new), makes_store=True)
     if as_json:
         print_json({**_shape(hook), "secret": secret})
     else:

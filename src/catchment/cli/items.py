@@ -8,7 +8,7 @@ import typer
 
 from catchment.cli.numbers import storable
 from catchment.cli.printing import AsJson, print_json, print_table
-from catchment.cli.session import with_system
+from catchment.cli.session import read_settings, say_empty, with_system
 from catchment.domain.caller import OPERATOR
 
 if TYPE_CHECKING:
@@ -43,7 +43,10 @@ def list_(
             await system.catalog.get(source, OPERATOR)
         return await system.store.read(list_items, ItemQuery(all_sources=True, source_id=source, limit=limit))
 
-    found = with_system(work)
+    settings = read_settings()
+    found = with_system(work, settings)
+    if not found:
+        say_empty(settings, "such items" if source is not None else "items")
     if as_json:
         print_json([item_shape(item) for item in found])
         return

@@ -33,8 +33,10 @@ def backup(
     from catchment.clock import SystemClock
     from catchment.store.backups import backup_name, make_backup
     from catchment.store.door import store_url
+    from catchment.store.migrate import require_file
 
     settings = read_settings()
+    require_file(store_url(settings.store_url()))
     place = file or settings.backups() / backup_name(SystemClock().now())
     with progress_bar() as progress:
         made = make_backup(store_url(settings.store_url()), place, progress=progress)
@@ -82,8 +84,10 @@ def migrate_store(
     from catchment.settings import store_url_of
     from catchment.store.copying import copy_store, shown
     from catchment.store.door import store_url
+    from catchment.store.migrate import require_file
 
     source = store_url(store_url_of(from_) if from_ else read_settings().store_url())
+    require_file(source)
     target = store_url(store_url_of(to))
     with progress_bar() as progress:
         rows = copy_store(source, target, replace=replace, progress=progress)

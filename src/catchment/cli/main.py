@@ -29,6 +29,7 @@ from catchment.cli.options import config
 from catchment.cli.packs import packs
 from catchment.cli.scraping import schedule, scrape
 from catchment.cli.serving import up
+from catchment.cli.signin import signin
 from catchment.cli.sitemaps import sitemap
 from catchment.cli.sources import sources
 from catchment.cli.status import status
@@ -44,7 +45,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for command in (up, demo, collect, worker, add):
+for command in (up, signin, demo, collect, worker, add):
     app.command()(command)
 app.add_typer(sources)
 app.add_typer(items)

@@ -31,7 +31,7 @@ def set_(name: Name, value: Annotated[str, typer.Argument(help="Its value.")], *
 
     Example: catchment config set FETCH_INTERVAL_RSS 60
     """
-    _print(with_system(lambda system: system.options.change({name: value})), as_json=as_json)
+    _print(with_system(lambda system: system.options.change({name: value}), makes_store=True), as_json=as_json)
 
 
 @config.command()

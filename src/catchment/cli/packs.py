@@ -51,7 +51,7 @@ def create(
             return await system.packs.make(draft, OPERATOR)
         return await system.packs.make_from_sources(draft, OPERATOR, ids=source or (), tags=tag or ())
 
-    made = with_system(work)
+    made = with_system(work, makes_store=True)
     for note in made.notes:
         say(note)
     if as_json:
@@ -107,7 +107,7 @@ def install(
         listing = read_sources(await read_file_or_url(system, pack))
         return await system.packs.install_entries(listing.entries, OPERATOR)
 
-    installed = with_system(work)
+    installed = with_system(work, makes_store=True)
     if as_json:
         totals = {"ok": True, "added": installed.added, "skipped": installed.skipped}
         print_json({**totals, "results": installed.lines})

@@ -46,7 +46,7 @@ def scrape(
     if full and limit is not None:
         raise typer.BadParameter("either a limit, or all of it", param_hint="--full")
     reading = how_far(limit, full=full)
-    task = with_system(lambda system: _scrape(system, usernames, reading))
+    task = with_system(lambda system: _scrape(system, usernames, reading), makes_store=True)
     if as_json:
         print_json(_shape(task))
     else:

@@ -10,14 +10,14 @@ import typer
 
 from catchment.cli.failing import FAILED
 from catchment.cli.printing import say
-from catchment.cli.session import read_settings, with_system
+from catchment.cli.session import command_for, read_settings, with_system
+from catchment.cli.signin import remember_address, sign_in_address
 from catchment.cli.stopping import collect_until_stopped, stop_on_signals
 from catchment.domain.caller import OPERATOR
 from catchment.domain.outbox import Format
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
-    from catchment.manage.accounts import FirstKey
     from catchment.settings import Settings
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on; else CATCHMENT_HOST.")]
@@ -44,7 +44,7 @@ def up(
         async with stop_on_signals() as stop:
             return await serve_and_collect(system, stop, collect=not no_collect)
 
-    if not with_system(work, listening_on(read_settings(), host, port)):
+    if not with_system(work, listening_on(read_settings(), host, port), makes_store=True):
         raise typer.Exit(FAILED)
 
 
@@ -56,11 +56,12 @@ async def serve_and_collect(system: System, stop: asyncio.Event, *, collect: boo
     """Both side by side until the stop; False when collecting had to be cut off."""
     from catchment.web.server import serve
 
-    first_key = await system.accounts.ensure_first_key()
     await follow_environment(system)
+    listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(system.jobs.keep(stop))
-        tasks.create_task(serve(system, stop=stop, on_ready=lambda address: _welcome(address, first_key)))
+        tasks.create_task(serve(system, stop=stop, on_ready=listening.set_result))
+        tasks.create_task(_welcome(system, listening))
         collecting = tasks.create_task(_collect(system, stop)) if collect else None
     return collecting is None or collecting.result()
 
@@ -92,12 +93,14 @@ async def _add_starter_pack(system: System) -> None:
         say(f"{added} public feeds to start with were added; remove what you do not want.")
 
 
-def _welcome(address: str, first_key: FirstKey | None) -> None:
+async def _welcome(system: System, listening: asyncio.Future[str]) -> None:
+    """The first key is made when somebody can use it: a start that fails must not use it up."""
+    address = await listening
+    remember_address(system.settings, address)
     typer.echo(f"Catchment is at {address}")
+    first_key = await system.accounts.ensure_first_key()
     if first_key is not None:
+        link = first_key.link
         typer.echo(f"Admin key (shown only now): {first_key.secret}")
-        typer.echo(f"Sign in once, until {first_key.link_expires_at:%H:%M} UTC: {sign_in_link(address, first_key)}")
-
-
-def sign_in_link(address: str, first_key: FirstKey) -> str:
-    return f"{address}/signin?token={first_key.link_token}"
+        typer.echo(f"Sign in once, until {link.expires_at:%H:%M} UTC: {sign_in_address(address, link.token)}")
+    typer.echo(f"A new link to sign in, at any time: {command_for(system.settings)} signin")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Coroutine, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
 from catchment.cli.failing import FAILED
+from catchment.cli.printing import say
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -24,18 +29,82 @@ def read_settings() -> Settings:
 
     settings = load_settings()
     set_up_logs(level=settings.log_level, form=settings.log_format)
+    for name, meant in settings.unknown_variables.items():
+        say(f"Warning: {worded_unknown(name, meant)}")
     return settings
 
 
-def with_system(work: Callable[[System], Coroutine[Any, Any, T]], settings: Settings | None = None) -> T:
-    """Open the system of the environment, or of the settings given, and do the work on it."""
+def worded_unknown(name: str, meant: str) -> str:
+    return f"{name} is no setting and is ignored" + (f"; did you mean {meant}?" if meant else ".")
+
+
+def with_system(
+    work: Callable[[System], Coroutine[Any, Any, T]], settings: Settings | None = None, *, makes_store: bool = False
+) -> T:
+    """Open the system of the environment, or of the settings given, and do the work on it.
+
+    A store that is not there is made only for a command that puts something into it.
+    """
     from catchment.bootstrap import open_system
 
     async def session() -> T:
-        async with open_system(settings or read_settings()) as system:
+        chosen = settings or read_settings()
+        if makes_store:
+            _name_new_store(chosen)
+        async with open_system(chosen, makes_store=makes_store) as system:
+            _name_unknown_intervals(chosen, system.registry)
             return await work(system)
 
     return run_async(session())
+
+
+def _name_unknown_intervals(settings: Settings, types: Iterable[str]) -> None:
+    from catchment.schedule.intervals import DEFAULT_MINUTES
+    from catchment.settings import INTERVAL_PREFIX
+    from catchment.settings.unknown import likely_one
+
+    # Also those that are there once their key is.
+    known = sorted({*DEFAULT_MINUTES, *types})
+    given = settings.intervals_from_environment.keys() | settings.intervals_from_file.keys()
+    for name in sorted(given.difference(known)):
+        meant = likely_one(name, known)
+        hint = f"; did you mean {INTERVAL_PREFIX}{meant.upper()}?" if meant else "."
+        say(f"Warning: {INTERVAL_PREFIX}{name.upper()} is for no type of source{hint}")
+
+
+def say_empty(settings: Settings, what: str) -> None:
+    """Name the store in which nothing was found: it may not be the one that was meant."""
+    from catchment.store.door import shown_place, store_url
+
+    say(f"The store {shown_place(store_url(settings.store_url()))} has no {what} yet.")
+
+
+def _name_new_store(settings: Settings) -> None:
+    from catchment.store.door import sqlite_file, store_url
+
+    file = sqlite_file(store_url(settings.store_url()))
+    if file is not None and not file.exists():
+        say(f"There is no store at {file} yet: a new one is made.")
+
+
+def command_for(settings: Settings, **variables: str) -> str:
+    """How this program is called for this store from another terminal in the same folder, with these variables."""
+    from catchment.settings import load_settings
+
+    if not settings.database_url and settings.home != load_settings({}).home:
+        variables["CATCHMENT_HOME"] = str(settings.home.absolute())
+    return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in sorted(variables.items())), program()])
+
+
+def program() -> str:
+    """How this program was called, in a way that works when it is pasted."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m catchment.cli"
+    if shutil.which(called.name) == str(called):
+        return called.name
+    here = Path.cwd()
+    return shlex.quote(str(called.relative_to(here) if called.is_relative_to(here) else called))
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:

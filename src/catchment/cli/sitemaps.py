@@ -94,7 +94,7 @@ def _one_site(site: Site, format_: Format, output: Path | None, *, as_json: bool
         async with _bar(f"Collecting {site.title}", [], total=None):
             return await collect_unless_stopped(system, lambda: system.site_feeds.run(site, OPERATOR))
 
-    run = _unless_cut_off(lambda: with_system(work))
+    run = _unless_cut_off(lambda: with_system(work, makes_store=True))
     body = run.document(format_)
     written = [str(output)] if output is not None and write_if_changed(output, body) else []
     if as_json:
@@ -133,7 +133,7 @@ def _sites_of_file(file: str, *, as_json: bool) -> None:
             await collect_unless_stopped(system, lambda: _run_all(system, listed, reports))
 
     try:
-        with_system(work)
+        with_system(work, makes_store=True)
     except TimeoutError as error:
         say(f"Error: {error}")
     _print_reports(reports, as_json=as_json)

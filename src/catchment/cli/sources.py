@@ -9,7 +9,7 @@ import typer
 
 from catchment.cli.numbers import storable
 from catchment.cli.printing import AsJson, print_facts, print_json, print_table
-from catchment.cli.session import with_system
+from catchment.cli.session import read_settings, say_empty, with_system
 from catchment.domain.caller import OPERATOR
 from catchment.domain.options import shown
 from catchment.errors import InvalidInput
@@ -38,7 +38,10 @@ def list_(*, as_json: AsJson = False) -> None:
     async def work(system: System) -> list[dict[str, Any]]:
         return await source_shapes(system, await system.catalog.list(OPERATOR))
 
-    shapes = with_system(work)
+    settings = read_settings()
+    shapes = with_system(work, settings)
+    if not shapes:
+        say_empty(settings, "sources")
     if as_json:
         print_json(shapes)
         return

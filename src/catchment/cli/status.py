@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from catchment.cli.alerts import print_alerts
-from catchment.cli.printing import AsJson, print_facts, print_json, print_table
-from catchment.cli.session import with_system
+from catchment.cli.printing import AsJson, print_facts, print_json, print_table, say
+from catchment.cli.session import read_settings, say_empty, with_system
 from catchment.cli.x import print_numbers, read_numbers
 from catchment.domain.caller import OPERATOR
 
@@ -34,11 +34,16 @@ def status(*, as_json: AsJson = False) -> None:
         )
         return found, await read_numbers(system)
 
-    found, of_x = with_system(work)
+    settings = read_settings()
+    found, of_x = with_system(work, settings)
     print_json({**asdict(found), "x": of_x}) if as_json else _print(found, of_x)
+    if not found.sources:
+        say_empty(settings, "sources")
 
 
 def _print(found: Snapshot, of_x: XNumbers) -> None:
+    if found.collector.network_away:
+        say("The network is away: nothing outside can be reached. No source is to blame; all are tried again soon.")
     print_facts(_worded(asdict(found.collector)), title="Collector")
     print_facts(_worded(asdict(found.stats)), title="Sources")
     print_numbers(of_x)

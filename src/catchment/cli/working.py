@@ -30,7 +30,7 @@ def worker() -> None:
     _require_procrastinate()
     from catchment.workers.worker import for_a_worker
 
-    if not with_system(_work, for_a_worker(settings)):
+    if not with_system(_work, for_a_worker(settings), makes_store=True):
         raise typer.Exit(FAILED)
 
 

@@ -74,7 +74,9 @@ def follow(
 
     Example: catchment x follow @openai --reason "model news"
     """
-    added = with_system(lambda system: system.follows.add(username, reason=reason, added_by="operator"))
+    added = with_system(
+        lambda system: system.follows.add(username, reason=reason, added_by="operator"), makes_store=True
+    )
     if as_json:
         print_json(added)
     else:

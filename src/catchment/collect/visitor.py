@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -14,9 +14,9 @@ from catchment.clock import Clock
 from catchment.collect.expedition import Traveller
 from catchment.collect.fencing import FencedStore
 from catchment.crypto import Unsealable
-from catchment.domain.options import Options
+from catchment.domain.options import UNRESOLVED_KEY, Options
 from catchment.domain.run import Run
-from catchment.domain.source import Source
+from catchment.domain.source import NEEDING_A_KEY, Source
 from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, Tally, Visit
 from catchment.errors import (
     BadConfig,
@@ -40,15 +40,24 @@ from catchment.store.door import Store
 LANE_SECONDS = 30.0
 
 
+#: Gives a source that was never looked at as what it is.
+Resolve = Callable[[Source], Awaitable[Source]]
+
+
 class Visitor:
-    def __init__(self, *, store: Store, registry: Registry, outfitter: Outfitter, clock: Clock) -> None:
+    def __init__(
+        self, *, store: Store, registry: Registry, outfitter: Outfitter, clock: Clock, resolve: Resolve
+    ) -> None:
         self._store = store
+        self._resolve = resolve
         self._registry = registry
         self._outfitter = outfitter
         self._clock = clock
         self._warned_types: set[str] = set()
 
     async def visit(self, run: Run, source: Source) -> Visit:
+        if source.config.get(UNRESOLVED_KEY):
+            source = await self._resolve(source)
         fetcher = self._registry.fetcher(source.type)
         if fetcher is not None:
             return Visit(run=run, source=source, ending=await self._end(source, self._fetch(fetcher, source)))
@@ -106,7 +115,8 @@ class Visitor:
         return _filtered(fetched, options) if options.filters else fetched
 
     def _skip(self, source: Source) -> Skipped:
-        reason = f"no fetcher for type '{source.type}'"
+        key = NEEDING_A_KEY.get(source.type)
+        reason = f"no fetcher for type '{source.type}'" + (f": set {key}" if key else "")
         if source.type not in self._warned_types:
             self._warned_types.add(source.type)
             logger.warning("{}: such sources are skipped until there is one", reason)

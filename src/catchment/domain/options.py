@@ -23,6 +23,8 @@ AUTH_KEY = "basic_auth"
 ALLOW_PRIVATE_KEY = "allow_private"
 VERIFY_TLS_KEY = "verify_tls"
 KEEP_DAYS_KEY = "keep_days"
+#: It was taken for what its address is spelt like, and is looked at as soon as it can be reached.
+UNRESOLVED_KEY = "unresolved"
 #: What says nothing about which source it is.
 OPTION_KEYS = frozenset(
     {
@@ -35,6 +37,7 @@ OPTION_KEYS = frozenset(
         ALLOW_PRIVATE_KEY,
         VERIFY_TLS_KEY,
         KEEP_DAYS_KEY,
+        UNRESOLVED_KEY,
     }
 )
 MOST_HEADERS, MOST_HEADER_CHARS, MOST_KEEP_DAYS = 50, 4096, 36_500
@@ -57,6 +60,7 @@ class Options:
     allow_private: bool = False
     verify_tls: bool = True
     keep_days: int | None = None
+    unresolved: bool = False
 
 
 def read_options(config: Mapping[str, Any]) -> Options:
@@ -135,4 +139,5 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     ALLOW_PRIVATE_KEY: partial(read_flag, ALLOW_PRIVATE_KEY),
     VERIFY_TLS_KEY: partial(read_flag, VERIFY_TLS_KEY),
     KEEP_DAYS_KEY: _keep_days,
+    UNRESOLVED_KEY: partial(read_flag, UNRESOLVED_KEY),
 }

@@ -26,6 +26,10 @@ class PausedBy(StrEnum):
     GONE = "gone"
 
 
+#: Types that are there once their service's key is, by the setting that holds it.
+NEEDING_A_KEY: Mapping[str, str] = {"twitter_feed": "TWITTER_API_KEY", "twitter_list": "TWITTER_API_KEY"}
+
+
 class SourceStatus(StrEnum):
     OK = "ok"
     PENDING = "pending"
@@ -141,6 +145,11 @@ class Source:
     def is_elsewhere(self) -> bool:
         """Whether it moved for good, but could not be given its new address."""
         return self.moved is not None and self.moved.is_believed and self.moved.to != self.config.get(ADDRESS_KEY)
+
+    @property
+    def is_excused(self) -> bool:
+        """Its last visit failed by a fault of ours."""
+        return self.next_check.why is Why.OFFLINE
 
     def status(self, *, has_fetcher: bool) -> SourceStatus:
         if not self.is_active:

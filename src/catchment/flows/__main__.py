@@ -19,7 +19,7 @@ def main() -> int:
     try:
         from catchment.flows.serving import serve
     except ModuleNotFoundError as error:
-        parser.error(f"{error}: install the extra, as in pip install 'catchment[prefect]'")
+        parser.exit(2, f"Error: Flows need an extra: pip install 'catchment[prefect]' ({error}).\n")
     try:
         serve(given.config, cron=given.cron)
     except (CatchmentError, OSError) as error:

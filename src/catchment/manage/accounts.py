@@ -47,12 +47,19 @@ class Enrolment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignInLink:
+    """What a link that signs a browser in once is made of."""
+
+    token: str = field(repr=False)
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FirstKey:
-    """What the first start prints once: an admin's key, and the token of a link that signs a browser in."""
+    """What the first start prints once: an admin's key, and a link that signs a browser in."""
 
     secret: str = field(repr=False)
-    link_token: str = field(repr=False)
-    link_expires_at: datetime
+    link: SignInLink
 
 
 class Accounts:
@@ -150,6 +157,10 @@ class Accounts:
             return None
         return await self._store.write(_make_first_key, now=self._clock.now())
 
+    async def make_sign_in_link(self) -> SignInLink:
+        """A further link for an administrator; whoever can run this on the store may do everything anyway."""
+        return await self._store.write(_make_admin_link, now=self._clock.now())
+
 
 def user_of(caller: Caller) -> int:
     if caller.user_id is None:
@@ -183,10 +194,22 @@ def _make_first_key(conn: Connection, *, now: datetime) -> FirstKey | None:
     if not keys.nobody_exists(conn):
         return None
     made = _create_key(conn, "first admin key", None, Role.ADMIN, Scope.ADMIN, now=now)
+    return FirstKey(secret=made.secret, link=_make_link(conn, made.key, now=now))
+
+
+def _make_admin_link(conn: Connection, *, now: datetime) -> SignInLink:
+    """It stands on an admin's key, whose revocation ends the session; where there is none, on one that nobody knows."""
+    key = keys.find_admin(conn)
+    if key is None:
+        key = _create_key(conn, "sign-in links", None, Role.ADMIN, Scope.ADMIN, now=now).key
+    return _make_link(conn, key, now=now)
+
+
+def _make_link(conn: Connection, key: ApiKey, *, now: datetime) -> SignInLink:
     token, expires_at = new_token(), now + LINK_LIFE
-    standing = Standing(api_key_id=made.key.id)
+    standing = Standing(api_key_id=key.id)
     sessions.add(conn, standing, token_hash=hash_secret(token), is_sign_in_link=True, now=now, expires_at=expires_at)
-    return FirstKey(secret=made.secret, link_token=token, link_expires_at=expires_at)
+    return SignInLink(token=token, expires_at=expires_at)
 
 
 def _found(user: User | None, who: int | str) -> User:

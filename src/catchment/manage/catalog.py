@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -15,11 +15,13 @@ from catchment.clock import Clock
 from catchment.collect.cadence import CadenceBook
 from catchment.crypto import Vault, is_sealed
 from catchment.domain.caller import Caller
+from catchment.domain.listing import HTML_URL
 from catchment.domain.options import (
     ALLOW_PRIVATE_KEY,
     AUTH_KEY,
     INTERVAL_KEY,
     KEEP_DAYS_KEY,
+    OPTION_KEYS,
     has_options,
     read_options,
 )
@@ -27,9 +29,11 @@ from catchment.domain.source import NewSource, NextCheck, PausedBy, Source, Why
 from catchment.domain.storable import is_storable
 from catchment.errors import CatchmentError, Conflict, Forbidden, InvalidInput, NotFound, VisitError
 from catchment.fetch.guard import AddressGuard
+from catchment.publish.views import CHANNEL_KEY
 from catchment.redact import MASK
 from catchment.schedule.due import after_interval_change, after_resume
 from catchment.schedule.intervals import DEFAULT_MINUTES, MOST_MINUTES, read_minutes
+from catchment.settings.unknown import likely_one
 from catchment.sources.base import Registry
 from catchment.sources.outfit import PASSWORD
 from catchment.store import sources
@@ -101,12 +105,13 @@ class Catalog:
         """What would be stored, or InvalidInput, RefusedAddress or BadConfig that says what is wrong."""
         source_type = self._checked_type(draft.type)
         config = _checked_config(draft.config)
+        self._refuse_unknown_keys(source_type, config)
         if draft.fetch_interval_minutes is not None:
             config = {**config, INTERVAL_KEY: draft.fetch_interval_minutes}
         config = self._with_checked_options(_with_checked_interval(config), caller)
         identity = self._identity(source_type, config)
         return NewSource(
-            name=_checked_name(draft.name or _default_name(source_type, config)),
+            name=_checked_name(draft.name or default_name(source_type, config)),
             type=source_type,
             config=config,
             identity=identity,
@@ -171,6 +176,8 @@ class Catalog:
             return {}
         source_type = self._checked_type(change.type) if change.type is not None else source.type
         config = _checked_config(change.config if change.config is not None else source.config)
+        # What was stored before keys were checked stays as it is.
+        self._refuse_unknown_keys(source_type, config.keys() - source.config.keys())
         config = _with_checked_interval(_with_interval(config, change.fetch_interval_minutes))
         config = self._with_checked_options(_with_kept_password(config, source.config), caller)
         identity = sources.identity_hash(source_type, self._identity(source_type, config))
@@ -195,6 +202,16 @@ class Catalog:
         if source_type not in known:
             raise InvalidInput(f"There is no source type {source_type!r}; there are {', '.join(known)}.", field="type")
         return str(source_type)
+
+    def _refuse_unknown_keys(self, source_type: str, keys: Collection[str]) -> None:
+        own = self._registry.config_keys(source_type)
+        if own is None:
+            return
+        known = [*sorted(own), *sorted(OPTION_KEYS), CHANNEL_KEY, HTML_URL]
+        for key in sorted(set(keys).difference(known)):
+            meant = likely_one(key, known)
+            hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(known)}."
+            raise InvalidInput(f"The config of a {source_type} source has no {key!r}; {hint}", field=key)
 
     def _with_checked_options(self, config: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """The config with its password sealed, once everything in it is known to be right."""
@@ -355,7 +372,7 @@ def _checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     return cleaned
 
 
-def _default_name(source_type: str, config: Mapping[str, Any]) -> str:
+def default_name(source_type: str, config: Mapping[str, Any]) -> str:
     """The host where there is an address, else the type."""
     url = config.get("url")
     return (URL(url).host if isinstance(url, str) else None) or source_type

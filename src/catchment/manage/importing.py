@@ -16,6 +16,7 @@ from catchment.errors import Conflict, InvalidInput
 from catchment.manage.catalog import BATCH, MOST_TAG, MOST_TAGS, Added, Catalog, Change, Draft, Refused
 from catchment.parse.listing import read_listing
 from catchment.parse.opml import MAX_DEPTH, FeedOutline, read_opml
+from catchment.sources.shortcuts import address_in
 
 #: Told how many of how many lines are done.
 Progress = Callable[[int, int], None]
@@ -53,7 +54,7 @@ def count_results(lines: Sequence[ImportedLine]) -> dict[str, int]:
 def read_sources(body: bytes) -> Listing:
     """The sources of a file, whichever of the formats it is in."""
     if _OPML.search(body.replace(b"\0", b"")):
-        return Listing(entries=tuple(_of_outline(outline) for outline in read_opml(body)))
+        return Listing(entries=tuple(_of_outline(outline) for outline in _with_all_folders(read_opml(body))))
     return read_listing(body)
 
 
@@ -129,6 +130,14 @@ def _imported(entry: Listed, outcome: Added | Refused) -> ImportedLine:
             return replace(line, reason=str(error))
 
 
+def _with_all_folders(outlines: Sequence[FeedOutline]) -> list[FeedOutline]:
+    """A feed that lies in several folders has the tags of them all, wherever it stands."""
+    tags: dict[str, dict[str, None]] = {}
+    for outline in outlines:
+        tags.setdefault(outline.url, {}).update(dict.fromkeys(outline.tags))
+    return [replace(outline, tags=tuple(tags[outline.url])) if outline.url else outline for outline in outlines]
+
+
 def _of_outline(outline: FeedOutline) -> Listed | BadLine:
     try:
         return _listed(outline)
@@ -136,11 +145,18 @@ def _of_outline(outline: FeedOutline) -> Listed | BadLine:
         return BadLine(line=outline.line, name=outline.name, address=outline.url, reason=str(error))
 
 
+def _with_scheme(url: str) -> str:
+    """An address as people write it, without `https://`."""
+    return address_in(url) or url
+
+
 def _listed(outline: FeedOutline) -> Listed:
     """Folders are named more freely than tags: what is too long or too many is cut, not refused."""
     own = outline.own
     if not outline.url and "type" not in own:
         raise InvalidInput("It has no address (xmlUrl).")
+    if outline.undefined:
+        raise InvalidInput(f"What {outline.undefined} stands for is not defined; write &amp; for a plain &.")
     if outline.too_deep:
         raise InvalidInput(f"It lies deeper than {MAX_DEPTH} folders.")
     told = {
@@ -150,6 +166,6 @@ def _listed(outline: FeedOutline) -> Listed:
         "is_active": {"true": True, "false": False}.get(own.get("active", "")),
         "options": {HTML_URL: outline.html_url} if outline.html_url.lower().startswith(_WEB) else None,
     }
-    addressed = {**told, "url": outline.url} if outline.url else told
+    addressed = {**told, "url": _with_scheme(outline.url)} if outline.url else told
     tags = tuple(tag[:MOST_TAG] for tag in outline.tags[:MOST_TAGS])
     return replace(read_listed(addressed, line=outline.line), name=outline.name, tags=tags)

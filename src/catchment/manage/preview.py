@@ -11,7 +11,7 @@ from loguru import logger
 from catchment.clock import Clock
 from catchment.domain.caller import Caller
 from catchment.domain.item import Item
-from catchment.domain.source import NewSource, NextCheck, Source, Why
+from catchment.domain.source import NEEDING_A_KEY, NewSource, NextCheck, Source, Why
 from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig, CatchmentError, HttpError, ParseError, RefusedAddress
 from catchment.manage.catalog import Catalog, Draft
@@ -20,8 +20,6 @@ from catchment.sources.base import Context, Explorer, Previewable, Registry, Sou
 from catchment.sources.outfit import Outfitter
 from catchment.sources.survey import glimpse
 
-#: Types that are there once their service's key is, by the setting that holds it.
-NEEDING_A_KEY = {"twitter_feed": "TWITTER_API_KEY", "twitter_list": "TWITTER_API_KEY"}
 #: What is wrong with the source itself: it would never work. All else may be better tomorrow.
 HOPELESS = (RefusedAddress, ParseError, BadConfig)
 _MISSING = frozenset({404, 410})
@@ -61,7 +59,7 @@ class Previewer:
         except HOPELESS:
             raise
         except CatchmentError as error:
-            return Preview(doubt=str(error), is_missing=isinstance(error, HttpError) and error.status in _MISSING)
+            return Preview(doubt=str(error), is_missing=is_missing(error))
         except Exception as error:  # noqa: BLE001 - the edge: a plug-in that breaks costs a preview, nothing else
             logger.opt(exception=error).error("the fetcher for {!r} broke at a first look", new.type)
             return Preview(doubt=f"the fetcher for {new.type!r} broke: {redact_text(repr(error))}")
@@ -72,6 +70,11 @@ async def _first_look(fetcher: SourceType, context: Context) -> Fetched:
     if isinstance(fetcher, Explorer):
         return await glimpse(fetcher.set_out(context), most=GLIMPSED)
     return await (fetcher.preview(context) if isinstance(fetcher, Previewable) else fetcher.fetch(context))
+
+
+def is_missing(error: Exception) -> bool:
+    """Whether it says that there is nothing at that address."""
+    return isinstance(error, HttpError) and error.status in _MISSING
 
 
 def unsaved(new: NewSource, now: datetime) -> Source:

@@ -10,11 +10,12 @@ from yarl import URL
 
 from catchment.domain.caller import Caller
 from catchment.domain.item import Item
-from catchment.errors import InvalidInput, ParseError, RefusedAddress, VisitError
+from catchment.domain.options import UNRESOLVED_KEY
+from catchment.errors import InvalidInput, ParseError, RefusedAddress, TimedOut, Unreachable, VisitError
 from catchment.fetch.pacing import Deferred
 from catchment.manage.catalog import Catalog, Draft
 from catchment.manage.explore import explore, find_podcast, find_sitemap
-from catchment.manage.preview import Preview, Previewer
+from catchment.manage.preview import Preview, Previewer, is_missing
 from catchment.parse.html import plain_text
 from catchment.sources import shortcuts
 from catchment.sources.base import Registry, Suggestion
@@ -47,6 +48,13 @@ class Resolved:
     #: Some of what it would bring; None when it could not be looked at, and then `doubt` says why.
     preview: tuple[Glimpse, ...] | None = None
     doubt: str | None = None
+    #: The doubt is that there is nothing at that address (404, 410).
+    is_missing: bool = False
+
+    def refuse_missing(self, remedy: str) -> None:
+        """InvalidInput for an address at which there is nothing; the remedy says how to have it all the same."""
+        if self.is_missing:
+            raise InvalidInput(f"There is nothing to follow: {self.doubt}. {remedy}", field="url")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,13 +110,17 @@ class Resolver:
             return seen
         guessed = _resolved(guess.suggestion, pasted, icon=visit.icon)
         if guess.address is None:
-            return replace(guessed, doubt=f"there is no feed at {guess.suggestion.config['url']}")
+            doubt = f"there is no feed at {guess.suggestion.config['url']}"
+            return replace(guessed, doubt=doubt, is_missing=True)
         try:
             return await self._explored(guess.address, visit)
         except RefusedAddress:
             raise
-        except (VisitError, Deferred) as error:
-            return replace(guessed, doubt=str(error))
+        except (Unreachable, TimedOut, Deferred) as error:
+            # Only its spelling is known, so it is looked at again when it can be reached.
+            return replace(guessed, config={**guessed.config, UNRESOLVED_KEY: True}, doubt=str(error))
+        except VisitError as error:
+            return replace(guessed, doubt=str(error), is_missing=is_missing(error))
 
     def _guess(self, pasted: Pasted, caller: Caller) -> _Guess:
         text = pasted.text.strip()
@@ -193,6 +205,7 @@ def _with_preview(resolved: Resolved, preview: Preview) -> Resolved:
         name=plain_text(preview.title, MOST_NAME) or resolved.name,
         preview=None if preview.doubt else glimpses,
         doubt=preview.doubt,
+        is_missing=preview.is_missing,
     )
 
 

@@ -183,10 +183,11 @@ def sqlite_file(url: str) -> Path | None:
 # The environment
 
 
-def audit_environment(settings: Settings, *, files: Iterable[Path]) -> Iterator[Issue]:
+def audit_environment(settings: Settings, *, files: Iterable[Path], holds_cookies: bool) -> Iterator[Issue]:
     """What the settings lack, and who may read these files."""
     usual = {field.name: field.default for field in fields(Settings)}
-    if not settings.cookie_master_key:
+    # None is stored without it, so it is missed where there are cookies that it opened.
+    if holds_cookies and not settings.cookie_master_key:
         yield Issue(kind=Kind.NO_MASTER_KEY, where="COOKIE_MASTER_KEY", message="It is not set.")
     if settings.cookie_key_salt == usual["cookie_key_salt"]:
         yield Issue(kind=Kind.NO_SALT, where="COOKIE_KEY_SALT", message="It is not set, or set to what it is anyway.")

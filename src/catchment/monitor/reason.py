@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from catchment.domain.source import PausedBy, Source, Why
+from catchment.domain.source import NEEDING_A_KEY, PausedBy, Source, Why
 
 HOUR_MINUTES = 60
 #: Below this a count of minutes reads better than hours.
@@ -29,9 +29,12 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
         Why.SERVER_CACHE: "the server says nothing new before {at}",
         Why.RETRY_AFTER: "the server asked to wait until {at}",
         Why.BACK_OFF: "back-off after {failures}",
-        Why.OFFLINE: "the fault was on our side (network, store or settings); tried again soon",
+        Why.OFFLINE: "the network is away, or another fault on our side; tried again soon",
         Why.HOST_BUDGET: "the host has had its share of requests; its turn comes at {at}",
-        Why.NO_COOKIE: "no cookie of its platform can be used; looked at again at {at}",
+        Why.NO_COOKIE: (
+            "no cookie of its platform can be used: `catchment cookies add` adds one, sealed by COOKIE_MASTER_KEY; "
+            "looked at again at {at}"
+        ),
         Why.PROBE: "paused by errors; probed again",
         Why.NO_FETCHER: "nothing here can fetch the type {type}",
     },
@@ -43,12 +46,16 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
         Why.SERVER_CACHE: "服务器表示 {at} 之前不会更新",
         Why.RETRY_AFTER: "服务器要求等到 {at}",
         Why.BACK_OFF: "连续失败 {failures}后退避",
-        Why.OFFLINE: "本机故障（网络、存储或设置），稍后重试",
+        Why.OFFLINE: "网络不通或本机故障，稍后重试",
         Why.HOST_BUDGET: "该主机的请求配额已用完，{at} 轮到它",
-        Why.NO_COOKIE: "该平台没有可用的 Cookie，{at} 再看",
+        Why.NO_COOKIE: "没有可用的 Cookie：用 `catchment cookies add` 添加（由 COOKIE_MASTER_KEY 加密），{at} 再看",
         Why.PROBE: "因错误暂停，届时再次探测",
         Why.NO_FETCHER: "没有可抓取 {type} 类型的插件",
     },
+}
+_NO_KEY: Mapping[Language, str] = {
+    Language.ENGLISH: "it needs a key: set {key}",
+    Language.CHINESE: "需要密钥：请设置 {key}",
 }
 _PAUSED: Mapping[Language, Mapping[PausedBy | None, str]] = {
     Language.ENGLISH: {
@@ -66,11 +73,15 @@ _PAUSED: Mapping[Language, Mapping[PausedBy | None, str]] = {
 }
 
 
-def next_check_reason(source: Source, interval: timedelta, language: Language = Language.ENGLISH) -> str:
+def next_check_reason(
+    source: Source, interval: timedelta, language: Language = Language.ENGLISH, *, has_fetcher: bool = True
+) -> str:
     check = source.next_check
     if check.at is None or check.why is None:
         return _PAUSED[language][source.paused_by]
-    return _SENTENCES[language][check.why].format(
+    if not has_fetcher and source.type in NEEDING_A_KEY:
+        return _NO_KEY[language].format(key=NEEDING_A_KEY[source.type])
+    return _SENTENCES[language][check.why if has_fetcher else Why.NO_FETCHER].format(
         interval=_duration(interval, language),
         spacing=_duration(timedelta(seconds=source.rhythm.spacing), language),
         at=_clock_time(check.at),

@@ -88,6 +88,8 @@ class CollectorState:
     #: Sources that are due and wait.
     queue: int
     in_flight: int
+    #: Nothing outside could be reached of late: no source is to blame.
+    network_away: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,23 +126,23 @@ async def snapshot(*, store: Store, registry: Registry, intervals: Intervals, vi
 
 
 def describe(source: Source, *, registry: Registry, intervals: Intervals, view: View, now: datetime) -> SourceHealth:
-    interval = intervals.of(source)
+    interval, has_fetcher = intervals.of(source), source.type in registry
     return SourceHealth(
         id=source.id,
         name=source.name,
         type=source.type,
-        status=source.status(has_fetcher=source.type in registry),
+        status=source.status(has_fetcher=has_fetcher),
         is_active=source.is_active,
         paused_by=source.paused_by,
         interval_minutes=round(interval.total_seconds() / 60),
         last_fetched_at=source.last_fetched_at,
         next_fetch_at=next_fetch_at(source, interval),
         next_check_at=source.next_check.at,
-        next_check_reason=next_check_reason(source, interval, view.language),
+        next_check_reason=next_check_reason(source, interval, view.language, has_fetcher=has_fetcher),
         fetch_count=source.fetch_count,
         fetch_error_count=source.fetch_error_count,
-        # An error may tell of our own network, which is nothing for strangers.
-        last_error=source.last_error if view.caller.is_known else None,
+        # An error may tell of our own network, which is nothing for strangers, and no error of the source.
+        last_error=source.last_error if view.caller.is_known and not source.is_excused else None,
         marks=_marks(source, now),
         gap_at=source.rhythm.gap_at,
         quiet_since=source.rhythm.last_new_at if source.is_quiet(now) else None,
@@ -183,6 +185,7 @@ def read_collector(conn: Connection, *, now: datetime) -> CollectorState:
         next_tick_at=min(_moments(alive, "next_tick_at"), default=None),
         queue=overview.count_due(conn, now=now),
         in_flight=overview.count_in_flight(conn, now=now),
+        network_away=overview.is_network_away(conn),
     )
 
 

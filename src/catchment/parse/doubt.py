@@ -21,6 +21,8 @@ _DATE_END = re.compile(
     rb"</(?:[\w-]+:)?(?:pubDate|published|issued|date|lastBuildDate|updated|modified)\s*>", re.IGNORECASE
 )
 _WEB = ("http://", "https://")
+#: Only of links: an `enclosure` of RSS is read whole.
+_SIZE_OF_LINK = re.compile(rb"<(?:atom:)?link\s[^<>]{0,2000}?\slength=")
 
 
 def is_doubtful(finding: Finding) -> bool:
@@ -32,6 +34,7 @@ def is_doubtful(finding: Finding) -> bool:
         or _lacks_contents(finding)
         or (finding.has_media_texts and not finding.has_texts())
         or _lacks_a_title(finding)
+        or _lacks_what_atom_says(finding)
         or _lacks_a_base(finding)
         or _has_ids_here_and_there(finding)
         or _may_have_dates_of_ids(finding)
@@ -71,6 +74,14 @@ def _lacks_contents(finding: Finding) -> bool:
 def _lacks_a_title(finding: Finding) -> bool:
     """Whether there is a title that only an extension gives."""
     return not all(entry.get("title") for entry in finding.entries) and b"<media:title" in finding.document
+
+
+def _lacks_what_atom_says(finding: Finding) -> bool:
+    """Whether there is the size of a linked file, or in RSS the date of Atom beside its own, which nobody read."""
+    document = finding.document
+    if not finding.is_atom and b"<atom:published" in document:
+        return True
+    return b'rel="enclosure"' in document and _SIZE_OF_LINK.search(document) is not None
 
 
 def _lacks_a_base(finding: Finding) -> bool:

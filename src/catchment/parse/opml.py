@@ -51,6 +51,8 @@ class FeedOutline:
     own: Mapping[str, str] = field(default_factory=dict)
     #: It lies deeper than `MAX_DEPTH` folders.
     too_deep: bool = False
+    #: A sign that neither XML nor HTML knows (`&harbour;`), so that nobody can tell what is meant; "" for none.
+    undefined: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,7 @@ class _Outline:
     fields: dict[str, str]
     line: int
     is_closed: bool
+    undefined: str
 
     @property
     def is_feed(self) -> bool:
@@ -122,7 +125,12 @@ def _outlines(text: str) -> Iterator[_Outline | None]:
             continue
         line, counted = line + text.count("\n", counted, edge.start()), edge.start()
         stretch = text[edge.end() : end].rstrip()
-        yield _Outline(fields=_fields(stretch), line=line, is_closed=stretch.endswith("/>"))
+        yield _Outline(
+            fields=_fields(stretch),
+            line=line,
+            is_closed=stretch.endswith("/>"),
+            undefined=next((sign for sign in _REFERENCE.findall(stretch) if unescape(sign) == sign), ""),
+        )
 
 
 def _fields(stretch: str) -> dict[str, str]:
@@ -146,6 +154,7 @@ def _feed(outline: _Outline, path: list[str]) -> FeedOutline:
             if name.startswith(OWN_PREFIX)
         },
         too_deep=len(path) > MAX_DEPTH,
+        undefined=outline.undefined,
     )
 
 

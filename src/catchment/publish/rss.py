@@ -7,7 +7,7 @@ from email.utils import format_datetime
 from xml.etree import ElementTree as ET
 
 from catchment.publish.feed import Feed, FeedEntry
-from catchment.publish.xml import ATOM, DUBLIN_CORE, add, written
+from catchment.publish.xml import ATOM, DUBLIN_CORE, add, add_enclosure_link, atom_moment, written
 
 MEDIA_TYPE = "application/rss+xml"
 #: Of plain text readers show the beginning; the rest is behind the link.
@@ -43,14 +43,20 @@ def _add_item(channel: ET.Element, entry: FeedEntry) -> None:
     add(item, "guid", entry.id, isPermaLink="false")
     # RSS has one date only: that of an edit, so that the item rises in readers that sort by it.
     add(item, "pubDate", format_datetime(entry.changed_at))
+    if entry.updated_at:
+        # After `pubDate`: who knows these takes the later word.
+        add(item, f"{{{ATOM}}}published", atom_moment(entry.published_at))
+        add(item, f"{{{ATOM}}}updated", atom_moment(entry.updated_at))
     if entry.author:
         # Not `author`, which must be an e-mail address.
         add(item, f"{{{DUBLIN_CORE}}}creator", entry.author)
     for category in entry.categories:
         add(item, "category", category)
-    # Readers of RSS expect one file to an item.
+    # Readers of RSS expect one file to an item; who wants more finds the others beside it.
     for enclosure in entry.enclosures[:1]:
         add(item, "enclosure", url=enclosure.url, length=str(enclosure.length), type=enclosure.type)
+    for enclosure in entry.enclosures[1:]:
+        add_enclosure_link(item, f"{{{ATOM}}}link", enclosure)
     add(item, "description", entry.html or _as_html(entry.text[:MOST_DESCRIPTION]))
 
 

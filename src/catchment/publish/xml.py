@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
-from catchment.publish.feed import without_forbidden_characters
+from catchment.publish.feed import Enclosure, without_forbidden_characters
 
 ATOM = "http://www.w3.org/2005/Atom"
 DUBLIN_CORE = "http://purl.org/dc/elements/1.1/"
@@ -19,6 +20,15 @@ def add(parent: ET.Element, tag: str, text: str = "", **attributes: str) -> ET.E
     child = ET.SubElement(parent, tag, given)
     child.text = without_forbidden_characters(text) or None
     return child
+
+
+def add_enclosure_link(parent: ET.Element, tag: str, enclosure: Enclosure) -> None:
+    length = str(enclosure.length) if enclosure.length else ""
+    add(parent, tag, rel="enclosure", href=enclosure.url, type=enclosure.type, length=length)
+
+
+def atom_moment(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def written(root: ET.Element) -> bytes:

@@ -32,12 +32,14 @@ from catchment.settings.spec import (
     variables,
     whole,
 )
+from catchment.settings.unknown import unknown_variables
 from catchment.settings.x import XSettings
 
 INTERVAL_PREFIX = "FETCH_INTERVAL_"
 COOKIE_KEY_PREFIX = "COOKIE_KEY_"
 _COOKIE_KEY_SETTINGS = frozenset({"COOKIE_KEY_SALT", "COOKIE_KEY_ID"})
 DAY = 86_400
+STORE_FILE = "catchment.sqlite3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,7 @@ class Settings(XSettings, CrawlSettings):
     home: Path = setting(
         "CATCHMENT_HOME",
         default=user_data_path("catchment"),
-        help="Folder of the data; the SQLite file lives here.",
+        help="Folder of the data, with the SQLite file; without it, `./data` in a clone of the project.",
         read=path,
         expects="a folder",
     )
@@ -350,9 +352,13 @@ class Settings(XSettings, CrawlSettings):
     cookie_earlier_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     #: The values of the variables that CATCHMENT_API_ENV names; "" for one that is not set.
     api_env_values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: Whether a variable says where the store is.
+    is_store_named: bool = False
+    #: Variables that look like settings and are none, each with the one that is likely meant, or "".
+    unknown_variables: Mapping[str, str] = field(default_factory=dict)
 
     def store_url(self) -> str:
-        return self.database_url or f"sqlite:///{self.home / 'catchment.sqlite3'}"
+        return self.database_url or f"sqlite:///{self.home / STORE_FILE}"
 
     def backups(self) -> Path:
         """The folder of the backups."""
@@ -378,13 +384,33 @@ def load_settings(environ: Mapping[str, str] | None = None, *, dotenv: Path = Pa
         found = _find(spec, process) or _find(spec, file)
         if found is not None:
             values[name] = _read(spec, *found)
+    is_store_named = bool(values.keys() & {"home", "database_url"})
+    if "home" not in values and (home := home_in(dotenv.parent)):
+        values["home"] = home
     return Settings(
         **values,
         intervals_from_environment=_prefixed(INTERVAL_PREFIX, process),
         intervals_from_file=_prefixed(INTERVAL_PREFIX, file),
         cookie_earlier_keys=_prefixed(COOKIE_KEY_PREFIX, {**file, **process}, but_not=_COOKIE_KEY_SETTINGS),
         api_env_values=_named_values(values.get("api_env", ""), process, file),
+        is_store_named=is_store_named,
+        unknown_variables=unknown_variables({**file, **process}, _known_variables(values.get("api_env", ""))),
     )
+
+
+def home_in(folder: Path) -> Path | None:
+    """The data folder of a working folder that has one: of a clone of this project, or with a store in it."""
+    here = folder.absolute()
+    for place in (here, *here.parents):
+        if (place / "src/catchment/settings").is_dir() and (place / "pyproject.toml").is_file():
+            return place / "data"
+    return here / "data" if (here / "data" / STORE_FILE).is_file() else None
+
+
+def _known_variables(api_env: str) -> set[str]:
+    names = {name for _, spec, _ in specs() for name in spec.names}
+    files = {f"{name}_FILE" for _, spec, _ in specs() if spec.secret for name in spec.names}
+    return names | files | set(api_env.split(","))
 
 
 def _read_dotenv(file: Path) -> dict[str, str]:

@@ -164,6 +164,10 @@ class Registry:
     def get(self, source_type: str) -> SourceType | None:
         return self._by_type.get(source_type)
 
+    def config_keys(self, source_type: str) -> frozenset[str] | None:
+        """What the config of such a source may hold beside options; None where its type does not say."""
+        return getattr(self._by_type.get(source_type), "config_keys", None)
+
     def identity(self, source_type: str, config: Mapping[str, Any]) -> str:
         """What makes two sources the same one; of a type that nobody knows, everything in its config does."""
         fetcher = self._by_type.get(source_type)

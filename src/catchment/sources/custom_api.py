@@ -24,7 +24,7 @@ from catchment.sources.config import choice, mapping, text, whole
 from catchment.sources.maker import ItemMaker
 from catchment.sources.outfit import address_of
 from catchment.sources.page import visit_page
-from catchment.sources.paging import Paging, is_past_end, read_paging
+from catchment.sources.paging import PAGING_KEYS, Paging, is_past_end, read_paging
 from catchment.sources.templates import fill_body
 
 METHODS: Final = ("GET", "POST", "PUT")
@@ -44,6 +44,11 @@ FIELDS: Final = {
 
 class CustomApiFetcher:
     type = "custom_api"
+    config_keys = frozenset(
+        {"url", "endpoint", "method", "body", "items_path", "max_pages"}
+        | {f"{name}_field" for name in FIELDS}
+        | {*PAGING_KEYS}
+    )
 
     def identity(self, config: Mapping[str, Any]) -> str:
         """Everything that says what is asked and how it is read: the same address may hold several sources."""

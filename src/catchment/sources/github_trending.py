@@ -30,6 +30,7 @@ _LONGEST: Final = 50
 
 class GithubTrendingFetcher:
     type = "github_trending"
+    config_keys = frozenset({"language", "since", "spoken_language"})
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url

@@ -42,6 +42,7 @@ _PASTED_SCORES: Final = {"top": 100, "best": 100}
 
 class HackerNewsFetcher:
     type = "hackernews"
+    config_keys = frozenset({"filter", "min_score", "limit"})
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url

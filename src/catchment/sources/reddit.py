@@ -52,6 +52,7 @@ _REASONS: Final = {
 
 class RedditFetcher:
     type = "reddit"
+    config_keys = frozenset({"subreddit", "sort", "limit"})
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url

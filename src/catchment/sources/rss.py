@@ -19,6 +19,7 @@ from catchment.sources.page import visit_page
 
 class RssFetcher:
     type = "rss"
+    config_keys = frozenset({"url"})
 
     def identity(self, config: Mapping[str, Any]) -> str:
         return str(URL(_url(config)).with_fragment(None))

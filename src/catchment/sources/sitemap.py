@@ -46,6 +46,25 @@ class SitemapConfig:
         return self.url.path == "/" and not self.url.query_string
 
 
+CONFIG_KEYS = frozenset(
+    {
+        "url",
+        "site_name",
+        "include_patterns",
+        "exclude_patterns",
+        "fetch_titles",
+        "extract_content",
+        "respect_robots",
+        "enable_incremental",
+        "max_items",
+        "baseline_items",
+        "retry_failed_urls",
+        "max_history_days",
+        "cleanup_interval_days",
+    }
+)
+
+
 def read_config(config: Mapping[str, Any]) -> SitemapConfig:
     return SitemapConfig(
         url=_url(config),
@@ -59,6 +78,7 @@ def read_config(config: Mapping[str, Any]) -> SitemapConfig:
 
 class SitemapExplorer:
     type = "sitemap"
+    config_keys = CONFIG_KEYS
 
     def __init__(self, user_agent: str) -> None:
         self._user_agent = user_agent

@@ -36,6 +36,7 @@ _READABLE = ("html", "xml", "text/", "json")
 
 class WebsiteFetcher:
     type = "website"
+    config_keys = frozenset({"url", *_SELECTORS})
 
     def identity(self, config: Mapping[str, Any]) -> str:
         address = str(URL(_url(config)).with_fragment(None))

@@ -19,7 +19,9 @@ from sqlalchemy import (
     and_,
     case,
     delete,
+    exists,
     func,
+    inspect,
     literal,
     or_,
     select,
@@ -118,6 +120,11 @@ def list_all(conn: Connection, platform: Platform | None = None) -> list[Cookie]
     if platform is not None:
         statement = statement.where(cookies.c.platform == platform)
     return [_cookie(row) for row in conn.execute(statement)]
+
+
+def has_any(conn: Connection) -> bool:
+    """Also of a store that is older than cookies."""
+    return inspect(conn).has_table(cookies.name) and conn.execute(select(exists(select(cookies)))).scalar_one()
 
 
 def lent_names(conn: Connection) -> set[str]:

@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -68,13 +69,34 @@ def store_url(url: str) -> URL:
         raise SettingsError("DATABASE_URL is not a database URL; use sqlite:///path or postgresql://…") from error
     match parsed.get_backend_name():
         case "sqlite":
+            if not parsed.database or parsed.database == ":memory:":
+                raise SettingsError("DATABASE_URL: SQLite needs a file: sqlite:///path/to/catchment.sqlite3")
             return parsed.set(drivername="sqlite+pysqlite")
         case "postgresql" | "postgres":
+            _require_psycopg()
             return parsed.set(drivername="postgresql+psycopg")
         case _:
             raise SettingsError(
                 f"DATABASE_URL: {parsed.drivername} is not supported; use sqlite:///path or postgresql://…"
             )
+
+
+def _require_psycopg() -> None:
+    try:
+        for module in ("psycopg", "greenlet"):
+            import_module(module)
+    except ImportError as error:
+        raise SettingsError(f"PostgreSQL needs an extra: pip install 'catchment[postgres]' ({error}).") from error
+
+
+def sqlite_file(url: URL) -> Path | None:
+    """The file of a store in a file."""
+    return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+
+
+def shown_place(url: URL) -> str:
+    """Where a store is, as a person may read it."""
+    return str(sqlite_file(url) or url.render_as_string(hide_password=True))
 
 
 class SqliteStore:
@@ -107,9 +129,7 @@ async def _in_thread(threads: ThreadPoolExecutor, engine: Engine, function: Call
 
 
 def _make_folder(url: URL) -> None:
-    if not url.database or url.database == ":memory:":
-        raise SettingsError("DATABASE_URL: SQLite needs a file: sqlite:///path/to/catchment.sqlite3")
-    folder = Path(url.database).parent
+    folder = Path(url.database or "").parent
     try:
         folder.mkdir(mode=_OWNERS_FOLDER, parents=True, exist_ok=True)
     except OSError as error:

@@ -69,6 +69,14 @@ def get_holder(conn: Connection, key_id: int) -> KeyHolder | None:
     return _holder(conn, api_keys.c.id == key_id)
 
 
+def find_admin(conn: Connection) -> ApiKey | None:
+    """The oldest active key that may do everything and acts for nobody in particular."""
+    which = (api_keys.c.is_active.is_(True), api_keys.c.user_id.is_(None))
+    rights = (api_keys.c.role == Role.ADMIN, api_keys.c.scope == Scope.ADMIN)
+    row = conn.execute(select(api_keys).where(*which, *rights).order_by(api_keys.c.id).limit(1)).one_or_none()
+    return _key(row) if row else None
+
+
 def needs_touch(key: ApiKey, *, now: datetime) -> bool:
     return key.last_used_at is None or key.last_used_at <= now - TOUCH_EVERY
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.engine import URL
 
-from catchment.errors import StoreError
-from catchment.store.door import Store, migration_engine
+from catchment.errors import MissingStore, StoreError
+from catchment.store.door import Store, migration_engine, shown_place, sqlite_file
 from catchment.store.failures import translated_errors
 
 #: Any number will do, as long as every process asks for the same one.
@@ -18,11 +18,11 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 _DIGITS = 4
 
 
-async def migrate(store: Store, revision: str = "head") -> None:
-    await asyncio.to_thread(migrate_url, store.url, revision)
+async def migrate(store: Store, revision: str = "head", *, makes_store: bool = True) -> None:
+    await asyncio.to_thread(migrate_url, store.url, revision, makes_store=makes_store)
 
 
-def migrate_url(url: URL, revision: str = "head") -> None:
+def migrate_url(url: URL, revision: str = "head", *, makes_store: bool = True) -> None:
     """Move to `revision` in one transaction. Processes that start together take turns."""
     engine = migration_engine(url)
     try:
@@ -30,10 +30,27 @@ def migrate_url(url: URL, revision: str = "head") -> None:
             if conn.dialect.name == "postgresql":
                 conn.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
             _refuse_newer(conn)
+            if not makes_store and current_revision(conn) is None:
+                raise missing_store(url)
             if revision != "head" or current_revision(conn) != head_revision():
                 _move(conn, revision)
     finally:
         engine.dispose()
+
+
+def require_file(url: URL) -> None:
+    """Refuse a store in a file that is not there, before opening it would make it."""
+    file = sqlite_file(url)
+    if file is not None and not file.is_file():
+        raise missing_store(url)
+
+
+def missing_store(url: URL) -> MissingStore:
+    variable = "CATCHMENT_HOME" if sqlite_file(url) else "DATABASE_URL"
+    return MissingStore(
+        f"There is no store at {shown_place(url)}. `catchment up` or `catchment add` makes one there; "
+        f"{variable} says where one is that is elsewhere."
+    )
 
 
 def current_revision(conn: Connection) -> str | None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, case, func, select, text
+from sqlalchemy import Connection, case, exists, func, select, text
 
 from catchment.domain.run import RunKind
-from catchment.domain.source import PausedBy, Source
+from catchment.domain.source import PausedBy, Source, Why
 from catchment.store.runs import list_running, running_on
 from catchment.store.sources import get_many, visible_to
 from catchment.store.tables import fetch_log, raw_items, runs, sources
@@ -98,3 +98,15 @@ def pulse(conn: Connection) -> tuple[Any, ...]:
     )
     collectors = tuple((run.id, run.progress.get("last_tick_at")) for run in list_running(conn, RunKind.COLLECTOR))
     return (*conn.execute(marks).one(), *collectors)
+
+
+def is_network_away(conn: Connection) -> bool:
+    """Whether sources were last excused by our own network, and none was collected since."""
+    excused = select(func.max(sources.c.last_attempt_at)).where(
+        sources.c.is_active.is_(True), sources.c.is_deleted.is_(False), sources.c.next_check_why == Why.OFFLINE
+    )
+    since = conn.execute(excused).scalar_one()
+    if since is None:
+        return False
+    collected = select(exists().where(sources.c.last_fetched_at >= since))
+    return not conn.execute(collected).scalar_one()

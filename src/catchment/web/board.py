@@ -117,17 +117,11 @@ def _read_lists(conn: Connection, view: View, source_ids: list[int]) -> _Lists:
 
 def _tiles(taken: Snapshot, words: Words) -> list[Tile]:
     stats = taken.stats
-    failing, paused = stats.failing_sources, stats.paused_by_error
+    paused = stats.paused_by_error
     active = f"{_number(stats.active_sources)} {words.active}"
     return [
         _tile("sources", words.sources, _number(stats.total_sources), note=active),
-        _tile(
-            "failing",
-            words.failing,
-            _number(failing),
-            note=words.tried_again if failing else "",
-            mood="warn" if failing else "calm",
-        ),
+        _failing_tile(taken, words),
         _tile(
             "paused",
             words.paused_by_error,
@@ -139,6 +133,15 @@ def _tiles(taken: Snapshot, words: Words) -> list[Tile]:
         _tile("success", words.success_rate, _percent(stats), note=_visits(stats, words)),
         _collector_tile(taken, words),
     ]
+
+
+def _failing_tile(taken: Snapshot, words: Words) -> Tile:
+    """Without a network it is the network that fails."""
+    if taken.collector.network_away:
+        return _tile("failing", words.network, words.away, note=words.nobody_reached, mood="warn")
+    failing = taken.stats.failing_sources
+    note, mood = (words.tried_again, "warn") if failing else ("", "calm")
+    return _tile("failing", words.failing, _number(failing), note=note, mood=mood)
 
 
 def _tile(key: str, label: str, value: str, *, note: str, mood: str = "calm") -> Tile:

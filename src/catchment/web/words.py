@@ -24,6 +24,9 @@ class Words:
     probed_again: str
     failing: str
     tried_again: str
+    network: str
+    away: str
+    nobody_reached: str
     new_items: str
     last_24h: str
     success_rate: str
@@ -108,6 +111,9 @@ _ENGLISH = Words(
     probed_again="probed again in time",
     failing="Failing",
     tried_again="tried again soon",
+    network="Network",
+    away="away",
+    nobody_reached="nothing outside can be reached; tried again soon",
     new_items="New items",
     last_24h="in the last 24 h",
     success_rate="Success rate",
@@ -221,6 +227,9 @@ _CHINESE = Words(
     probed_again="稍后会再次探测",
     failing="抓取失败",
     tried_again="稍后重试",
+    network="网络",
+    away="不通",
+    nobody_reached="无法连接任何外部地址，稍后重试",
     new_items="新条目",
     last_24h="最近 24 小时",
     success_rate="成功率",

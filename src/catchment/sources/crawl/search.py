@@ -89,6 +89,8 @@ def read_config(config: Mapping[str, Any]) -> KeywordConfig:
 
 
 class KeywordExplorer:
+    config_keys = frozenset({"keyword", "sort_type", "note_type", "pages", "get_comments", "comments_limit"})
+
     def __init__(self, platform: Platform, reader: Reader, *, sleep: Sleep) -> None:
         self.type = SOURCE_TYPES[platform]
         self._platform = platform

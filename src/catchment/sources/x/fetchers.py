@@ -38,6 +38,7 @@ class Shelf(Protocol):
 
 class TwitterFeedFetcher:
     type = USER
+    config_keys = frozenset({"handle", "keywords"})
 
     def __init__(self, scraper: Scraper, shelf: Shelf) -> None:
         self._scraper = scraper
@@ -70,6 +71,7 @@ class TwitterFeedFetcher:
 
 class TwitterListFetcher:
     type = LIST
+    config_keys = frozenset({"list_url", "keywords"})
 
     def __init__(self, scraper: Scraper, *, path: str) -> None:
         self._scraper = scraper

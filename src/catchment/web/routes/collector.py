@@ -70,6 +70,7 @@ class CollectorOut(Out):
     next_tick_at: Moment | None
     queue: int
     in_flight: int
+    network_away: bool
 
 
 class StatusOut(Out):

@@ -19,6 +19,7 @@ router = APIRouter(prefix="/api/sources", tags=["sources"])
 
 class PastedIn(BaseModel):
     url: Text | None = Field(default=None, description="An address of any kind, or a name: @handle, r/python, hn.")
+    force: bool = Field(default=False, description="Tell it although there is nothing at the address (404, 410).")
 
 
 class GlimpseOut(Out):
@@ -56,7 +57,13 @@ class ResolvedOut(Out):
 
 @router.post("/resolve", response_model_exclude_unset=True, responses=problems(401, *OF_A_BODY))
 async def resolve(body: PastedIn, system: TheSystem, caller: Known) -> ResolvedOut:
-    """Tell what is pasted, with a look at it. What cannot be looked at now is told all the same, with a doubt."""
+    """Tell what is pasted, with a look at it. What cannot be looked at now is told all the same, with a doubt.
+
+    An address at which there is nothing (404, 410) is a 422, unless by `force`.
+    """
     if not body.url or not body.url.strip():
         raise HTTPException(HTTPStatus.BAD_REQUEST, "The body needs a url: an address of any kind, or a name.")
-    return ResolvedOut.of(await system.resolver.resolve(Pasted(text=body.url), caller))
+    resolved = await system.resolver.resolve(Pasted(text=body.url), caller)
+    if not body.force:
+        resolved.refuse_missing('"force": true takes it all the same.')
+    return ResolvedOut.of(resolved)

@@ -1,0 +1,85 @@
+"""What was pasted while there was no network, and becomes what it is once there is."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+
+from catchment.bootstrap import System, open_system
+from catchment.clock import ManualClock
+from catchment.domain.caller import OPERATOR
+from catchment.domain.source import Source
+from catchment.manage.catalog import Draft
+from catchment.manage.resolve import Pasted
+from catchment.settings import Settings
+from collecting import collect_one
+from feed_site import FeedSite, rss
+
+HEAD = "<!doctype html><title>Quay</title>"
+PAGE = f"{HEAD}<link rel=alternate type=application/rss+xml href=/posts.xml><p>Mind the step"
+
+
+@pytest.fixture
+async def system(store_url: str, clock: ManualClock) -> AsyncIterator[System]:
+    settings = Settings(database_url=store_url, allow_networks="127.0.0.1", timeout_seconds=5.0)
+    async with open_system(settings, clock=clock) as system:
+        yield system
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+async def paste(system: System, url: str, name: str = "") -> Source:
+    found = await system.resolver.resolve(Pasted(text=url), OPERATOR)
+    return await system.catalog.add(Draft(type=found.type, config=found.config, name=name or found.name), OPERATOR)
+
+
+async def collect(system: System, source: Source) -> Source:
+    await collect_one(system, source.id)
+    return await system.catalog.get(source.id, OPERATOR)
+
+
+@pytest.mark.proves("R-39")
+@pytest.mark.parametrize("path", ["/", "/feed"], ids=["spelt like a page", "spelt like a feed"])
+async def test_a_page_that_was_pasted_offline_becomes_its_feed(system: System, path: str) -> None:
+    port = free_port()
+    source = await paste(system, f"http://127.0.0.1:{port}{path}")
+    assert (await collect(system, source)).last_fetched_at is None, "nobody is there yet"
+    async with FeedSite(port=port) as site:
+        site.serve(PAGE, path=path)
+        feed = site.serve(rss("a", "b", title="Quay feed"), path="/posts.xml")
+        found = await collect(system, source)
+        assert (found.type, found.config, found.name) == ("rss", {"url": feed}, "Quay feed")
+        assert found.last_fetched_at is not None
+        hits = sum(site.hits.values())
+        await collect(system, found)
+        assert sum(site.hits.values()) == hits + 1, "it is looked at anew only once"
+
+
+@pytest.mark.proves("R-39")
+async def test_a_name_that_somebody_gave_it_stays(system: System) -> None:
+    port = free_port()
+    source = await paste(system, f"http://127.0.0.1:{port}/", name="Mine")
+    async with FeedSite(port=port) as site:
+        site.serve(PAGE, path="/")
+        site.serve(rss("a", title="Quay feed"), path="/posts.xml")
+        assert (await collect(system, source)).name == "Mine"
+
+
+@pytest.mark.proves("R-39")
+async def test_where_its_feed_is_followed_already_the_page_goes_on_as_it_is(system: System) -> None:
+    port = free_port()
+    source = await paste(system, f"http://127.0.0.1:{port}/")
+    async with FeedSite(port=port) as site:
+        site.serve(PAGE, path="/")
+        feed = site.serve(rss("a"), path="/posts.xml")
+        await system.catalog.add(Draft(type="rss", config={"url": feed}), OPERATOR)
+        found = await collect(system, source)
+        assert (found.type, found.config) == ("website", {"url": f"http://127.0.0.1:{port}/"})
+        assert found.last_error is None

@@ -1,0 +1,76 @@
+"""Without a network it is the network that is told of, at every door, and no source."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from catchment.bootstrap import System, open_system
+from catchment.clock import ManualClock
+from catchment.domain.caller import OPERATOR
+from catchment.domain.source import SourceStatus
+from catchment.manage.catalog import Draft
+from catchment.monitor.reason import Language
+from catchment.monitor.status import Snapshot, View, snapshot
+from catchment.settings import Settings
+from catchment.web.board import read_board
+from collecting import add, collect
+from feed_site import FeedSite
+
+VIEW = View(caller=OPERATOR)
+
+
+@pytest.fixture
+async def system(store_url: str, clock: ManualClock) -> AsyncIterator[System]:
+    settings = Settings(database_url=store_url, allow_networks="127.0.0.0/8", timeout_seconds=5.0)
+    async with open_system(settings, clock=clock) as system:
+        yield system
+
+
+def closed_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+async def taken(system: System) -> Snapshot:
+    intervals = await system.cadences.load()
+    return await snapshot(
+        store=system.store, registry=system.registry, intervals=intervals, view=VIEW, now=system.clock.now()
+    )
+
+
+@pytest.mark.proves("R-41")
+async def test_when_nobody_can_be_reached_the_network_is_away_and_no_source_fails(
+    system: System, clock: ManualClock
+) -> None:
+    port = closed_port()
+    for host in ("127.0.0.2", "127.0.0.3"):
+        await add(system, f"http://{host}:{port}/feed")
+    await collect(system)
+    found = await taken(system)
+    assert found.collector.network_away
+    assert {source.status for source in found.sources} == {SourceStatus.PENDING}
+    assert {source.last_error for source in found.sources} == {None}
+    assert all("network" in source.next_check_reason for source in found.sources)
+    for language, label in ((Language.ENGLISH, "Network"), (Language.CHINESE, "网络")):
+        board = await read_board(system, View(caller=OPERATOR, language=language))
+        assert label in [tile.label for tile in board.tiles]
+        assert {row.error for row in board.sources} == {""}
+
+    clock.advance(timedelta(minutes=1))
+    async with FeedSite() as site:
+        await add(system, site.feed("a"))
+        await collect(system)
+        assert not (await taken(system)).collector.network_away, "somebody was reached"
+
+
+@pytest.mark.proves("R-41")
+async def test_a_source_of_x_says_which_key_it_lacks(system: System) -> None:
+    await system.catalog.add(Draft(type="twitter_feed", config={"handle": "@ada"}), OPERATOR)
+    [source] = (await taken(system)).sources
+    assert (source.status, source.next_check_reason) == (SourceStatus.NO_FETCHER, "it needs a key: set TWITTER_API_KEY")
