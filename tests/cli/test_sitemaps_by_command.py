@@ -151,6 +151,25 @@ class TestOneSite:
         assert "404" in result.stderr.decode()
         assert not (catchment.home / "feed.xml").exists()
 
+    @pytest.mark.proves("R-11")
+    async def test_a_sitemap_that_fails_is_asked_by_every_run_and_each_ends_with_an_error(
+        self, catchment: Command, site: FeedSite, pages: SitemapSite
+    ) -> None:
+        pages.write("/1", START)
+        url = pages.publish()
+        report = await report_of(catchment.home, url)
+        site.serve("no", path="/sitemap.xml", status=503)
+        for failures in range(1, 4):
+            asked(site)
+            result = await run(catchment.home, url, code=1)
+            assert "503" in result.stderr.decode()
+            assert "/sitemap.xml" in asked(site)
+            shown = await to_thread(catchment.json, "sources", "show", str(report["sourceId"]))
+            assert (shown["fetch_error_count"], "503" in shown["last_error"]["message"]) == (failures, True)
+        pages.write("/2", START + DAY)
+        pages.publish()
+        assert (await report_of(catchment.home, url))["new"] == 1
+
     @pytest.mark.parametrize(
         "words",
         [

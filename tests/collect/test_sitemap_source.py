@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from datetime import timedelta
 
 import pytest
 from aiohttp import web
 from sqlalchemy import select
 
+from catchment.domain.alert_rules import SourceTrouble
 from catchment.domain.caller import OPERATOR
 from catchment.domain.candidate import CandidateState
+from catchment.domain.source import PausedBy
 from catchment.manage.catalog import Change
+from catchment.store import symptoms
 from catchment.store.tables import candidates
-from collecting import add, collect, get, stored
+from collecting import add, collect, collect_one, get, stored
 from sitemap_site import WORDS, SitemapSite
 from source_factory import START
 
@@ -295,6 +299,120 @@ class TestTheFullMode:
         result = await again(system, clock)
         assert (result.fetched, result.inserted) == (3, 0)
         assert site.hits["/0"] == 2
+
+
+class TestASitemapThatWorkedOnceAndThenFails:
+    @staticmethod
+    def publish(pages, kind):
+        """A sitemap alone, or one below an index; returns its address and its path."""
+        if kind == "alone":
+            return pages.publish(), "/sitemap.xml"
+        pages.publish("/part.xml")
+        return pages.index({"/part.xml": None}), "/part.xml"
+
+    @pytest.mark.proves("R-11")
+    @pytest.mark.parametrize("kind", ["alone", "below an index"])
+    async def test_is_asked_at_every_visit_and_the_fifth_failure_pauses_it(self, system, site, pages, clock, kind):
+        pages.write("/1", START)
+        url, path = self.publish(pages, kind)
+        source = await follow(system, url)
+        await collect(system)
+        site.serve("no", path=path, status=500)
+        for failures in range(1, 6):
+            clock.advance(timedelta(minutes=10))
+            asked = site.hits[path]
+            result = await collect_one(system, source.id)
+            assert (site.hits[path], bool(result.error)) == (asked + 1, True)
+            now = await get(system, source)
+            assert now.last_error is not None
+            assert (now.fetch_error_count, "500" in now.last_error.message) == (failures, True)
+        assert (now.is_active, now.paused_by) == (False, PausedBy.ERROR)
+        [trouble] = await system.store.read(symptoms.troubled_sources, now=clock.now())
+        assert (trouble.id, trouble.trouble) == (source.id, SourceTrouble.BROKEN)
+        pages.write("/2", clock.now())
+        self.publish(pages, kind)
+        clock.advance(timedelta(minutes=10))
+        result = await collect_one(system, source.id)
+        assert (result.error, result.inserted) == (None, 1)
+        now = await get(system, source)
+        assert (now.fetch_error_count, now.last_error, now.is_active) == (0, None, True)
+
+    @pytest.mark.proves("R-11")
+    async def test_one_part_that_fails_is_asked_again_when_the_visit_is_gone_on_with(self, system, site, pages, clock):
+        """The visit that met the failing part was cut short by another."""
+        pages.write("/a/1", START)
+        pages.write("/b/1", START)
+        pages.publish("/a.xml", only="/a/")
+        pages.publish("/b.xml", only="/b/")
+        source = await follow(system, pages.index({"/a.xml": None, "/b.xml": None}))
+        await collect(system)
+        site.serve("no", path="/a.xml", status=500)
+        site.serve("busy", path="/b.xml", status=503, headers={"Retry-After": "60"})
+        clock.advance(HOUR)
+        assert (await collect_one(system, source.id)).error is not None
+        pages.write("/a/2", clock.now())
+        pages.publish("/a.xml", only="/a/")
+        pages.publish("/b.xml", only="/b/")
+        clock.advance(timedelta(minutes=10))
+        assert (await collect_one(system, source.id)).inserted == 1
+
+    @pytest.mark.proves("R-11")
+    async def test_one_part_that_fails_for_a_while_costs_the_pages_of_the_others_nothing(
+        self, system, site, pages, clock
+    ):
+        pages.write("/a/1", START)
+        pages.write("/b/1", START)
+        pages.publish("/a.xml", only="/a/")
+        pages.publish("/b.xml", only="/b/")
+        await follow(system, pages.index({"/a.xml": None, "/b.xml": None}))
+        await collect(system)
+        site.serve("no", path="/a.xml", status=500)
+        pages.write("/b/2", clock.now())
+        result = await again(system, clock)
+        assert (result.error, result.inserted) == (None, 1)
+        gone = await system.store.read(lambda conn: conn.execute(select(candidates.c.deleted_at)).scalars().all())
+        assert gone == [None] * 3
+
+
+@pytest.mark.proves("R-26")
+class TestATreeOfSitemapsThatLoops:
+    @staticmethod
+    def loop(site, *, real=""):
+        """Every sitemap is an index of further ones at addresses that are always new, and of a real one."""
+        made = itertools.count()
+
+        async def answer(_):
+            below = [site.url(f"/sitemap.xml?{next(made)}") for _ in range(30)] + ([site.url(real)] if real else [])
+            entries = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in below)
+            return web.Response(text=f"<sitemapindex>{entries}</sitemapindex>", content_type="text/xml")
+
+        return site.script(answer, path="/sitemap.xml")
+
+    async def test_ends_soon_and_is_a_failure_where_it_leads_to_no_page(self, system, site):
+        await follow(system, self.loop(site))
+        [result] = await collect(system)
+        assert "only to further ones" in result.error
+        assert site.hits["/sitemap.xml"] <= 60
+
+    async def test_ends_soon_and_gives_the_pages_that_it_has(self, system, site, pages, log):
+        pages.write("/1", START)
+        pages.publish("/real.xml")
+        await follow(system, self.loop(site, real="/real.xml"))
+        [result] = await collect(system)
+        assert (result.error, result.inserted) == (None, 1)
+        assert site.hits["/sitemap.xml"] <= 60
+        assert any("only to further ones" in line for line in log)
+
+    async def test_many_indexes_that_lead_to_pages_are_read_to_their_end(self, system, site, pages):
+        numbers = range(40)
+        for number in numbers:
+            pages.write(f"/{number}/page", START)
+            pages.publish(f"/{number}/map.xml", only=f"/{number}/")
+            pages.index({f"/{number}/map.xml": None}, path=f"/{number}.xml")
+        url = pages.index({f"/{number}.xml": None for number in numbers})
+        await follow(system, url, fetch_titles=False, baseline_items=100)
+        [result] = await collect(system)
+        assert (result.error, result.inserted) == (None, 40)
 
 
 async def test_the_hosts_budget_puts_off_what_is_left_and_nothing_is_listed_twice(open_test_system, site, pages):
