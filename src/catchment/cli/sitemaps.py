@@ -182,7 +182,8 @@ async def _written(system: System, run: SiteRun) -> AsyncIterator[str]:
             yield file
     if key:
         bucket, format_ = open_bucket(system.settings, system.http, system.clock), format_of(key)
-        if await bucket.put_if_changed(key, run.document(format_), media_type=format_.media_type):
+        document = run.document(format_, served_at=bucket.url(key))
+        if await bucket.put_if_changed(key, document, media_type=format_.media_type):
             yield key
 
 

@@ -48,7 +48,8 @@ class Listed(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        return short_hash(self.native_id or self.url)
+        """A fragment is a place on a page, and no other page."""
+        return short_hash(self.native_id or self.url.partition("#")[0])
 
 
 class Known(NamedTuple):

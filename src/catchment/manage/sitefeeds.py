@@ -39,11 +39,11 @@ class SiteRun:
     shown: Sequence[ShownItem]
     tally: Tally
 
-    def feed(self, format_: Format) -> Feed:
-        return site_feed(self.source, self.shown, format_)
+    def feed(self, *, served_at: str = "") -> Feed:
+        return site_feed(self.source, self.shown, served_at=served_at)
 
-    def document(self, format_: Format) -> bytes:
-        return format_.write(self.feed(format_))
+    def document(self, format_: Format, *, served_at: str = "") -> bytes:
+        return format_.write(self.feed(served_at=served_at))
 
 
 class SiteFeeds:

@@ -17,15 +17,16 @@ def write_atom(feed: Feed) -> bytes:
     root = ET.Element(_name("feed"))
     if feed.language:
         root.set(_XML_LANGUAGE, feed.language)
-    # The address of the document is what names the feed.
-    add(root, _name("id"), feed.self_url)
+    # The address of the document is what names the feed, or else what it is about.
+    add(root, _name("id"), feed.self_url or feed.home_url)
     add(root, _name("title"), feed.title)
     if feed.description:
         add(root, _name("subtitle"), feed.description)
     add(root, _name("updated"), _moment(_changed_at(feed)))
     # Every entry needs an author; those without one of their own have the feed's.
-    add(add(root, _name("author")), _name("name"), feed.title or feed.self_url)
-    add(root, _name("link"), rel="self", href=feed.self_url, type=MEDIA_TYPE)
+    add(add(root, _name("author")), _name("name"), feed.title or feed.self_url or feed.home_url)
+    if feed.self_url:
+        add(root, _name("link"), rel="self", href=feed.self_url, type=MEDIA_TYPE)
     add(root, _name("link"), rel="alternate", href=feed.home_url)
     if feed.hub_url:
         add(root, _name("link"), rel="hub", href=feed.hub_url)
