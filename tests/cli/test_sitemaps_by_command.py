@@ -13,6 +13,7 @@ import feedparser
 import pytest
 from command import Command, environment, on_a_terminal
 
+from damage import damage
 from feed_site import FeedSite
 from s3_store import ACCESS, REGION, SECRET, S3Store
 from sitemap_site import WORDS, SitemapSite
@@ -53,6 +54,43 @@ def asked(site: FeedSite) -> set[str]:
     paths = set(site.hits)
     site.hits.clear()
     return paths
+
+
+@pytest.mark.proves("R-13")
+class TestADamagedState:
+    @pytest.mark.parametrize("table", ["", "candidates", "expeditions"])
+    async def test_of_the_main_store_costs_a_full_run_and_is_left_where_it_is(
+        self, catchment: Command, pages: SitemapSite, table: str
+    ) -> None:
+        pages.write("/1", START)
+        url = pages.publish()
+        await run(catchment.home, url)
+        [store] = catchment.home.glob("*.sqlite3")
+        if table:
+            damage(store, table)
+        else:
+            store.write_bytes(b"This is no database. " * 500)
+        broken = store.read_bytes()
+        pages.write("/2", START + DAY)
+        report = await report_of(catchment.home, url)
+        assert (report["mode"], report["items"]) == ("full_fallback", 2)
+        assert store.read_bytes()[:4096] == broken[:4096]
+
+    @pytest.mark.parametrize("is_main", [True, False])
+    async def test_costs_the_sites_of_a_file_a_full_run_each(
+        self, catchment: Command, pages: SitemapSite, is_main: bool
+    ) -> None:
+        pages.write("/1", START)
+        place = "" if is_main else "incremental_config: {db_path: rss_incremental.db}"
+        config = f"sites:\n  mill:\n    sitemap_url: {pages.publish()}\n    {place}\n"
+        (catchment.home / "sites.yaml").write_text(config)
+        [site] = (await report_of(catchment.home, "--config", "sites.yaml"))["sites"]
+        assert (site["mode"], site["new"]) == ("incremental", 1)
+        store = next(catchment.home.glob("*.sqlite3")) if is_main else catchment.home / "rss_incremental.db"
+        store.write_bytes(b"This is no database. " * 500)
+        [site] = (await report_of(catchment.home, "--config", "sites.yaml"))["sites"]
+        assert (site["mode"], site["items"]) == ("full_fallback", 1)
+        assert bool(list(catchment.home.glob("rss_incremental.db.damaged-*"))) is not is_main
 
 
 class TestOneSite:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import itertools
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 from sqlalchemy import select
 
+from catchment.bootstrap import open_system
 from catchment.domain.alert_rules import SourceTrouble
 from catchment.domain.caller import OPERATOR
 from catchment.domain.candidate import CandidateState
 from catchment.domain.source import PausedBy
 from catchment.manage.catalog import Change
+from catchment.settings import Settings
 from catchment.store import symptoms
 from catchment.store.tables import candidates
 from collecting import add, collect, collect_one, get, stored
+from damage import damage
 from sitemap_site import WORDS, SitemapSite
 from source_factory import START
 
@@ -372,6 +376,26 @@ class TestASitemapThatWorkedOnceAndThenFails:
         assert (result.error, result.inserted) == (None, 1)
         gone = await system.store.read(lambda conn: conn.execute(select(candidates.c.deleted_at)).scalars().all())
         assert gone == [None] * 3
+
+
+@pytest.mark.proves("R-13")
+@pytest.mark.parametrize("table", ["candidates", "expeditions", "listings"])
+async def test_a_source_whose_state_is_damaged_is_read_in_full(sqlite_url, site, pages, clock, log, table):
+    settings = Settings(database_url=sqlite_url, allow_networks="127.0.0.1")
+    pages.write("/1", START)
+    url = pages.publish()
+    async with open_system(settings, clock=clock) as system:
+        source = await follow(system, url)
+        await collect(system)
+    damage(Path(sqlite_url.removeprefix("sqlite:///")), table)
+    pages.write("/2", START)
+    clock.advance(HOUR)
+    async with open_system(settings, clock=clock) as system:
+        result = await collect_one(system, source.id)
+        assert (result.error, result.inserted) == (None, 1)
+        assert (await get(system, source)).last_error is None
+        assert await paths(system) == ["1", "2"]
+    assert any("damaged" in line for line in log)
 
 
 @pytest.mark.proves("R-26")

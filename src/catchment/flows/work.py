@@ -55,6 +55,14 @@ async def run_without_state(site: Site, settings: Settings, *, clock: Clock | No
         return await run_in_full(outside.surveyor, site)
 
 
+async def run_or_start_over(site: Site, state: State) -> SiteRun:
+    """Fetch what is new or changed, or everything when the state is broken."""
+    try:
+        return await run_on_state(site, state)
+    except DamagedStore as error:
+        return await start_over(site, state, error)
+
+
 async def start_over(site: Site, state: State, error: DamagedStore, *, clock: Clock | None = None) -> SiteRun:
     """The full run that follows a broken state. Where that may be put aside, a new one is begun with it."""
     if not state.is_own:
