@@ -40,6 +40,7 @@ def _deployment(site: Site, cron: str) -> Any:
 def parameters_of(site: Site) -> dict[str, Any]:
     """What the flow is called with."""
     pages = {key: site.config[key] for key, usual in PAGES.items() if site.config[key] != usual}
+    state = {"db_path": site.state_db} if site.state_db else {}
     goes_to = {"output_file": site.output.local_file, "r2_object_key": site.output.r2_object_key}
     return {
         "sitemap_url": site.sitemap_url,
@@ -48,8 +49,5 @@ def parameters_of(site: Site) -> dict[str, Any]:
         "enable_incremental": site.is_incremental,
         "max_items": site.max_items,
         "fetch_titles": site.config["fetch_titles"],
-        "incremental_config": {
-            **incremental_options(site.config),
-            **({"db_path": site.state_db} if site.state_db else {}),
-        },
+        "incremental_config": {**incremental_options(site.config), **state},
     }
