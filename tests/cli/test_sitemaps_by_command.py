@@ -189,6 +189,23 @@ class TestOneSite:
         assert "404" in result.stderr.decode()
         assert not (catchment.home / "feed.xml").exists()
 
+    @pytest.mark.proves("R-12")
+    async def test_pages_that_failed_are_shown_with_their_source_and_in_the_status(
+        self, catchment: Command, site: FeedSite, pages: SitemapSite
+    ) -> None:
+        pages.write("/1", START)
+        pages.write("/bad", START, status=500)
+        number = str((await report_of(catchment.home, pages.publish()))["sourceId"])
+        shown = (await to_thread(catchment.json, "sources", "show", number))["pages"]
+        assert (shown["pending"], shown["failed"]) == (0, 1)
+        assert shown["listed"][0]["url"] == site.url("/bad")
+        assert "500" in shown["listed"][0]["error"]
+        [row] = (await to_thread(catchment.json, "status"))["sources"]
+        assert row["pages"] == shown
+        printed = (await to_thread(catchment, "sources", "show", number)).stdout
+        assert "0 pending, 1 failed" in printed
+        assert "/bad" in printed
+
     @pytest.mark.proves("R-11")
     async def test_a_sitemap_that_fails_is_asked_by_every_run_and_each_ends_with_an_error(
         self, catchment: Command, site: FeedSite, pages: SitemapSite

@@ -17,6 +17,7 @@ from catchment.domain.caller import OPERATOR
 from catchment.domain.candidate import CandidateState
 from catchment.domain.source import PausedBy
 from catchment.manage.catalog import Change
+from catchment.monitor.status import MAX_PAGES, read_backlogs
 from catchment.settings import Settings
 from catchment.store import symptoms
 from catchment.store.tables import candidates
@@ -376,6 +377,40 @@ class TestASitemapThatWorkedOnceAndThenFails:
         assert (result.error, result.inserted) == (None, 1)
         gone = await system.store.read(lambda conn: conn.execute(select(candidates.c.deleted_at)).scalars().all())
         assert gone == [None] * 3
+
+
+@pytest.mark.proves("R-12")
+async def test_pages_that_wait_or_were_given_up_are_told_with_the_reason(system, site, pages, clock):
+    pages.write("/good", START)
+    pages.write("/bad", START, status=500)
+
+    async def busy(_):
+        return web.Response(status=429, headers={"Retry-After": "60"})
+
+    url = pages.publish()
+    source = await follow(system, url)
+    for _ in range(5):
+        await again(system, clock)
+    pages.write("/later", clock.now())
+    site.script(busy, path="/later")
+    await again(system, clock)
+    found = await system.store.read(read_backlogs, [await get(system, source)], registry=system.registry)
+    backlog = found[source.id]
+    assert (backlog.pending, backlog.failed) == (1, 1)
+    bad, later = backlog.listed
+    assert (bad.url, bad.state, bad.attempts, bad.is_given_up) == (site.url("/bad"), "failed", 5, True)
+    assert "500" in bad.error
+    assert (later.url, later.state, later.is_given_up) == (site.url("/later"), "pending", False)
+
+
+@pytest.mark.proves("R-12")
+async def test_of_many_pages_that_wait_some_are_named_and_all_are_counted(system, site, pages, clock):
+    for number in range(MAX_PAGES + 5):
+        pages.write(f"/{number}", START, status=500)
+    source = await follow(system, pages.publish(), baseline_items=100)
+    await collect(system)
+    found = await system.store.read(read_backlogs, [await get(system, source)], registry=system.registry)
+    assert (found[source.id].failed, len(found[source.id].listed)) == (MAX_PAGES + 5, MAX_PAGES)
 
 
 @pytest.mark.proves("R-13")

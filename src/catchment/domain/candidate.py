@@ -100,6 +100,29 @@ class CandidatePolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outstanding:
+    """A candidate that is not collected, and why."""
+
+    url: str
+    #: `pending` or `failed`.
+    state: str
+    attempts: int
+    #: What came of the last try; None while there was none.
+    error: str | None
+    #: It is not tried again until it changes.
+    is_given_up: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """What a source listed and was not collected: how much, and some of it, failed ones first."""
+
+    pending: int = 0
+    failed: int = 0
+    listed: tuple[Outstanding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
     """A document that lists candidates, and what is needed to ask for it only if it changed."""
 

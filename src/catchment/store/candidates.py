@@ -7,6 +7,7 @@ own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -31,11 +32,14 @@ from sqlalchemy import (
 )
 
 from catchment.domain.candidate import (
+    Backlog,
     Candidate,
+    CandidatePolicy,
     CandidateState,
     Judged,
     Known,
     Listed,
+    Outstanding,
     after_failure,
     by_key,
     judge,
@@ -159,6 +163,19 @@ def pending_keys(conn: Connection, source_id: int, keys: Sequence[bytes]) -> set
     """Those of the keys that are to be collected."""
     pending = select(candidates.c.key).where(candidates.c.source_id == source_id, IS_PENDING)
     return {bytes(key) for key in conn.execute(pending.where(candidates.c.key.in_(keys))).scalars()}
+
+
+def backlogs(conn: Connection, source_ids: Sequence[int], *, most: int) -> dict[int, Backlog]:
+    """What each of the sources listed and was not collected: counted, and `most` of it."""
+    found = {source_id: Backlog() for source_id in source_ids}
+    for start in range(0, len(source_ids), 1000):
+        some = {"sources": source_ids[start : start + 1000], "most": most}
+        for source_id, pending, failed in conn.execute(_COUNT_OUTSTANDING, some):
+            found[source_id] = Backlog(pending=pending, failed=failed)
+        for row in conn.execute(_OUTSTANDING, some):
+            before = found[row.source_id]
+            found[row.source_id] = replace(before, listed=(*before.listed, _outstanding(row)))
+    return found
 
 
 def believe(conn: Connection, source_id: int) -> None:
@@ -317,6 +334,50 @@ def _bring_notes_up_to_date(conn: Connection, source_id: int, listed: Sequence[L
     ]
     if found:
         conn.execute(_BRING_UP_TO_DATE, found)
+
+
+_IS_OUTSTANDING = (
+    candidates.c.source_id.in_(bindparam("sources", expanding=True)),
+    candidates.c.state.in_([CandidateState.PENDING, CandidateState.FAILED]),
+    candidates.c.deleted_at.is_(None),
+)
+_COUNT_OUTSTANDING = (
+    select(candidates.c.source_id, func.count().filter(IS_PENDING), func.count().filter(_IS_FAILED))
+    .where(*_IS_OUTSTANDING)
+    .group_by(candidates.c.source_id)
+)
+_RANKED = (
+    select(
+        candidates,
+        func.row_number()
+        .over(partition_by=candidates.c.source_id, order_by=(candidates.c.state.desc(), candidates.c.id))
+        .label("rank"),
+    )
+    .where(*_IS_OUTSTANDING)
+    .subquery()
+)
+_OUTSTANDING = (
+    select(_RANKED, sources.c.config)
+    .join(sources, sources.c.id == _RANKED.c.source_id)
+    .where(_RANKED.c.rank <= bindparam("most", type_=Integer))
+    .order_by(_RANKED.c.source_id, _RANKED.c.rank)
+)
+
+
+def _outstanding(row: Row[Any]) -> Outstanding:
+    state = CandidateState(row.state)
+    is_tried_again = (
+        row.platform is None
+        and row.attempts < CandidatePolicy().most_attempts
+        and row.config.get("retry_failed_urls") is not False
+    )
+    return Outstanding(
+        url=row.url,
+        state=state.name.lower(),
+        attempts=row.attempts,
+        error=row.last_error,
+        is_given_up=state is CandidateState.FAILED and not is_tried_again,
+    )
 
 
 def _known(conn: Connection, source_id: int, keys: Sequence[bytes]) -> dict[bytes, Known]:
