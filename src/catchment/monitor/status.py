@@ -21,6 +21,7 @@ from catchment.redact import redact_url
 from catchment.schedule.due import next_fetch_at
 from catchment.schedule.intervals import Intervals
 from catchment.sources.base import Registry
+from catchment.sources.website import CHANGES, NOISY_AFTER
 from catchment.store import candidates, fetch_log, items, overview, runs, sources
 from catchment.store.door import Store
 
@@ -40,6 +41,8 @@ class Mark(StrEnum):
     MOVED = "moved"
     #: Nobody checks that it is who it says it is.
     UNVERIFIED_TLS = "unverified_tls"
+    #: Its page changes at every visit, which is told of once a day.
+    NOISY = "noisy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +178,7 @@ def _marks(source: Source, now: datetime) -> tuple[Mark, ...]:
         Mark.QUIET: source.is_quiet(now),
         Mark.MOVED: source.is_elsewhere,
         Mark.UNVERIFIED_TLS: source.config.get(VERIFY_TLS_KEY) is False,
+        Mark.NOISY: source.memory.get(CHANGES, 0) >= NOISY_AFTER,
     }
     return tuple(mark for mark, is_so in holds.items() if is_so)
 
