@@ -14,7 +14,7 @@ from sqlalchemy import select
 from catchment.bootstrap import open_system
 from catchment.domain.alert_rules import SourceTrouble
 from catchment.domain.caller import OPERATOR
-from catchment.domain.candidate import CandidateState
+from catchment.domain.candidate import MAX_RECHECKED, RECHECK_VISITS, CandidateState
 from catchment.domain.source import PausedBy
 from catchment.manage.catalog import Change
 from catchment.monitor.status import MAX_PAGES, read_backlogs
@@ -377,6 +377,80 @@ class TestASitemapThatWorkedOnceAndThenFails:
         assert (result.error, result.inserted) == (None, 1)
         gone = await system.store.read(lambda conn: conn.execute(select(candidates.c.deleted_at)).scalars().all())
         assert gone == [None] * 3
+
+
+@pytest.mark.proves("R-14")
+class TestASiteWithoutDates:
+    @staticmethod
+    def with_tags(site, texts):
+        """Pages that say 304 to whoever knows them; what each was asked with is kept."""
+        asked = []
+
+        def answer_for(path):
+            async def answer(request):
+                tag = f'"{hash(texts[path]):x}"'
+                asked.append((path, request.headers.get("If-None-Match") is not None))
+                if request.headers.get("If-None-Match") == tag:
+                    return web.Response(status=304, headers={"ETag": tag})
+                body = f"<title>Page {path}</title><article><p>{texts[path]}</p></article>"
+                return web.Response(text=body, content_type="text/html", headers={"ETag": tag})
+
+            return answer
+
+        for path in texts:
+            site.script(answer_for(path), path=path)
+        entries = "".join(f"<url><loc>{site.url(path)}</loc></url>" for path in texts)
+        return site.serve(f"<urlset>{entries}</urlset>", path="/sitemap.xml"), asked
+
+    async def test_has_its_changes_found_by_asking_for_a_share_of_its_pages_at_each_visit(self, system, site, clock):
+        texts = {f"/{number}": WORDS * 5 for number in range(10)}
+        url, asked = self.with_tags(site, texts)
+        await follow(system, url)
+        await collect(system)
+        texts["/7"] = "Otherwise. " + WORDS * 5
+        updated = 0
+        for _ in range(RECHECK_VISITS):
+            asked.clear()
+            updated += (await again(system, clock)).updated
+            assert len(asked) == 2
+            assert all(is_conditional for _, is_conditional in asked)
+        assert updated == 1
+        assert sum("Otherwise" in item.content for item in await stored(system)) == 1
+
+    async def test_also_has_those_found_that_were_too_many_to_be_fetched_at_first(self, system, site, clock):
+        texts = {f"/{number}": WORDS * 5 for number in range(10)}
+        url, _ = self.with_tags(site, texts)
+        await follow(system, url, baseline_items=0)
+        await collect(system)
+        for _ in range(RECHECK_VISITS):
+            assert (await again(system, clock)).inserted == 0
+        texts["/7"] = "Otherwise. " + WORDS * 5
+        assert sum([(await again(system, clock)).inserted for _ in range(RECHECK_VISITS)]) == 1
+
+    async def test_has_at_most_so_many_pages_asked_for_at_one_visit(self, system, site, clock):
+        url, asked = self.with_tags(site, {f"/{number}": WORDS * 5 for number in range(5 * MAX_RECHECKED + 20)})
+        await follow(system, url, baseline_items=0)
+        await collect(system)
+        await again(system, clock)
+        assert len(asked) == MAX_RECHECKED
+
+    async def test_is_left_alone_where_its_source_says_so(self, system, site, clock):
+        url, asked = self.with_tags(site, {"/1": WORDS * 5})
+        await follow(system, url, recheck_pages=False)
+        await collect(system)
+        asked.clear()
+        await again(system, clock)
+        assert asked == []
+
+    async def test_whose_pages_fail_for_a_while_is_as_it_was(self, system, site, clock):
+        url, _ = self.with_tags(site, {"/1": WORDS * 5})
+        source = await follow(system, url)
+        await collect(system)
+        site.serve("no", path="/1", status=500)
+        result = await again(system, clock)
+        assert (result.error, result.failed) == (None, 0)
+        found = await system.store.read(read_backlogs, [await get(system, source)], registry=system.registry)
+        assert (found[source.id].pending, found[source.id].failed) == (0, 0)
 
 
 @pytest.mark.proves("R-12")

@@ -35,7 +35,8 @@ _COMMENTS = re.compile(
     r"(?:comment|kommentare?|commentaire|comentario)s?(?![a-z])|repl(?:y|ies)|评论|留言|コメント", re.IGNORECASE
 )
 _TITLE_OF_COMMENTS = re.compile(
-    r"\s*(?:comments (?:on|for)|kommentare (?:zu|für)|commentaires (?:sur|pour)|comentarios (?:en|sobre|para))\b|.{0,80}的评论",
+    r"\s*(?:comments (?:on|for)|kommentare (?:zu|für)|commentaires (?:sur|pour)|comentarios (?:en|sobre|para))\b"
+    r"|.{0,80}的评论",
     re.IGNORECASE,
 )
 _FEED_FILE = re.compile(

@@ -42,6 +42,7 @@ from catchment.domain.candidate import (
     Outstanding,
     after_failure,
     by_key,
+    count_to_recheck,
     judge,
 )
 from catchment.store.bulk import BulkInsert, BulkUpdate
@@ -127,17 +128,42 @@ def claim(
     return sorted((read_candidate(row) for row in rows), key=lambda candidate: candidate.id)
 
 
-def mark_collected(conn: Connection, collected: Iterable[tuple[Candidate, bytes]], *, now: datetime) -> None:
-    """Pairs of a candidate and the fingerprint of its detail.
+class Collected(NamedTuple):
+    """A candidate, the face of its detail, and what that is known by."""
+
+    candidate: Candidate
+    fingerprint: bytes
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+def next_to_recheck(conn: Connection, source_id: int, *, after_id: int) -> tuple[list[Candidate], int]:
+    """The next share of what no lastmod tells about, and where it ends; after the last one comes the first."""
+    is_mine = (candidates.c.source_id == source_id, _IS_PROCESSED)
+    known = conn.execute(select(func.count()).where(*is_mine)).scalar_one()
+    part = select(candidates.c.id).where(*is_mine, candidates.c.id > after_id).order_by(candidates.c.id).limit(PART)
+    last_id: int | None = conn.execute(select(func.max(part.subquery().c.id))).scalar_one()
+    if last_id is None:
+        return next_to_recheck(conn, source_id, after_id=0) if after_id else ([], 0)
+    share = count_to_recheck(known)
+    wanted = (candidates.c.id > after_id, candidates.c.id <= last_id, candidates.c.lastmod.is_(None))
+    is_there = (candidates.c.deleted_at.is_(None), candidates.c.platform.is_(None))
+    found = select(candidates).where(*is_mine, *wanted, *is_there).order_by(candidates.c.id).limit(share)
+    chosen = [read_candidate(row) for row in conn.execute(found)]
+    return chosen, chosen[-1].id if len(chosen) == share else last_id
+
+
+def mark_collected(conn: Connection, collected: Iterable[Collected], *, now: datetime) -> None:
+    """Mark what was collected.
 
     A page may change and be tried anew, so that its tries are forgotten. A note is collected once: what that took is
     told with it.
     """
     pages, found = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
-    for one, fingerprint in collected:
+    for one, fingerprint, etag, last_modified in collected:
         row = (one.id, CandidateState.PROCESSED, False, now, fingerprint, None)
         if one.listed.platform is None:
-            pages.append((*row, 0, None, None))
+            pages.append((*row, 0, None, None, etag, last_modified))
         else:
             found.append(row)
     _mark_page(conn, pages)
@@ -237,7 +263,9 @@ _change = BulkUpdate(
     candidates, "state", "is_doubted", "lastmod", "facts", "listing_id", "last_seen", "deleted_at", "attempts"
 )
 _COLLECTED = ("state", "is_doubted", "collected_at", "fingerprint", "claimed_at")
-_mark_page = BulkUpdate(candidates, *_COLLECTED, "attempts", "last_error", "last_error_code")
+_mark_page = BulkUpdate(
+    candidates, *_COLLECTED, "attempts", "last_error", "last_error_code", "etag", "last_modified"
+)  # fmt: skip
 _mark_note = BulkUpdate(candidates, *_COLLECTED)
 _mark_failed = BulkUpdate(
     candidates, "state", "is_doubted", "attempts", "last_error", "last_error_code", "claimed_at"
@@ -409,4 +437,6 @@ def read_candidate(row: Row[Any]) -> Candidate:
         attempts=row.attempts,
         fingerprint=bytes(row.fingerprint) if row.fingerprint is not None else None,
         is_doubted=row.is_doubted,
+        etag=row.etag,
+        last_modified=row.last_modified,
     )
