@@ -13,6 +13,7 @@ import feedparser
 import pytest
 from command import Command, environment, on_a_terminal
 
+from damage import damage
 from feed_site import FeedSite
 from s3_store import ACCESS, REGION, SECRET, S3Store
 from sitemap_site import WORDS, SitemapSite
@@ -53,6 +54,43 @@ def asked(site: FeedSite) -> set[str]:
     paths = set(site.hits)
     site.hits.clear()
     return paths
+
+
+@pytest.mark.proves("R-13")
+class TestADamagedState:
+    @pytest.mark.parametrize("table", ["", "candidates", "expeditions"])
+    async def test_of_the_main_store_costs_a_full_run_and_is_left_where_it_is(
+        self, catchment: Command, pages: SitemapSite, table: str
+    ) -> None:
+        pages.write("/1", START)
+        url = pages.publish()
+        await run(catchment.home, url)
+        [store] = catchment.home.glob("*.sqlite3")
+        if table:
+            damage(store, table)
+        else:
+            store.write_bytes(b"This is no database. " * 500)
+        broken = store.read_bytes()
+        pages.write("/2", START + DAY)
+        report = await report_of(catchment.home, url)
+        assert (report["mode"], report["items"]) == ("full_fallback", 2)
+        assert store.read_bytes()[:4096] == broken[:4096]
+
+    @pytest.mark.parametrize("is_main", [True, False])
+    async def test_costs_the_sites_of_a_file_a_full_run_each(
+        self, catchment: Command, pages: SitemapSite, is_main: bool
+    ) -> None:
+        pages.write("/1", START)
+        place = "" if is_main else "incremental_config: {db_path: rss_incremental.db}"
+        config = f"sites:\n  mill:\n    sitemap_url: {pages.publish()}\n    {place}\n"
+        (catchment.home / "sites.yaml").write_text(config)
+        [site] = (await report_of(catchment.home, "--config", "sites.yaml"))["sites"]
+        assert (site["mode"], site["new"]) == ("incremental", 1)
+        store = next(catchment.home.glob("*.sqlite3")) if is_main else catchment.home / "rss_incremental.db"
+        store.write_bytes(b"This is no database. " * 500)
+        [site] = (await report_of(catchment.home, "--config", "sites.yaml"))["sites"]
+        assert (site["mode"], site["items"]) == ("full_fallback", 1)
+        assert bool(list(catchment.home.glob("rss_incremental.db.damaged-*"))) is not is_main
 
 
 class TestOneSite:
@@ -150,6 +188,42 @@ class TestOneSite:
         assert result.stdout == b""
         assert "404" in result.stderr.decode()
         assert not (catchment.home / "feed.xml").exists()
+
+    @pytest.mark.proves("R-12")
+    async def test_pages_that_failed_are_shown_with_their_source_and_in_the_status(
+        self, catchment: Command, site: FeedSite, pages: SitemapSite
+    ) -> None:
+        pages.write("/1", START)
+        pages.write("/bad", START, status=500)
+        number = str((await report_of(catchment.home, pages.publish()))["sourceId"])
+        shown = (await to_thread(catchment.json, "sources", "show", number))["pages"]
+        assert (shown["pending"], shown["failed"]) == (0, 1)
+        assert shown["listed"][0]["url"] == site.url("/bad")
+        assert "500" in shown["listed"][0]["error"]
+        [row] = (await to_thread(catchment.json, "status"))["sources"]
+        assert row["pages"] == shown
+        printed = (await to_thread(catchment, "sources", "show", number)).stdout
+        assert "0 pending, 1 failed" in printed
+        assert "/bad" in printed
+
+    @pytest.mark.proves("R-11")
+    async def test_a_sitemap_that_fails_is_asked_by_every_run_and_each_ends_with_an_error(
+        self, catchment: Command, site: FeedSite, pages: SitemapSite
+    ) -> None:
+        pages.write("/1", START)
+        url = pages.publish()
+        report = await report_of(catchment.home, url)
+        site.serve("no", path="/sitemap.xml", status=503)
+        for failures in range(1, 4):
+            asked(site)
+            result = await run(catchment.home, url, code=1)
+            assert "503" in result.stderr.decode()
+            assert "/sitemap.xml" in asked(site)
+            shown = await to_thread(catchment.json, "sources", "show", str(report["sourceId"]))
+            assert (shown["fetch_error_count"], "503" in shown["last_error"]["message"]) == (failures, True)
+        pages.write("/2", START + DAY)
+        pages.publish()
+        assert (await report_of(catchment.home, url))["new"] == 1
 
     @pytest.mark.parametrize(
         "words",

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 from sqlalchemy import select
 
+from catchment.bootstrap import open_system
+from catchment.domain.alert_rules import SourceTrouble
 from catchment.domain.caller import OPERATOR
-from catchment.domain.candidate import CandidateState
+from catchment.domain.candidate import MAX_RECHECKED, RECHECK_VISITS, CandidateState
+from catchment.domain.source import PausedBy
 from catchment.manage.catalog import Change
+from catchment.monitor.status import MAX_PAGES, read_backlogs
+from catchment.settings import Settings
+from catchment.store import symptoms
 from catchment.store.tables import candidates
-from collecting import add, collect, get, stored
+from collecting import add, collect, collect_one, get, stored
+from damage import damage
 from sitemap_site import WORDS, SitemapSite
 from source_factory import START
 
@@ -295,6 +304,248 @@ class TestTheFullMode:
         result = await again(system, clock)
         assert (result.fetched, result.inserted) == (3, 0)
         assert site.hits["/0"] == 2
+
+
+class TestASitemapThatWorkedOnceAndThenFails:
+    @staticmethod
+    def publish(pages, kind):
+        """A sitemap alone, or one below an index; returns its address and its path."""
+        if kind == "alone":
+            return pages.publish(), "/sitemap.xml"
+        pages.publish("/part.xml")
+        return pages.index({"/part.xml": None}), "/part.xml"
+
+    @pytest.mark.proves("R-11")
+    @pytest.mark.parametrize("kind", ["alone", "below an index"])
+    async def test_is_asked_at_every_visit_and_the_fifth_failure_pauses_it(self, system, site, pages, clock, kind):
+        pages.write("/1", START)
+        url, path = self.publish(pages, kind)
+        source = await follow(system, url)
+        await collect(system)
+        site.serve("no", path=path, status=500)
+        for failures in range(1, 6):
+            clock.advance(timedelta(minutes=10))
+            asked = site.hits[path]
+            result = await collect_one(system, source.id)
+            assert (site.hits[path], bool(result.error)) == (asked + 1, True)
+            now = await get(system, source)
+            assert now.last_error is not None
+            assert (now.fetch_error_count, "500" in now.last_error.message) == (failures, True)
+        assert (now.is_active, now.paused_by) == (False, PausedBy.ERROR)
+        [trouble] = await system.store.read(symptoms.troubled_sources, now=clock.now())
+        assert (trouble.id, trouble.trouble) == (source.id, SourceTrouble.BROKEN)
+        pages.write("/2", clock.now())
+        self.publish(pages, kind)
+        clock.advance(timedelta(minutes=10))
+        result = await collect_one(system, source.id)
+        assert (result.error, result.inserted) == (None, 1)
+        now = await get(system, source)
+        assert (now.fetch_error_count, now.last_error, now.is_active) == (0, None, True)
+
+    @pytest.mark.proves("R-11")
+    async def test_one_part_that_fails_is_asked_again_when_the_visit_is_gone_on_with(self, system, site, pages, clock):
+        """The visit that met the failing part was cut short by another."""
+        pages.write("/a/1", START)
+        pages.write("/b/1", START)
+        pages.publish("/a.xml", only="/a/")
+        pages.publish("/b.xml", only="/b/")
+        source = await follow(system, pages.index({"/a.xml": None, "/b.xml": None}))
+        await collect(system)
+        site.serve("no", path="/a.xml", status=500)
+        site.serve("busy", path="/b.xml", status=503, headers={"Retry-After": "60"})
+        clock.advance(HOUR)
+        assert (await collect_one(system, source.id)).error is not None
+        pages.write("/a/2", clock.now())
+        pages.publish("/a.xml", only="/a/")
+        pages.publish("/b.xml", only="/b/")
+        clock.advance(timedelta(minutes=10))
+        assert (await collect_one(system, source.id)).inserted == 1
+
+    @pytest.mark.proves("R-11")
+    async def test_one_part_that_fails_for_a_while_costs_the_pages_of_the_others_nothing(
+        self, system, site, pages, clock
+    ):
+        pages.write("/a/1", START)
+        pages.write("/b/1", START)
+        pages.publish("/a.xml", only="/a/")
+        pages.publish("/b.xml", only="/b/")
+        await follow(system, pages.index({"/a.xml": None, "/b.xml": None}))
+        await collect(system)
+        site.serve("no", path="/a.xml", status=500)
+        pages.write("/b/2", clock.now())
+        result = await again(system, clock)
+        assert (result.error, result.inserted) == (None, 1)
+        gone = await system.store.read(lambda conn: conn.execute(select(candidates.c.deleted_at)).scalars().all())
+        assert gone == [None] * 3
+
+
+@pytest.mark.proves("R-14")
+class TestASiteWithoutDates:
+    @staticmethod
+    def with_tags(site, texts):
+        """Pages that say 304 to whoever knows them; what each was asked with is kept."""
+        asked = []
+
+        def answer_for(path):
+            async def answer(request):
+                tag = f'"{hash(texts[path]):x}"'
+                asked.append((path, request.headers.get("If-None-Match") is not None))
+                if request.headers.get("If-None-Match") == tag:
+                    return web.Response(status=304, headers={"ETag": tag})
+                body = f"<title>Page {path}</title><article><p>{texts[path]}</p></article>"
+                return web.Response(text=body, content_type="text/html", headers={"ETag": tag})
+
+            return answer
+
+        for path in texts:
+            site.script(answer_for(path), path=path)
+        entries = "".join(f"<url><loc>{site.url(path)}</loc></url>" for path in texts)
+        return site.serve(f"<urlset>{entries}</urlset>", path="/sitemap.xml"), asked
+
+    async def test_has_its_changes_found_by_asking_for_a_share_of_its_pages_at_each_visit(self, system, site, clock):
+        texts = {f"/{number}": WORDS * 5 for number in range(10)}
+        url, asked = self.with_tags(site, texts)
+        await follow(system, url)
+        await collect(system)
+        texts["/7"] = "Otherwise. " + WORDS * 5
+        updated = 0
+        for _ in range(RECHECK_VISITS):
+            asked.clear()
+            updated += (await again(system, clock)).updated
+            assert len(asked) == 2
+            assert all(is_conditional for _, is_conditional in asked)
+        assert updated == 1
+        assert sum("Otherwise" in item.content for item in await stored(system)) == 1
+
+    async def test_also_has_those_found_that_were_too_many_to_be_fetched_at_first(self, system, site, clock):
+        texts = {f"/{number}": WORDS * 5 for number in range(10)}
+        url, _ = self.with_tags(site, texts)
+        await follow(system, url, baseline_items=0)
+        await collect(system)
+        for _ in range(RECHECK_VISITS):
+            assert (await again(system, clock)).inserted == 0
+        texts["/7"] = "Otherwise. " + WORDS * 5
+        assert sum([(await again(system, clock)).inserted for _ in range(RECHECK_VISITS)]) == 1
+
+    async def test_has_at_most_so_many_pages_asked_for_at_one_visit(self, system, site, clock):
+        url, asked = self.with_tags(site, {f"/{number}": WORDS * 5 for number in range(5 * MAX_RECHECKED + 20)})
+        await follow(system, url, baseline_items=0)
+        await collect(system)
+        await again(system, clock)
+        assert len(asked) == MAX_RECHECKED
+
+    async def test_is_left_alone_where_its_source_says_so(self, system, site, clock):
+        url, asked = self.with_tags(site, {"/1": WORDS * 5})
+        await follow(system, url, recheck_pages=False)
+        await collect(system)
+        asked.clear()
+        await again(system, clock)
+        assert asked == []
+
+    async def test_whose_pages_fail_for_a_while_is_as_it_was(self, system, site, clock):
+        url, _ = self.with_tags(site, {"/1": WORDS * 5})
+        source = await follow(system, url)
+        await collect(system)
+        site.serve("no", path="/1", status=500)
+        result = await again(system, clock)
+        assert (result.error, result.failed) == (None, 0)
+        found = await system.store.read(read_backlogs, [await get(system, source)], registry=system.registry)
+        assert (found[source.id].pending, found[source.id].failed) == (0, 0)
+
+
+@pytest.mark.proves("R-12")
+async def test_pages_that_wait_or_were_given_up_are_told_with_the_reason(system, site, pages, clock):
+    pages.write("/good", START)
+    pages.write("/bad", START, status=500)
+
+    async def busy(_):
+        return web.Response(status=429, headers={"Retry-After": "60"})
+
+    url = pages.publish()
+    source = await follow(system, url)
+    for _ in range(5):
+        await again(system, clock)
+    pages.write("/later", clock.now())
+    site.script(busy, path="/later")
+    await again(system, clock)
+    found = await system.store.read(read_backlogs, [await get(system, source)], registry=system.registry)
+    backlog = found[source.id]
+    assert (backlog.pending, backlog.failed) == (1, 1)
+    bad, later = backlog.listed
+    assert (bad.url, bad.state, bad.attempts, bad.is_given_up) == (site.url("/bad"), "failed", 5, True)
+    assert "500" in bad.error
+    assert (later.url, later.state, later.is_given_up) == (site.url("/later"), "pending", False)
+
+
+@pytest.mark.proves("R-12")
+async def test_of_many_pages_that_wait_some_are_named_and_all_are_counted(system, site, pages, clock):
+    for number in range(MAX_PAGES + 5):
+        pages.write(f"/{number}", START, status=500)
+    source = await follow(system, pages.publish(), baseline_items=100)
+    await collect(system)
+    found = await system.store.read(read_backlogs, [await get(system, source)], registry=system.registry)
+    assert (found[source.id].failed, len(found[source.id].listed)) == (MAX_PAGES + 5, MAX_PAGES)
+
+
+@pytest.mark.proves("R-13")
+@pytest.mark.parametrize("table", ["candidates", "expeditions", "listings"])
+async def test_a_source_whose_state_is_damaged_is_read_in_full(sqlite_url, site, pages, clock, log, table):
+    settings = Settings(database_url=sqlite_url, allow_networks="127.0.0.1")
+    pages.write("/1", START)
+    url = pages.publish()
+    async with open_system(settings, clock=clock) as system:
+        source = await follow(system, url)
+        await collect(system)
+    damage(Path(sqlite_url.removeprefix("sqlite:///")), table)
+    pages.write("/2", START)
+    clock.advance(HOUR)
+    async with open_system(settings, clock=clock) as system:
+        result = await collect_one(system, source.id)
+        assert (result.error, result.inserted) == (None, 1)
+        assert (await get(system, source)).last_error is None
+        assert await paths(system) == ["1", "2"]
+    assert any("damaged" in line for line in log)
+
+
+@pytest.mark.proves("R-26")
+class TestATreeOfSitemapsThatLoops:
+    @staticmethod
+    def loop(site, *, real=""):
+        """Every sitemap is an index of further ones at addresses that are always new, and of a real one."""
+        made = itertools.count()
+
+        async def answer(_):
+            below = [site.url(f"/sitemap.xml?{next(made)}") for _ in range(30)] + ([site.url(real)] if real else [])
+            entries = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in below)
+            return web.Response(text=f"<sitemapindex>{entries}</sitemapindex>", content_type="text/xml")
+
+        return site.script(answer, path="/sitemap.xml")
+
+    async def test_ends_soon_and_is_a_failure_where_it_leads_to_no_page(self, system, site):
+        await follow(system, self.loop(site))
+        [result] = await collect(system)
+        assert "only to further ones" in result.error
+        assert site.hits["/sitemap.xml"] <= 60
+
+    async def test_ends_soon_and_gives_the_pages_that_it_has(self, system, site, pages, log):
+        pages.write("/1", START)
+        pages.publish("/real.xml")
+        await follow(system, self.loop(site, real="/real.xml"))
+        [result] = await collect(system)
+        assert (result.error, result.inserted) == (None, 1)
+        assert site.hits["/sitemap.xml"] <= 60
+        assert any("only to further ones" in line for line in log)
+
+    async def test_many_indexes_that_lead_to_pages_are_read_to_their_end(self, system, site, pages):
+        numbers = range(40)
+        for number in numbers:
+            pages.write(f"/{number}/page", START)
+            pages.publish(f"/{number}/map.xml", only=f"/{number}/")
+            pages.index({f"/{number}/map.xml": None}, path=f"/{number}.xml")
+        url = pages.index({f"/{number}.xml": None for number in numbers})
+        await follow(system, url, fetch_titles=False, baseline_items=100)
+        [result] = await collect(system)
+        assert (result.error, result.inserted) == (None, 40)
 
 
 async def test_the_hosts_budget_puts_off_what_is_left_and_nothing_is_listed_twice(open_test_system, site, pages):

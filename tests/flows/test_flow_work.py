@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-
 import pytest
 
 from catchment.errors import DamagedStore
 from catchment.flows.work import deliver, run_on_state, start_over, state_at, with_bucket
 from catchment.manage.sites import Output, Site
 from catchment.settings import Settings
+from damage import damage
 from source_factory import START
 
 SETTINGS = Settings(allow_networks="127.0.0.1")
@@ -54,17 +52,6 @@ async def test_damage_that_nothing_has_met_yet_is_found_before_the_run(pages, tm
     assert aside.read_bytes() == broken
     assert [line for line in log if line.startswith("WARNING") and aside.name in line]
     assert (await run_on_state(followed, state)).tally.fetched == 0
-
-
-def damage(path, table):
-    """Overwrite the first page of one table, as a bad disk does; returns what the file is now."""
-    with closing(sqlite3.connect(path)) as conn:
-        [(page,)] = conn.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,))
-        [(size,)] = conn.execute("PRAGMA page_size")
-    content = bytearray(path.read_bytes())
-    content[(page - 1) * size : page * size] = b"\xff" * size
-    path.write_bytes(content)
-    return bytes(content)
 
 
 async def test_a_bucket_that_is_not_named_costs_the_upload_alone(pages, tmp_path):

@@ -112,6 +112,21 @@ class TestTheIncrementalFlow:
         channel = feedparser.parse(answer["rss"]).feed
         assert (channel.title, channel.language, channel.ttl) == ("Site Updates", "zh-CN", "60")
 
+    @pytest.mark.proves("R-11")
+    async def test_a_sitemap_that_worked_once_and_then_fails_fails_every_run(self, site, pages, quickly):
+        pages.write("/1", START)
+        url = pages.publish()
+        await incremental_sitemap_to_rss_flow(url, "mill", {})
+        site.serve("no", path="/sitemap.xml", status=500)
+        for _ in range(2):
+            site.hits.clear()
+            with pytest.raises(VisitError, match="500"):
+                await incremental_sitemap_to_rss_flow(url, "mill", {})
+            assert site.hits["/sitemap.xml"] == 3
+        pages.write("/2", START)
+        pages.publish()
+        assert (await incremental_sitemap_to_rss_flow(url, "mill", {}))["new_items"] == 1
+
     @pytest.mark.proves("B-19", "B-11")
     async def test_a_site_that_is_down_is_tried_twice_more_and_then_an_error(self, site, pages, quickly):
         url = site.serve("no", path="/sitemap.xml", status=404)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import feedparser
 import pytest
 from sqlalchemy import update
 
 from catchment.domain.caller import OPERATOR
 from catchment.errors import VisitError
 from catchment.manage.catalog import Change
+from catchment.manage.feeds import FeedDraft
 from catchment.manage.sites import Site
 from catchment.publish.formats import Format
 from catchment.store import runs
@@ -81,6 +83,53 @@ async def test_a_page_that_fails_is_in_no_feed_and_tried_again(at_work, pages, c
     clock.advance(5 * HOUR)
     pages.write("/bad", START - DAY)
     assert paths(await at_work.site_feeds.run(followed, OPERATOR)) == ["/good", "/bad"]
+
+
+@pytest.mark.proves("R-14")
+async def test_an_items_guid_is_its_address_at_every_door(at_work, pages, site):
+    pages.write("/1", START)
+    followed = Site(sitemap_url=pages.publish())
+    run = await at_work.site_feeds.run(followed, OPERATOR)
+    full = await at_work.site_feeds.run(replace(followed, is_incremental=False), OPERATOR)
+    await at_work.feeds.add(FeedDraft(slug="mill", filter={"sources": [run.source.id]}), OPERATOR)
+    edition = await at_work.press.look("mill", Format.RSS, folder_url="https://here.example/feeds")
+    documents = [run.document(Format.RSS), full.document(Format.RSS), await at_work.press.printed(edition)]
+    ids = [[entry.id for entry in feedparser.parse(document).entries] for document in documents]
+    assert ids == [[site.url("/1")]] * 3
+
+
+@pytest.mark.proves("R-14")
+@pytest.mark.parametrize("format_", list(Format))
+async def test_a_self_link_is_where_the_feed_is_served_and_none_where_nobody_knows(at_work, pages, format_):
+    pages.write("/1", START)
+    followed = Site(sitemap_url=pages.publish())
+    run = await at_work.site_feeds.run(followed, OPERATOR)
+    assert b"self" not in run.document(format_)
+    assert b"feed_url" not in run.document(format_)
+    assert b"https://bucket.example/mill" in run.document(format_, served_at="https://bucket.example/mill")
+    said = replace(followed, channel={"self_url": "https://here.example/mill"})
+    run = await at_work.site_feeds.run(said, OPERATOR)
+    assert run.feed(served_at="https://bucket.example/mill").self_url == "https://here.example/mill"
+
+
+@pytest.mark.proves("R-14")
+async def test_an_unknown_author_is_empty_and_the_text_does_not_repeat_the_title(at_work, pages):
+    pages.write("/1", START)
+    run = await at_work.site_feeds.run(Site(sitemap_url=pages.publish()), OPERATOR)
+    [entry] = run.feed().entries
+    assert (entry.title, entry.author) == ("Page /1", "")
+    assert "river rose" in entry.html
+    assert "Page /1" not in entry.html
+
+
+@pytest.mark.proves("R-14")
+@pytest.mark.parametrize("is_incremental", [True, False])
+async def test_addresses_that_differ_in_their_fragment_are_one_page(at_work, site, pages, is_incremental):
+    pages.write("/1", START)
+    entries = "".join(f"<url><loc>{site.url(path)}</loc></url>" for path in ("/1#top", "/1", "/1#end"))
+    url = site.serve(f"<urlset>{entries}</urlset>", path="/sitemap.xml")
+    run = await at_work.site_feeds.run(Site(sitemap_url=url, is_incremental=is_incremental), OPERATOR)
+    assert (paths(run), site.hits["/1"]) == (["/1"], 1)
 
 
 @pytest.mark.proves("B-11")

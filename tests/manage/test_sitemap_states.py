@@ -46,6 +46,22 @@ async def test_new_urls_are_to_be_processed_until_they_are_marked(begun):
     assert await begun.detect_new_urls("blog", entries("/old", "/new")) == []
 
 
+@pytest.mark.proves("R-14")
+async def test_urls_that_differ_in_their_fragment_are_one(begun):
+    assert await begun.detect_new_urls("blog", entries("/old#a", "/new#a", "/new#b", "/new")) == ["/new#a"]
+    await begun.mark_urls_processed("blog", ["/new"])
+    assert await begun.detect_new_urls("blog", entries("/old", "/new#c")) == []
+
+
+@pytest.mark.proves("R-13")
+async def test_moments_without_a_time_zone_are_utc(begun, clock):
+    naive = clock.now().replace(tzinfo=None)
+    assert await begun.detect_new_urls("blog", entries("/old", lastmod=naive - 2 * DAY)) == []
+    assert await begun.detect_new_urls("blog", entries("/old", lastmod=naive)) == ["/old"]
+    found = await begun.detect("blog", [*entries("/old", lastmod=naive), *entries("/new", lastmod=clock.now())])
+    assert found.new_urls == ["/new"]
+
+
 @pytest.mark.proves("B-03", "B-16")
 async def test_a_changed_url_is_to_be_processed_again(begun, clock):
     assert await begun.detect_new_urls("blog", entries("/old", lastmod=clock.now())) == ["/old"]

@@ -40,6 +40,44 @@ def test_a_site_needs_no_more_than_its_sitemap():
     }
 
 
+#: As the document of the incremental feeds has it, written as YAML.
+INCREMENTAL_CONFIGS = """
+{head}prefect:
+{pad}  sitemap_url: https://www.prefect.io/sitemap.xml
+{pad}  site_name: prefect_blog
+{pad}  enable_incremental: true
+{pad}  channel_config:
+{pad}    title: Prefect Blog Updates (Incremental)
+{pad}    description: Latest blog posts from Prefect - incremental updates
+{pad}  incremental_config:
+{pad}    db_path: rss_incremental.db
+{pad}    max_history_days: 30
+{pad}    baseline_items: 10
+{pad}    cleanup_interval_days: 7
+{pad}    retry_failed_urls: true
+"""
+
+
+@pytest.mark.proves("R-13")
+@pytest.mark.parametrize("root", ["INCREMENTAL_CONFIGS", "sites", ""])
+def test_the_documents_own_configs_are_taken_as_they_are(root):
+    pad = "  " if root else ""
+    text = INCREMENTAL_CONFIGS.format(head=f"{root}:\n  " if root else "", pad=pad)
+    [site] = read_sites(text.encode())
+    assert isinstance(site, Site)
+    assert (site.name, site.title, site.state_db) == ("prefect_blog", "prefect", "rss_incremental.db")
+    assert (site.sitemap_url, site.is_incremental) == ("https://www.prefect.io/sitemap.xml", True)
+    assert site.channel["title"] == "Prefect Blog Updates (Incremental)"
+    assert "db_path" not in site.source_config()
+
+
+@pytest.mark.proves("R-13")
+def test_what_the_flow_is_called_with_may_stand_in_the_site_itself():
+    site = one(max_items=7, fetch_titles=False)
+    assert (site.max_items, site.config["fetch_titles"]) == (7, False)
+    assert one(max_items=7, options={"max_items": 3}).max_items == 3
+
+
 def test_defaults_give_way_to_a_sites_own_word_section_by_section():
     text = b"""
 defaults:

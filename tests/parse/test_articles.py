@@ -82,6 +82,33 @@ def test_what_json_ld_says_is_told():
     assert article.language == "en"
 
 
+@pytest.mark.proves("R-09")
+def test_an_encyclopaedias_page_is_called_what_its_heading_says(real_articles: Path):
+    """Its JSON-LD has what the thing is as the headline, rather than what it is called."""
+    source = (real_articles / "readability/wikipedia-2/source.html").read_bytes()
+    assert extract(source, "https://en.wikipedia.org/wiki/New_Zealand").title == "New Zealand"
+
+
+@pytest.mark.proves("R-09")
+@pytest.mark.parametrize(
+    ("head", "title"),
+    [
+        ("<title>Ferries today</title>", "Ferries today"),
+        ('<meta property="og:title" content="Ferries today">', "Ferries today"),
+        ("", "Ferry late"),  # the page's heading
+    ],
+)
+def test_a_headline_in_json_ld_that_names_something_else_does_not_count(head: str, title: str):
+    data = '<script type="application/ld+json">{"@type": "Article", "headline": "A boat company"}</script>'
+    assert extract(page(head + data), URL).title == title
+
+
+@pytest.mark.proves("R-09")
+def test_a_page_that_is_called_nothing_has_the_headline_of_its_json_ld():
+    data = b'<script type="application/ld+json">{"@type": "Article", "headline": "A boat company"}</script><p>Words'
+    assert extract(data, URL).title == "A boat company"
+
+
 @pytest.mark.parametrize(
     "data",
     ["", "null", "[]", "{", '{"@type": 7}', '{"@type": "Article", "author": {"@id": {}}}', "[" * 100_000, '{"@type": [], "@id": []}',

@@ -31,6 +31,12 @@ def feeds(head: str, url: str = URL) -> tuple[str, ...]:
 
 
 @pytest.mark.proves("A-32")
+@pytest.mark.proves("R-47")
+def test_a_commentary_is_no_comment() -> None:
+    body = b"<link rel=alternate type=application/rss+xml title='Daily Commentary' href=/commentary/feed.xml>"
+    assert discover(body, url="https://example.org/").news_feeds == ("https://example.org/commentary/feed.xml",)
+
+
 @pytest.mark.parametrize(
     "kind",
     ["application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "text/rss+xml"],

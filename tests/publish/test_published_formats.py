@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -140,7 +141,7 @@ def saved(**values: Any) -> SavedFeed:
 
 def shown(**values: Any) -> ShownItem:
     item = make_item(**{"native_id": "1", "title": "One", **values})
-    return ShownItem(item=item, source_id=7, source_name="A source", fetched_at=START, updated_at=None)
+    return ShownItem(item=item, source_id=7, source_type="rss", fetched_at=START, updated_at=None)
 
 
 def printed(*items: ShownItem) -> Feed:
@@ -168,9 +169,15 @@ def test_odd_metadata_is_passed_over(metadata: dict[str, Any]):
     assert (entry.categories, entry.enclosures) == ((), ())
 
 
-def test_an_item_without_author_and_date_has_its_sources_name_and_when_it_came():
+@pytest.mark.proves("R-14")
+def test_an_item_without_author_has_none_and_one_without_a_date_that_of_when_it_came():
     entry = printed(shown()).entries[0]
-    assert (entry.author, entry.published_at) == ("A source", START)
+    assert (entry.author, entry.published_at) == ("", START)
+
+
+@pytest.mark.proves("R-14")
+def test_a_feed_of_which_nobody_knows_where_it_is_served_is_valid_all_the_same():
+    check(replace(feed_of("plain"), self_url=""))
 
 
 def test_a_feed_has_a_size_beyond_which_entries_have_no_text():

@@ -16,12 +16,15 @@ from web_site import Site
 
 from catchment.bootstrap import open_system
 from catchment.clock import ManualClock
+from catchment.domain.caller import OPERATOR
+from catchment.domain.candidate import Listed
 from catchment.domain.rhythm import Rhythm
 from catchment.domain.run import RunKind
 from catchment.domain.source import LastError, NextCheck, PausedBy, Source, Why
 from catchment.domain.visit import SourceState
+from catchment.manage.catalog import Draft
 from catchment.settings import Settings
-from catchment.store import fetch_log, runs, sources
+from catchment.store import candidates, fetch_log, runs, sources
 from catchment.store.fetch_log import LogLine
 from catchment.store.postgres import PostgresStore
 from catchment.web.app import create_app
@@ -51,6 +54,23 @@ async def set_state(site: Site, source: Source, **values: Any) -> None:
         "moved": None,
     }
     await site.system.store.write(sources.save_states, [(source, SourceState(**{**state, **values}))])
+
+
+@pytest.mark.proves("R-12")
+async def test_pages_that_were_not_collected_are_told_with_the_reason(site: Site) -> None:
+    draft = Draft(type="sitemap", config={"url": "https://mill.example/sitemap.xml"}, name="Mill", is_public=True)
+    source = await site.system.catalog.add(draft, OPERATOR)
+    listed = [Listed("https://mill.example/1"), Listed("https://mill.example/2?token=secret")]
+    now, store = site.system.clock.now(), site.system.store
+    await store.write(candidates.note, source.id, listed, listing_id=None, now=now)
+    await store.write(candidates.mark_keys, source.id, [listed[0].key], error="It answered 500.", now=now)
+    failed = {"url": "https://mill.example/1", "state": "failed", "attempts": 1, "is_given_up": False}
+    status, shown = (await rows(site))["Mill"], (await site.get(f"/api/sources/{source.id}", "service")).json()
+    assert status["pages"] == shown["pages"]
+    assert (shown["pages"]["pending"], shown["pages"]["failed"]) == (1, 1)
+    assert shown["pages"]["listed"][0] == {**failed, "error": "It answered 500."}
+    assert "secret" not in str(shown)
+    assert "pages" not in (await site.get(f"/api/sources/{source.id}")).json()
 
 
 async def rows(site: Site, who: str = "service") -> dict[str, dict[str, Any]]:

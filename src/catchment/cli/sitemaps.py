@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from catchment.cli.failing import FAILED
 from catchment.cli.files import read_file
 from catchment.cli.printing import AsJson, print_json, print_table, say
-from catchment.cli.session import with_system
+from catchment.cli.session import read_settings, run_async, with_system
 from catchment.cli.stopping import collect_unless_stopped
 from catchment.domain.caller import OPERATOR
-from catchment.errors import CatchmentError
+from catchment.errors import CatchmentError, DamagedStore
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.manage.sitefeeds import SiteRun
     from catchment.manage.sites import BadSite, Site
     from catchment.publish.formats import Format
+    from catchment.settings import Settings
 
+T = TypeVar("T")
 FORMATS = ("rss", "atom", "json")
 DISABLED = "disabled"
 
@@ -94,7 +97,7 @@ def _one_site(site: Site, format_: Format, output: Path | None, *, as_json: bool
         async with _bar(f"Collecting {site.title}", [], total=None):
             return await collect_unless_stopped(system, lambda: system.site_feeds.run(site, OPERATOR))
 
-    run = _unless_cut_off(lambda: with_system(work, makes_store=True))
+    run = _unless_cut_off(lambda: _on_store(work, lambda error: _in_full(site, read_settings(), error)))
     body = run.document(format_)
     written = [str(output)] if output is not None and write_if_changed(output, body) else []
     if as_json:
@@ -105,6 +108,23 @@ def _one_site(site: Site, format_: Format, output: Path | None, *, as_json: bool
         sys.stdout.flush()
     tally = run.tally
     say(f"{site.title}: {tally.inserted} new, {tally.updated} changed, {len(run.shown)} in the feed.")
+
+
+def _on_store(
+    work: Callable[[System], Coroutine[Any, Any, T]], otherwise: Callable[[DamagedStore], Coroutine[Any, Any, T]]
+) -> T:
+    """The work, or what is done in its place when the store cannot be read any more."""
+    try:
+        return with_system(work, makes_store=True)
+    except DamagedStore as error:
+        return run_async(otherwise(error))
+
+
+async def _in_full(site: Site, settings: Settings, error: DamagedStore) -> SiteRun:
+    """A run that needs no store. The broken one is left where it is."""
+    from catchment.flows.work import State, start_over
+
+    return await start_over(site, State(settings=settings, is_own=False), error)
 
 
 def _unless_cut_off(work: Callable[[], SiteRun | None]) -> SiteRun:
@@ -132,8 +152,14 @@ def _sites_of_file(file: str, *, as_json: bool) -> None:
         async with _bar("Sites", reports, total=len(listed)):
             await collect_unless_stopped(system, lambda: _run_all(system, listed, reports))
 
+    async def work_without_store(error: DamagedStore) -> None:
+        settings = read_settings()
+        for site in listed:
+            run = partial(_run_anywhere, settings, error)
+            reports.append(await _run_one(site, run, settings))
+
     try:
-        with_system(work, makes_store=True)
+        _on_store(work, work_without_store)
     except TimeoutError as error:
         say(f"Error: {error}")
     _print_reports(reports, as_json=as_json)
@@ -149,28 +175,57 @@ async def _run_all(system: System, listed: Sequence[Site | BadSite], reports: li
 
     async def run(site: Site | BadSite) -> None:
         async with gate:
-            reports.append(await _run_one(system, site))
+            reports.append(await _run_one(site, partial(_run_on_store, system), system.settings))
 
     await asyncio.gather(*(run(site) for site in listed))
 
 
-async def _run_one(system: System, site: Site | BadSite) -> Report:
+async def _run_one(
+    site: Site | BadSite, run: Callable[[Site], Awaitable[SiteRun | None]], settings: Settings
+) -> Report:
     from catchment.manage.sites import BadSite
 
     if isinstance(site, BadSite):
         return Report(site=site.name, error=site.reason)
     try:
-        if not site.is_enabled:
-            await system.site_feeds.pause(site, OPERATOR)
-            return Report(site=site.name, mode=DISABLED)
-        run = await system.site_feeds.run(site, OPERATOR)
-        return _reported(run, [name async for name in _written(system, run)])
+        done = await run(site)
+        if done is None:
+            return Report(site=site.title, mode=DISABLED)
+        return _reported(done, [name async for name in _written(done, settings)])
     except CatchmentError as error:
-        return Report(site=site.name, error=str(error))
+        return Report(site=site.title, error=str(error))
 
 
-async def _written(system: System, run: SiteRun) -> AsyncIterator[str]:
+async def _run_on_store(system: System, site: Site) -> SiteRun | None:
+    """On the state that the site names, else in the store. None for a site that is disabled: it is paused."""
+    from catchment.flows.work import run_or_start_over, state_at
+
+    if not site.is_enabled:
+        await system.site_feeds.pause(site, OPERATOR)
+        return None
+    if site.state_db and site.is_incremental:
+        return await run_or_start_over(site, state_at(site.state_db, system.settings))
+    try:
+        return await system.site_feeds.run(site, OPERATOR)
+    except DamagedStore as error:
+        return await _in_full(site, system.settings, error)
+
+
+async def _run_anywhere(settings: Settings, error: DamagedStore, site: Site) -> SiteRun | None:
+    """Where there is no store that could be read."""
+    from catchment.flows.work import run_or_start_over, state_at
+
+    if not site.is_enabled:
+        return None
+    if site.state_db and site.is_incremental:
+        return await run_or_start_over(site, state_at(site.state_db, settings))
+    return await _in_full(site, settings, error)
+
+
+async def _written(run: SiteRun, settings: Settings) -> AsyncIterator[str]:
     """Write the feed wherever its site says, and name where it was not the same already."""
+    from catchment.bootstrap import open_outside
+    from catchment.clock import SystemClock
     from catchment.publish.bucket import open_bucket
     from catchment.publish.files import write_if_changed
     from catchment.publish.sites import format_of
@@ -181,9 +236,11 @@ async def _written(system: System, run: SiteRun) -> AsyncIterator[str]:
         if is_new:
             yield file
     if key:
-        bucket, format_ = open_bucket(system.settings, system.http, system.clock), format_of(key)
-        if await bucket.put_if_changed(key, run.document(format_), media_type=format_.media_type):
-            yield key
+        async with open_outside(settings) as outside:
+            bucket, format_ = open_bucket(settings, outside.http, SystemClock()), format_of(key)
+            document = run.document(format_, served_at=bucket.url(key))
+            if await bucket.put_if_changed(key, document, media_type=format_.media_type):
+                yield key
 
 
 def _reported(run: SiteRun, written: list[str]) -> Report:

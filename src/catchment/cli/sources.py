@@ -16,6 +16,7 @@ from catchment.errors import InvalidInput
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
+    from catchment.domain.candidate import Outstanding
     from catchment.domain.source import Source
     from catchment.manage.catalog import Change
 
@@ -135,9 +136,10 @@ async def source_shape(system: System, source: Source) -> dict[str, Any]:
 
 async def source_shapes(system: System, found: Sequence[Source]) -> list[dict[str, Any]]:
     """Sources as JSON shows them, by the names that the API uses."""
-    from catchment.monitor.status import View, describe
+    from catchment.monitor.status import View, describe, read_backlogs
 
     intervals, view = await system.cadences.load(), View(caller=OPERATOR)
+    pages = await system.store.read(read_backlogs, found, registry=system.registry)
     shapes = []
     for source in found:
         health = describe(source, registry=system.registry, intervals=intervals, view=view, now=system.clock.now())
@@ -166,6 +168,7 @@ async def source_shapes(system: System, found: Sequence[Source]) -> list[dict[st
                 "marks": list(health.marks),
                 "gap_at": health.gap_at,
                 "quiet_since": health.quiet_since,
+                "pages": pages.get(source.id),
             }
         )
     return shapes
@@ -182,6 +185,14 @@ def _print(shape: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(shape)
         return
-    error = shape["last_error"]
+    error, pages = shape["last_error"], shape["pages"]
     shown = {**shape, "last_error": f"{error.message} ({error.at:%Y-%m-%d %H:%M} UTC)" if error else None}
+    shown["pages"] = f"{pages.pending} pending, {pages.failed} failed" if pages else None
     print_facts({key.replace("_", " "): value for key, value in shown.items()})
+    if pages and pages.listed:
+        rows = [(one.url, _worded(one), one.attempts, one.error or "") for one in pages.listed]
+        print_table(("page", "state", "tries", "reason"), rows, title="Pages that were not collected")
+
+
+def _worded(page: Outstanding) -> str:
+    return "given up" if page.is_given_up else page.state

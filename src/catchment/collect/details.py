@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import NamedTuple
@@ -26,13 +26,15 @@ from catchment.domain.note import Action, Crawled
 from catchment.domain.source import Source
 from catchment.domain.visit import Tally
 from catchment.errors import CatchmentError, HttpError, SiteUnavailable, Unreachable, VisitError
+from catchment.fetch.freshness import Validators
 from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text
-from catchment.sources.base import Journey
-from catchment.store import alerts, candidates, items, notes
+from catchment.sources.base import Detail, Journey, Rechecker
+from catchment.store import alerts, candidates, expeditions, items, notes
 from catchment.store.alerts import Incident
-from catchment.store.candidates import Failure
+from catchment.store.candidates import Collected, Failure
 
+Ask = Callable[[Candidate], Awaitable[Detail | None]]
 #: How many batches' worth of fetching at once are claimed together.
 CLAIMED_AHEAD = 5
 
@@ -42,6 +44,7 @@ class Brought(NamedTuple):
     item: Item
     #: What goes into a table of its own besides.
     note: Crawled | None = None
+    validators: Validators | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,14 +82,23 @@ class Gatherer:
             doubted=doubted,
         )
 
-    async def fetch(self, claimed: Sequence[Candidate]) -> Batch:
+    async def recheck(self, journey: Rechecker) -> None:
+        """Ask for some of what no lastmod tells about whether it changed. What fails is as it was."""
+        chosen = await self._store.write(expeditions.take_to_recheck, self._source.id, now=self._clock.now())
+        batch = await self.fetch(chosen, lambda one: journey.recheck(one.listed, _known_by(one)))
+        refused = batch.halt if not isinstance(batch.halt, Deferred) else None
+        # What cannot be compared is remembered for the next time, and is no news.
+        await self.store_batch(replace(batch, failed=(), halt=refused), publish=different_items(batch))
+
+    async def fetch(self, claimed: Sequence[Candidate], ask: Ask | None = None) -> Batch:
         """Fetch these, several at once, until one of them shows that the host wants no more."""
+        ask = ask or (lambda one: self._journey.detail(one.listed))
         gate = asyncio.Semaphore(self._journey.policy.at_once)
         halts: list[CatchmentError] = []
 
         async def look(candidate: Candidate) -> Brought | Failure | None:
             async with gate:
-                return None if halts else await self._look(candidate, halts)
+                return None if halts else await self._look(candidate, halts, ask)
 
         outcomes = await asyncio.gather(*(look(candidate) for candidate in claimed))
         return Batch(
@@ -121,9 +133,10 @@ class Gatherer:
                 await self._store.write(mark_failed, [failure], now=self._clock.now())
         await self._store.write(mark_failed, batch.failed, now=self._clock.now())
 
-    async def _look(self, candidate: Candidate, halts: list[CatchmentError]) -> Brought | Failure | None:
+    async def _look(self, candidate: Candidate, halts: list[CatchmentError], ask: Ask) -> Brought | Failure | None:
         try:
-            return Brought(candidate, *await self._journey.detail(candidate.listed))
+            detail = await ask(candidate)
+            return None if detail is None else Brought(candidate, *detail)
         except Deferred as deferred:
             halts.append(deferred)
             return None
@@ -138,6 +151,20 @@ class Gatherer:
         except Exception as error:  # noqa: BLE001 - the edge: what a page breaks is that page's failure, nobody else's
             logger.opt(exception=error).error("source {}: {} broke its fetcher", self._source.id, candidate.listed.url)
             return Failure(candidate, f"It broke its fetcher: {redact_text(repr(error))}")
+
+
+def different_items(batch: Batch) -> list[Item]:
+    """What is no longer as it was when it was last fetched."""
+    return [one.item for one in batch.brought if one.candidate.fingerprint not in {None, one.item.fingerprint}]
+
+
+def _known_by(candidate: Candidate) -> Validators:
+    return Validators(etag=candidate.etag, last_modified=candidate.last_modified)
+
+
+def _collected(one: Brought) -> Collected:
+    known_by = one.validators or Validators()
+    return Collected(one.candidate, one.item.fingerprint, known_by.etag, known_by.last_modified)
 
 
 def failure_of(candidate: Candidate, error: VisitError) -> Failure:
@@ -178,7 +205,7 @@ def store_details(conn: Connection, source: Source, batch: Batch, kept: Sequence
     items.insert_new(conn, [(source.id, item) for item in news.new], now=now)
     items.update_changed(conn, [(source.id, item) for item in news.changed], now=now)
     tell(conn, [(source, news.new)], now=now)
-    candidates.mark_collected(conn, [(one.candidate, one.item.fingerprint) for one in batch.brought], now=now)
+    candidates.mark_collected(conn, [_collected(one) for one in batch.brought], now=now)
     mark_failed(conn, batch.failed, now=now)
     counts = {"fetched": len(batch.brought), "failed": len(batch.failed)}
     return Tally(**counts, inserted=len(news.new), updated=len(news.changed))

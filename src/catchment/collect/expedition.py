@@ -13,7 +13,7 @@ from loguru import logger
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
-from catchment.collect.details import Gatherer
+from catchment.collect.details import Gatherer, different_items
 from catchment.collect.fencing import FencedStore
 from catchment.domain.candidate import (
     Expedition,
@@ -28,7 +28,7 @@ from catchment.domain.candidate import (
 from catchment.domain.filters import Filters
 from catchment.domain.source import Source
 from catchment.domain.visit import Tally
-from catchment.sources.base import Journey
+from catchment.sources.base import Journey, Rechecker
 from catchment.store import candidates, expeditions
 
 #: A round that was left lying for longer begins anew, with what is listed by now.
@@ -67,6 +67,9 @@ class Traveller:
             await self._list(expedition)
         await self._look_into_doubts()
         await self._gatherer.gather()
+        # What was collected at the first round was collected a moment ago.
+        if self._journey.policy.rechecks and isinstance(self._journey, Rechecker) and expedition.baseline_at:
+            await self._gatherer.recheck(self._journey)
         await self._store.write(expeditions.end_round, self._source.id, self._journey.policy, now=self._clock.now())
 
     async def _list(self, expedition: Expedition) -> None:
@@ -89,7 +92,7 @@ class Traveller:
         if not (claimed := await self._gatherer.claim(SAMPLE, doubted=True)):
             return
         batch = await self._gatherer.fetch(claimed)
-        different = [one.item for one in batch.brought if one.candidate.fingerprint not in {None, one.item.fingerprint}]
+        different = different_items(batch)
         same = sum(one.candidate.fingerprint == one.item.fingerprint for one in batch.brought)
         # What cannot be compared is remembered for the next time, and is no news.
         await self._gatherer.store_batch(batch, publish=different)

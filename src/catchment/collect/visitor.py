@@ -20,6 +20,7 @@ from catchment.domain.source import NEEDING_A_KEY, Source
 from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, Tally, Visit
 from catchment.errors import (
     BadConfig,
+    DamagedStore,
     HttpError,
     LeaseLost,
     RefusedAddress,
@@ -101,8 +102,14 @@ class Visitor:
         store = FencedStore(store=self._store, run_id=run.id)
         trip = Traveller(store=store, clock=self._clock, source=source, journey=journey, filters=options.filters)
         trips.append(trip)
-        async with _along(journey):
-            await trip.travel()
+        try:
+            async with _along(journey):
+                await trip.travel()
+        except DamagedStore as error:
+            if not journey.policy.is_complete:
+                raise
+            logger.warning("source {} ({}) is read in full: {}", source.id, source.name, error)
+            return self._sifted(source, await survey(journey), options)
         return Fetched(memory=source.memory)
 
     def _prepare(self, source: Source) -> tuple[Options, Context]:

@@ -22,6 +22,8 @@ DOUBTED_FROM, DOUBTED_SHARE = 20, 0.9
 UNTRUE_SHARE = 0.8
 #: More than this share of what is known gone at once is rather a fault of the listing.
 VANISHED_SHARE = 0.5
+#: Pages that no lastmod tells about are asked for again: such a part of all pages at a visit, and no more than so many.
+RECHECK_VISITS, MAX_RECHECKED = 5, 50
 
 
 class CandidateState(IntEnum):
@@ -48,7 +50,8 @@ class Listed(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        return short_hash(self.native_id or self.url)
+        """A fragment is a place on a page, and no other page."""
+        return short_hash(self.native_id or self.url.partition("#")[0])
 
 
 class Known(NamedTuple):
@@ -75,6 +78,9 @@ class Candidate:
     fingerprint: bytes | None
     #: Its lastmod came with those of everything else: its detail tells whether it is to be believed.
     is_doubted: bool
+    #: What its detail was known by then.
+    etag: str | None = None
+    last_modified: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +95,8 @@ class CandidatePolicy:
     #: What is listed is all there is, so that what is missing is gone.
     is_complete: bool = True
     retry_failed: bool = True
+    #: What no lastmod tells about is asked for again, some at each visit.
+    rechecks: bool = False
     most_attempts: int = 5
     #: How many details are fetched at once.
     at_once: int = 4
@@ -96,6 +104,29 @@ class CandidatePolicy:
     #: So many that are no longer listed are remembered.
     most_rows: int = 1000
     cleanup_interval_days: int = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outstanding:
+    """A candidate that is not collected, and why."""
+
+    url: str
+    #: `pending` or `failed`.
+    state: str
+    attempts: int
+    #: What came of the last try; None while there was none.
+    error: str | None
+    #: It is not tried again until it changes.
+    is_given_up: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """What a source listed and was not collected: how much, and some of it, failed ones first."""
+
+    pending: int = 0
+    failed: int = 0
+    listed: tuple[Outstanding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +277,11 @@ def is_untrue(*, same: int, different: int) -> bool:
 
 def is_believable_loss(*, vanished: int, known: int) -> bool:
     return vanished <= VANISHED_SHARE * known
+
+
+def count_to_recheck(known: int) -> int:
+    """How many are asked for again at one visit, so that all are in a few of them, or in as many as it takes."""
+    return min(MAX_RECHECKED, -(-known // RECHECK_VISITS))
 
 
 def is_cleanup_due(last: datetime | None, now: datetime, policy: CandidatePolicy) -> bool:

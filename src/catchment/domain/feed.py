@@ -99,7 +99,7 @@ class ShownItem:
 
     item: Item
     source_id: int
-    source_name: str
+    source_type: str
     fetched_at: datetime
     updated_at: datetime | None
 

@@ -86,13 +86,25 @@ def _rule(value: Any) -> Rule:
     field, pattern = value["field"], value["pattern"]
     if field not in FIELDS:
         raise BadConfig(f"A filter looks at one of {', '.join(FIELDS)}; {field!r} is none of them.")
+    check_pattern(pattern)
+    return Rule(field=field, pattern=pattern)
+
+
+def check_pattern(pattern: Any) -> None:
+    """BadConfig says what is wrong with it."""
     if not isinstance(pattern, str) or not 0 < len(pattern) <= MOST_PATTERN_CHARS:
         raise BadConfig(f"A filter's pattern is a text of 1 to {MOST_PATTERN_CHARS} characters.")
     try:
         _compiled(pattern)
     except re2.error as error:
         raise BadConfig(f"The filter pattern {pattern!r} cannot be read: {_reason(error)}.") from error
-    return Rule(field=field, pattern=pattern)
+
+
+def without_matches(text: str, patterns: Iterable[str]) -> str:
+    """The text without whatever one of the patterns finds in it."""
+    for pattern in patterns:
+        text = _compiled(pattern).sub("", text)
+    return " ".join(text.split())
 
 
 def _reason(error: re2.error) -> str:

@@ -10,7 +10,7 @@ from loguru import logger
 
 from catchment.errors import InvalidInput
 from catchment.flows.sitemaps import PAGES, incremental_sitemap_to_rss_flow
-from catchment.manage.sites import SECTIONS, BadSite, Site, read_sites
+from catchment.manage.sites import BadSite, Site, incremental_options, read_sites
 
 
 def deployments(config: str | Path, *, cron: str | None = None) -> list[Any]:
@@ -33,13 +33,14 @@ def serve(config: str | Path, *, cron: str | None = None) -> None:
 
 def _deployment(site: Site, cron: str) -> Any:
     return incremental_sitemap_to_rss_flow.to_deployment(
-        name=f"incremental-rss-{site.name}", cron=cron, parameters=parameters_of(site)
+        name=f"incremental-rss-{site.title}", cron=cron, parameters=parameters_of(site)
     )
 
 
 def parameters_of(site: Site) -> dict[str, Any]:
     """What the flow is called with."""
     pages = {key: site.config[key] for key, usual in PAGES.items() if site.config[key] != usual}
+    state = {"db_path": site.state_db} if site.state_db else {}
     goes_to = {"output_file": site.output.local_file, "r2_object_key": site.output.r2_object_key}
     return {
         "sitemap_url": site.sitemap_url,
@@ -48,5 +49,5 @@ def parameters_of(site: Site) -> dict[str, Any]:
         "enable_incremental": site.is_incremental,
         "max_items": site.max_items,
         "fetch_titles": site.config["fetch_titles"],
-        "incremental_config": {key: site.config[key] for key in SECTIONS["incremental_config"]},
+        "incremental_config": {**incremental_options(site.config), **state},
     }

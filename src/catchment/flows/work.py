@@ -16,7 +16,7 @@ from catchment.domain.caller import OPERATOR
 from catchment.errors import CatchmentError, DamagedStore
 from catchment.manage.sitefeeds import FULL_FALLBACK, SiteRun, run_in_full
 from catchment.manage.sites import Output, Site
-from catchment.publish.bucket import BucketAddress, open_bucket
+from catchment.publish.bucket import open_bucket
 from catchment.publish.files import write_if_changed
 from catchment.publish.sites import format_of
 from catchment.settings import Settings, store_url_of
@@ -55,6 +55,14 @@ async def run_without_state(site: Site, settings: Settings, *, clock: Clock | No
         return await run_in_full(outside.surveyor, site)
 
 
+async def run_or_start_over(site: Site, state: State) -> SiteRun:
+    """Fetch what is new or changed, or everything when the state is broken."""
+    try:
+        return await run_on_state(site, state)
+    except DamagedStore as error:
+        return await start_over(site, state, error)
+
+
 async def start_over(site: Site, state: State, error: DamagedStore, *, clock: Clock | None = None) -> SiteRun:
     """The full run that follows a broken state. Where that may be put aside, a new one is begun with it."""
     if not state.is_own:
@@ -74,7 +82,7 @@ async def deliver(run: SiteRun, output: Output, settings: Settings, *, domain: s
     generated = {
         "output_file": output.local_file or None,
         "total_items": len(run.shown),
-        "channel_title": run.feed(format_of(output.local_file)).title,
+        "channel_title": run.feed().title,
     }
     if not output.r2_object_key:
         return {"rss_generation": generated}
@@ -86,11 +94,12 @@ async def _upload(run: SiteRun, key: str, settings: Settings, domain: str) -> di
     try:
         async with open_outside(settings) as outside:
             bucket = open_bucket(settings, outside.http, SystemClock())
-            await bucket.put_if_changed(key, run.document(format_), media_type=format_.media_type)
+            url = f"https://{domain}/{key}" if domain else bucket.url(key)
+            document = run.document(format_, served_at=url)
+            await bucket.put_if_changed(key, document, media_type=format_.media_type)
     except CatchmentError as error:
         return {"success": False, "error": str(error), "object_key": key}
-    address = BucketAddress(endpoint=settings.s3_endpoint, bucket=settings.s3_bucket, prefix=settings.s3_prefix)
-    return {"success": True, "file_url": f"https://{domain}/{key}" if domain else address.url(key)}
+    return {"success": True, "file_url": url}
 
 
 def with_bucket(settings: Settings, config: Mapping[str, Any] | None) -> Settings:

@@ -13,13 +13,13 @@ from catchment.errors import BadBody, InvalidInput, ParseError, VisitError
 from catchment.fetch.client import Request, Response
 from catchment.fetch.manner import SourceClient
 from catchment.fetch.pacing import Deferred
-from catchment.parse.discovery import Discovery, discover, is_page, is_sitemap
+from catchment.parse.discovery import Discovery, discover, is_page, is_sitemap, refresh_of
 from catchment.parse.robots import Robots
 from catchment.parse.sitemap import SitemapParser
 from catchment.sources.base import Suggestion, parse_beside
 from catchment.sources.rss import read_items
 from catchment.sources.shortcuts import unnamed_feeds
-from catchment.sources.website import MOST_FEEDS, read_page
+from catchment.sources.website import MAX_REFRESHES, MOST_FEEDS, Watched, read_page
 
 #: Somebody waits for the answer.
 _SECONDS = 15.0
@@ -39,14 +39,26 @@ class Finding:
         """Feeds that the page leads to, the likeliest first."""
         if self.page is None:
             return ()
-        return (*self.page.feeds[:MOST_FEEDS], *unnamed_feeds(str(self.suggestion.config["url"])))
+        led_to = [*self.page.news_feeds, *self.page.linked_feeds][:MOST_FEEDS]
+        return (*led_to, *unnamed_feeds(str(self.suggestion.config["url"])))
 
 
 async def explore(http: SourceClient, address: str) -> Finding:
     """Ask for the address once. What is neither feed nor page is an InvalidInput."""
-    response = await http.send(Request(url=address, timeout_seconds=_SECONDS))
+    response = await _followed(http, address)
     content_type = response.headers.get("Content-Type", "")
     return await parse_beside(judge, response.body, address=address, url=response.url, content_type=content_type)
+
+
+async def _followed(http: SourceClient, address: str) -> Response:
+    """The answer, or that of the page it sends every browser on to."""
+    response = await http.send(Request(url=address, timeout_seconds=_SECONDS))
+    for _ in range(MAX_REFRESHES):
+        target = refresh_of(response.body, response.url)
+        if not target:
+            break
+        response = await http.send(Request(url=target, timeout_seconds=_SECONDS))
+    return response
 
 
 def judge(body: bytes, *, address: str, url: str, content_type: str) -> Finding:
@@ -59,7 +71,7 @@ def judge(body: bytes, *, address: str, url: str, content_type: str) -> Finding:
         except ParseError:
             pass  # no feed, so it is a page
     try:
-        title, items = read_page(body, address=address, url=url, content_type=content_type)
+        title, items = read_page(body, watched=Watched(address=address), url=url, content_type=content_type)
     except ParseError as error:
         raise InvalidInput(f"{address} cannot be followed: {error}.", field="url") from error
     why = "The page names no feed, so the page itself is watched."

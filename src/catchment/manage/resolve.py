@@ -16,6 +16,7 @@ from catchment.fetch.pacing import Deferred
 from catchment.manage.catalog import Catalog, Draft
 from catchment.manage.explore import explore, find_podcast, find_sitemap
 from catchment.manage.preview import Preview, Previewer, is_missing
+from catchment.parse.discovery import is_title_of_comments
 from catchment.parse.html import plain_text
 from catchment.sources import shortcuts
 from catchment.sources.base import Registry, Suggestion
@@ -148,7 +149,8 @@ class Resolver:
             return await visit.complete(found.suggestion, found.items)
         visit = replace(visit, icon=found.page.icon or visit.icon)
         for feed in found.feeds:
-            if seen := await visit.attempt(_feed_of_page(feed, found.suggestion.name)):
+            seen = await visit.attempt(_feed_of_page(feed, found.suggestion.name))
+            if seen and not is_title_of_comments(seen.name):
                 return seen
         sitemap = await find_sitemap(http, address, found.page)
         return await visit.complete(sitemap) if sitemap else visit.seen(found.suggestion, found.items)

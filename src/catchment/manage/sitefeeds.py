@@ -24,6 +24,7 @@ from catchment.publish.formats import Format
 from catchment.publish.sites import site_feed
 from catchment.store import expeditions, sources, views
 from catchment.store.door import Store
+from catchment.store.soundness import check_state
 
 INCREMENTAL, FULL, FULL_FALLBACK = "incremental", "full", "full_fallback"
 
@@ -39,11 +40,11 @@ class SiteRun:
     shown: Sequence[ShownItem]
     tally: Tally
 
-    def feed(self, format_: Format) -> Feed:
-        return site_feed(self.source, self.shown, format_)
+    def feed(self, *, served_at: str = "") -> Feed:
+        return site_feed(self.source, self.shown, served_at=served_at)
 
-    def document(self, format_: Format) -> bytes:
-        return format_.write(self.feed(format_))
+    def document(self, format_: Format, *, served_at: str = "") -> bytes:
+        return format_.write(self.feed(served_at=served_at))
 
 
 class SiteFeeds:
@@ -59,9 +60,13 @@ class SiteFeeds:
         self._clock = clock
 
     async def run(self, site: Site, caller: Caller) -> SiteRun:
-        """Find what changed and fetch that, however long the host's budget makes it take; or everything anew."""
+        """Find what changed and fetch that, however long the host's budget makes it take; or everything anew.
+
+        DamagedStore when what is remembered of sites cannot be read any more.
+        """
         if not site.is_incremental:
             return await run_in_full(self._surveyor, site)
+        await self._store.read(check_state)
         source = await self.follow(site, caller)
         tally = await self._collect(source)
         shown = await self._store.read(views.newest_by_date, source.id, site.max_items)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -45,7 +45,9 @@ class Entry(Protocol):
     def url(self) -> str: ...
 
     @property
-    def lastmod(self) -> datetime | None: ...
+    def lastmod(self) -> datetime | None:
+        """Without a time zone it is UTC."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +121,7 @@ class IncrementalStateManager:
         self, site_name: str, current_entries: Iterable[Entry], *, sitemap_url: str = ""
     ) -> IncrementalResult:
         """Take in a whole sitemap. What is to be processed stays pending until it is marked, whatever happens."""
-        listed = [Listed(entry.url, entry.lastmod) for entry in current_entries]
+        listed = _each_once(Listed(entry.url, _in_utc(entry.lastmod)) for entry in current_entries)
         try:
             return await self._detect(site_name, listed, sitemap_url, self._policy)
         except DamagedStore as error:
@@ -181,6 +183,19 @@ class IncrementalStateManager:
         await self.close()
         kept = await asyncio.to_thread(set_aside, self._url, self._clock.now())
         logger.warning("{} It is kept as {}; everything is processed once, in full.", error, kept)
+
+
+def _each_once(listed: Iterable[Listed]) -> list[Listed]:
+    """Of several addresses of one page the first."""
+    pages: dict[bytes, Listed] = {}
+    for one in listed:
+        pages.setdefault(one.key, one)
+    return list(pages.values())
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    """A moment that names no time zone is one of UTC."""
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
 
 
 def _begin(conn: Connection, site_name: str, sitemap_url: str, *, now: datetime) -> int:

@@ -39,10 +39,20 @@ SECTIONS = {
     "channel_config": ("title", "link", "description", "language", "ttl", "self_url"),
     "filter_config": ("include_patterns", "exclude_patterns", "max_items"),
     "options": ("fetch_titles", "extract_content", "respect_robots", "sort_by_date", "max_items", "upload_method"),
-    "incremental_config": ("max_history_days", "baseline_items", "cleanup_interval_days", "retry_failed_urls"),
+    "incremental_config": (
+        "db_path",
+        "max_history_days",
+        "baseline_items",
+        "cleanup_interval_days",
+        "retry_failed_urls",
+    ),
     "output": ("local_file", "r2_object_key"),
 }
-_KEYS = ("enabled", "sitemap_url", "schedule", "enable_incremental", *SECTIONS)
+#: Options that may stand in the site itself, as the flow takes them.
+_INLINE = ("max_items", "fetch_titles")
+_KEYS = ("enabled", "sitemap_url", "site_name", "schedule", "enable_incremental", *_INLINE, *SECTIONS)
+#: Under which of these a file has its sites; one that has none of them is the mapping itself.
+_ROOTS = ("sites", "INCREMENTAL_CONFIGS")
 #: What a source does where nobody says otherwise: a file that no longer says otherwise goes back to it.
 _USUAL: Mapping[str, Any] = {
     "include_patterns": [],
@@ -83,6 +93,10 @@ class Site:
     #: A crontab line; empty when nobody but the caller says when.
     schedule: str = ""
     output: Output = field(default_factory=Output)
+    #: What its file calls it, where that is not its name.
+    key: str = ""
+    #: A file or database of its own for its state; empty for the store of the caller.
+    state_db: str = ""
 
     def source_config(self) -> dict[str, Any]:
         """What the site says of its source, and nothing of what only its feed is concerned with."""
@@ -94,7 +108,7 @@ class Site:
     @property
     def title(self) -> str:
         """What it is called where people look at it."""
-        return self.name or _host(self.sitemap_url) or self.sitemap_url
+        return self.key or self.name or _host(self.sitemap_url) or self.sitemap_url
 
 
 def _host(address: str) -> str | None:
@@ -115,12 +129,12 @@ class BadSite:
 def read_sites(body: bytes) -> list[Site | BadSite]:
     """The sites of a file, each by itself: a bad one costs nothing but itself."""
     document = read_document(body)
-    listed = document.get("sites") if isinstance(document, Mapping) else None
-    if not isinstance(listed, Mapping):
+    listed = _listed(document)
+    if listed is None:
         raise InvalidInput("This is no list of sites: it has no mapping `sites` of names to sites.")
     if len(listed) > MOST_SITES:
         raise InvalidInput(f"The file lists more than {MOST_SITES} sites; split it.")
-    defaults = document.get("defaults") or {}
+    defaults = {} if listed is document else document.get("defaults") or {}
     try:
         _check_site(defaults, "defaults")
     except BadConfig as error:
@@ -130,7 +144,7 @@ def read_sites(body: bytes) -> list[Site | BadSite]:
 
 def incremental_options(config: Mapping[str, Any]) -> dict[str, Any]:
     """What `incremental_config` says of the source, each with its usual value where it says nothing."""
-    return {key: _given(config, key) for key in SECTIONS["incremental_config"]}
+    return {key: _given(config, key) for key in SECTIONS["incremental_config"] if key in _USUAL}
 
 
 def minutes_between(schedule: str) -> int:
@@ -155,14 +169,30 @@ def _site_or_not(name: str, value: Any, defaults: Mapping[str, Any]) -> Site | B
         return BadSite(name=name, reason=str(error))
 
 
-def _site(name: str, said: Mapping[str, Any]) -> Site:
+def _listed(document: Any) -> Mapping[str, Any] | None:
+    """The sites of a document by name: under a key of their own, or as the document itself."""
+    if not isinstance(document, Mapping):
+        return None
+    found = next((document[root] for root in _ROOTS if root in document), document)
+    is_list = isinstance(found, Mapping) and (found is not document or any(map(_names_sitemap, found.values())))
+    return found if is_list else None
+
+
+def _names_sitemap(value: Any) -> bool:
+    return isinstance(value, Mapping) and "sitemap_url" in value
+
+
+def _site(key: str, said: Mapping[str, Any]) -> Site:
     channel, filters, options, state, output = (mapping(said, section) for section in SECTIONS)
+    options = {**{name: said[name] for name in _INLINE if name in said}, **options}
     most = options.get("max_items", filters.get("max_items"))
     choice(options, "upload_method", ("direct", "file"), default="direct")
     schedule = text(said, "schedule", default=SCHEDULE)
     minutes_between(schedule)
     return Site(
-        name=name,
+        name=text(said, "site_name", default=key),
+        key=key,
+        state_db=text(state, "db_path", default=""),
         sitemap_url=text(said, "sitemap_url", example="https://example.org/sitemap.xml"),
         channel=dict(channel),
         config={key: _given({**filters, **options, **state}, key) for key in _USUAL},

@@ -80,4 +80,4 @@ class AsListed:
 
 
 def _shown(item: Item, source: Source, now: datetime) -> ShownItem:
-    return ShownItem(item=item, source_id=source.id, source_name=source.name, fetched_at=now, updated_at=None)
+    return ShownItem(item=item, source_id=source.id, source_type=source.type, fetched_at=now, updated_at=None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -11,18 +11,23 @@ from sqlalchemy import Connection
 
 from catchment.domain.alert import Alert
 from catchment.domain.caller import Caller
+from catchment.domain.candidate import Backlog
 from catchment.domain.options import VERIFY_TLS_KEY
 from catchment.domain.run import Run, RunKind
 from catchment.domain.source import LastError, PausedBy, Source, SourceStatus
 from catchment.monitor.alerting import list_alerts
 from catchment.monitor.reason import Language, next_check_reason
+from catchment.redact import redact_url
 from catchment.schedule.due import next_fetch_at
 from catchment.schedule.intervals import Intervals
 from catchment.sources.base import Registry
-from catchment.store import fetch_log, items, overview, runs, sources
+from catchment.sources.website import CHANGES, NOISY_AFTER
+from catchment.store import candidates, fetch_log, items, overview, runs, sources
 from catchment.store.door import Store
 
 DAY = timedelta(hours=24)
+#: So many pages that were not collected are shown of one source; the rest is counted.
+MAX_PAGES = 20
 
 
 class Mark(StrEnum):
@@ -36,6 +41,8 @@ class Mark(StrEnum):
     MOVED = "moved"
     #: Nobody checks that it is who it says it is.
     UNVERIFIED_TLS = "unverified_tls"
+    #: Its page changes at every visit, which is told of once a day.
+    NOISY = "noisy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +68,8 @@ class SourceHealth:
     marks: tuple[Mark, ...]
     gap_at: datetime | None
     quiet_since: datetime | None
+    #: Pages that it listed and that were not collected; None for a type that lists none, and for strangers.
+    pages: Backlog | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,9 +124,15 @@ class View:
 
 async def snapshot(*, store: Store, registry: Registry, intervals: Intervals, view: View, now: datetime) -> Snapshot:
     found, stats, collector, alerts = await store.read(_gather, view, now=now)
+    pages = await store.read(read_backlogs, found, registry=registry)
     return Snapshot(
         at=now,
-        sources=tuple(describe(source, registry=registry, intervals=intervals, view=view, now=now) for source in found),
+        sources=tuple(
+            replace(
+                describe(source, registry=registry, intervals=intervals, view=view, now=now), pages=pages.get(source.id)
+            )
+            for source in found
+        ),
         stats=stats,
         collector=collector,
         alerts=tuple(alert for alert in alerts if alert.is_open),
@@ -149,12 +164,23 @@ def describe(source: Source, *, registry: Registry, intervals: Intervals, view: 
     )
 
 
+def read_backlogs(conn: Connection, found: Sequence[Source], *, registry: Registry) -> dict[int, Backlog]:
+    """Of those sources that list pages: what was not collected, with addresses that anybody may see."""
+    ids = [source.id for source in found if registry.explorer(source.type) is not None]
+    return {source_id: _shown(backlog) for source_id, backlog in candidates.backlogs(conn, ids, most=MAX_PAGES).items()}
+
+
+def _shown(backlog: Backlog) -> Backlog:
+    return replace(backlog, listed=tuple(replace(one, url=redact_url(one.url)) for one in backlog.listed))
+
+
 def _marks(source: Source, now: datetime) -> tuple[Mark, ...]:
     holds = {
         Mark.GAP: source.rhythm.gap_at is not None,
         Mark.QUIET: source.is_quiet(now),
         Mark.MOVED: source.is_elsewhere,
         Mark.UNVERIFIED_TLS: source.config.get(VERIFY_TLS_KEY) is False,
+        Mark.NOISY: source.memory.get(CHANGES, 0) >= NOISY_AFTER,
     }
     return tuple(mark for mark, is_so in holds.items() if is_so)
 

@@ -9,8 +9,10 @@ from unicodedata import normalize
 
 from catchment.parse.facts import facts_of
 from catchment.parse.html import HtmlCleaner
+from catchment.parse.titles import is_same_title
 from catchment.parse.tree import Element, base_of, html_of, read_tree, text_of
 
+_BLOCKS = ("h1", "h2", "h3", "h4", "h5", "h6", "p")
 _SOFT_HYPHEN = "\u00ad"
 
 
@@ -37,6 +39,7 @@ def extract(html: bytes, url: str, content_type: str = "") -> Article:
     base = base_of(tree, url)
     facts = facts_of(tree, base)
     content = _main_content(tree, base)
+    _drop_title(content, facts.title)
     return Article(
         title=facts.title,
         description=facts.description,
@@ -70,6 +73,20 @@ def _main_content(tree: Element, base: str) -> Element:
         include_formatting=True,
     )
     return convert_to_html(found.body)[0] if isinstance(found, Document) else read_tree(b"")
+
+
+def _drop_title(content: Element, title: str) -> None:
+    """Take out the heading at its beginning that says once more what the page is called."""
+    first = next((block for block in content.iter(*_BLOCKS) if text_of(block)), None)
+    if first is None or first is content or not is_same_title(text_of(first), title):
+        return
+    # What follows it within the same element stays.
+    before, parent = first.getprevious(), first.getparent()
+    if before is not None:
+        before.tail = (before.tail or "") + (first.tail or "")
+    else:
+        parent.text = (parent.text or "") + (first.tail or "")
+    parent.remove(first)
 
 
 def _paragraphs(content: Element) -> str:

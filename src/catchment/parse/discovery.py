@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from html import unescape
 from urllib.parse import urlsplit
 
 from catchment.parse.entry import absolute
@@ -29,7 +30,32 @@ _FEED_TYPES = frozenset(
 # Types that other things have as well: a feed only where the address says so too.
 _VAGUE_TYPES = frozenset({"application/xml", "text/xml", "application/json", "text/rss", ""})
 _FEED_ADDRESS = re.compile(r"(?:^|[/.?=_-])(?:feeds?|rss2?|atom|rdf|index\.xml)(?:$|[/.?&=_-])", re.IGNORECASE)
-_COMMENTS = re.compile(r"comment|kommentar|commentaire|comentario|repl(?:y|ies)|评论|留言|コメント", re.IGNORECASE)
+# A commentary is no comment.
+_COMMENTS = re.compile(
+    r"(?:comment|kommentare?|commentaire|comentario)s?(?![a-z])|repl(?:y|ies)|评论|留言|コメント", re.IGNORECASE
+)
+_TITLE_OF_COMMENTS = re.compile(
+    r"\s*(?:comments (?:on|for)|kommentare (?:zu|für)|commentaires (?:sur|pour)|comentarios (?:en|sobre|para))\b"
+    r"|.{0,80}的评论",
+    re.IGNORECASE,
+)
+_FEED_FILE = re.compile(
+    r"(?:/feed|/rss|/atom|(?:feed|rss|atom|index)\.(?:xml|rss|atom|json)|\.rss|\.atom)/?\Z", re.IGNORECASE
+)
+_FEED_WORDS = re.compile(
+    r"(?:rss|atom)(?:[ -]?(?:2\.0|feeds?))?|(?:our |the |web ?|news ?)?feeds?|RSS ?订阅", re.IGNORECASE
+)
+#: A page that loads itself anew after a while is only up to date.
+MAX_REFRESH_SECONDS = 10
+_REFRESH_BYTES = 64 * 1024
+_META = re.compile(rb"<meta\s[^>]{1,2000}>", re.IGNORECASE)
+_IS_REFRESH = re.compile(rb"http-equiv\s{0,5}=\s{0,5}[\"']?refresh\b", re.IGNORECASE)
+_NOSCRIPT = re.compile(rb"<noscript\b.*?</noscript", re.IGNORECASE | re.DOTALL)
+_REFRESH = re.compile(
+    r"content\s{0,5}=\s{0,5}[\"']?\s{0,20}(?P<seconds>\d{1,4})(?:\.\d{0,9})?\s{0,20}[;,]\s{0,20}"
+    r"(?:url\s{0,5}=\s{0,5})?[\"']?(?P<url>[^\"'>]{1,2000})",
+    re.IGNORECASE,
+)
 _MARKUP_START = re.compile(rb"\s*(?><\?xml[^>]*\?>\s*|<!--.*?-->\s*)*+<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE)
 _SITEMAP_ROOT = re.compile(rb"<(?:[\w-]+:)?(?:urlset|sitemapindex)[\s>]", re.IGNORECASE)
 
@@ -44,19 +70,30 @@ class Discovery:
     canonical: str = ""
     #: The one to follow first; feeds of comments last.
     feeds: tuple[str, ...] = ()
+    #: Those of them that are feeds of comments, which say nothing of the site's news.
+    comment_feeds: tuple[str, ...] = ()
+    #: What plain links to the same site may lead to: nobody says for sure that these are feeds.
+    linked_feeds: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
+
+    @property
+    def news_feeds(self) -> tuple[str, ...]:
+        return tuple(feed for feed in self.feeds if feed not in self.comment_feeds)
 
 
 def discover(body: bytes, *, url: str, content_type: str = "") -> Discovery:
     """Read a page for what it says about its site. Nothing is raised, whatever the bytes are."""
     tree = read_tree(body, content_type)
     base = base_of(tree, url)
+    found = _feeds(tree, base)
     return Discovery(
         title=title_of(tree),
         description=plain_text(_meta(tree, "description") or _meta(tree, "og:description"), MOST_DESCRIPTION),
         icon=next(_links(tree, base, {"icon", "apple-touch-icon"}), ""),
         canonical=next(_links(tree, base, {"canonical"}), ""),
-        feeds=_feeds(tree, base),
+        feeds=tuple(sorted(found, key=found.__getitem__))[:MOST_LINKS],
+        comment_feeds=tuple(feed for feed, is_of_comments in found.items() if is_of_comments),
+        linked_feeds=_linked_feeds(tree, base, found),
         sitemaps=tuple(dict.fromkeys(_links(tree, base, {"sitemap"})))[:MOST_LINKS],
     )
 
@@ -76,14 +113,47 @@ def is_sitemap(body: bytes) -> bool:
     return _SITEMAP_ROOT.search(body, 0, _HEAD) is not None and not is_page(body)
 
 
-def _feeds(tree: Element, base: str) -> tuple[str, ...]:
-    """By rank: feeds of comments last, then as the page has them."""
+def is_title_of_comments(title: str) -> bool:
+    """Whether a feed calls itself one of comments."""
+    return _TITLE_OF_COMMENTS.match(title) is not None
+
+
+def refresh_of(body: bytes, url: str) -> str:
+    """Where a page sends every browser at once, "" where it does not."""
+    for tag in _META.findall(_NOSCRIPT.sub(b"", body[:_REFRESH_BYTES])):
+        found = _REFRESH.search(tag.decode("utf-8", "replace")) if _IS_REFRESH.search(tag) else None
+        if found and int(found["seconds"]) <= MAX_REFRESH_SECONDS:
+            target = _web(unescape(found["url"]).strip(), url)
+            return target if target != url.partition("#")[0] else ""
+    return ""
+
+
+def _linked_feeds(tree: Element, base: str, named: Collection[str]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for link in tree.xpath("//a[@href]"):
+        address = _web(link.get("href", ""), base)
+        if not address or address in named or not _is_same_site(address, base):
+            continue
+        parts = urlsplit(address)
+        says_so = _FEED_FILE.search(parts.path) or _FEED_WORDS.fullmatch(text_of(link))
+        if says_so and not _is_of_comments(link, address):
+            found[address] = None
+    return tuple(found)[:MOST_LINKS]
+
+
+def _is_same_site(address: str, base: str) -> bool:
+    hosts = [(urlsplit(one).hostname or "").removeprefix("www.") for one in (address, base)]
+    return hosts[0] == hosts[1] or hosts[0].endswith(f".{hosts[1]}")
+
+
+def _feeds(tree: Element, base: str) -> dict[str, bool]:
+    """Each with whether it is one of comments, as the page has them."""
     found: dict[str, bool] = {}
     for link in _elements(tree, {"alternate", "feed"}):
         address = _web(link.get("href", ""), base)
         if address and _is_feed(link, address):
             found.setdefault(address, _is_of_comments(link, address))
-    return tuple(sorted(found, key=found.__getitem__))[:MOST_LINKS]
+    return found
 
 
 def _is_feed(link: Element, address: str) -> bool:

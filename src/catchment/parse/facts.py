@@ -11,7 +11,7 @@ from catchment.parse.dates import parse_loose_date
 from catchment.parse.entry import MAX_TITLE, absolute
 from catchment.parse.html import plain_text
 from catchment.parse.linked_data import LinkedData
-from catchment.parse.titles import without_site
+from catchment.parse.titles import names_the_same, without_site
 from catchment.parse.tree import Element, text_of
 
 _MAX_NAME: Final = 200
@@ -84,9 +84,12 @@ class _FactFinder:
 
     def _title(self) -> str:
         headings = [text for heading in self._tree.xpath("//h1")[:_MOST_HEADINGS] if (text := text_of(heading))]
-        titles = [*self._said("og:title", "twitter:title"), self._data.text("headline")]
-        titles += [text_of(title) for title in self._tree.xpath("//head/title")] + headings
-        title = plain_text(next(filter(None, titles), ""), MAX_TITLE)
+        said = self._said("og:title", "twitter:title")
+        own = [text for title in self._tree.xpath("//head/title") if (text := text_of(title))] + headings
+        headline = self._data.text("headline")
+        # Where it names something else, it is rather what the page is about.
+        agreed = [headline] if any(names_the_same(title, headline) for title in own) else []
+        title = plain_text(next(filter(None, [*said, *agreed, *own, headline]), ""), MAX_TITLE)
         sites = [*self._said("og:site_name", "application-name"), *self._data.names("publisher")]
         return without_site(title, sites=sites, headings=headings, url=self._base)
 

@@ -311,8 +311,10 @@ class _Markup:
 
 
 def _address(link: str, base: str) -> str:
-    """The page or sitemap that a link leads to, "" where it leads nowhere that could be asked."""
-    url = absolute(link, base)
+    """The page or sitemap that a link leads to, "" where it leads nowhere that could be asked. A fragment is a place on
+    a page, and no other page.
+    """
+    url = absolute(link, base).partition("#")[0]
     return url if _PLAIN_HOST.match(url) or _has_host(url) else ""
 
 

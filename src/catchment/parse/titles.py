@@ -30,6 +30,17 @@ def without_site(title: str, *, sites: Collection[str], headings: Collection[str
     return title
 
 
+def is_same_title(one: str, other: str) -> bool:
+    """However they are written."""
+    return bool(other) and _folded(one) == _folded(other)
+
+
+def names_the_same(one: str, other: str) -> bool:
+    """Whether one of two titles is a part of the other, however they are written."""
+    first, second = _folded(one), _folded(other)
+    return bool(first and second) and (first in second or second in first)
+
+
 def _heading_at_start(title: str, headings: Collection[str]) -> str:
     """The heading that the title begins with, if a separator follows it there."""
     for heading in headings:

@@ -18,13 +18,16 @@ from catchment.parse.tree import Element, base_of, html_of, read_tree, select, t
 _SHORT_TITLE = 120
 # In this order: what the page itself calls its main part.
 _MAIN = ("//main", "//*[@role='main']", "//article", "//body")
-_AROUND = frozenset({"nav", "header", "footer", "aside", "dialog", "menu", "button", "select"})
+_AROUND = frozenset(
+    {"nav", "header", "footer", "aside", "dialog", "menu", "button", "select", "relative-time", "time-ago"}
+)
 _ROLES = frozenset({"navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alert", "timer"})
 # Names of what changes by itself beside the text: advertisements, counters, clocks and offers to subscribe.
 _NOISE = re.compile(
     r"(?:^|[\s_-])(?:ads?|advert\w*|adsense|sponsor\w*|promo|banner|cookies?|consent|clock|counter|countdown|visitors?"
     r"|sidebar|menu|breadcrumbs?|share|sharing|social|related|recommend\w*|newsletter|subscribe|popup|modal|toolbar"
-    r"|weather|ticker)(?:$|[\s_-])",
+    r"|weather|ticker|adsbygoogle|adslot|dfp|taboola|outbrain|time-?ago|relative-time|view-?count|page-?views?"
+    r"|hit-?counter|online-users?)(?:$|[\s_-])",
     re.IGNORECASE,
 )
 _HEADINGS = "descendant-or-self::*[self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6]"
@@ -140,7 +143,7 @@ def _listed(element: Element, shape: ListShape, base: str, cleaner: HtmlCleaner)
     part = _first(element, shape.text) if shape.text else element
     text = text_of(part) if part is not None else ""
     return Listed(
-        title=_title(element, text) if part is element else plain_text(text, _SHORT_TITLE),
+        title=_title(element, text),
         url=_link(element, shape, base),
         text=text,
         html=cleaner.clean(html_of(part)) if part is not None else "",

@@ -18,15 +18,16 @@ def write_atom(feed: Feed) -> bytes:
     root = ET.Element("feed", xmlns=ATOM)
     if feed.language:
         root.set(_XML_LANGUAGE, feed.language)
-    # The address of the document is what names the feed.
-    add(root, "id", feed.self_url)
+    # The address of the document is what names the feed, or else what it is about.
+    add(root, "id", feed.self_url or feed.home_url)
     add(root, "title", feed.title)
     if feed.description:
         add(root, "subtitle", feed.description)
     add(root, "updated", atom_moment(_changed_at(feed)))
     # Every entry needs an author; those without one of their own have the feed's.
-    add(add(root, "author"), "name", feed.title or feed.self_url)
-    add(root, "link", rel="self", href=feed.self_url, type=MEDIA_TYPE)
+    add(add(root, "author"), "name", feed.title or feed.self_url or feed.home_url)
+    if feed.self_url:
+        add(root, "link", rel="self", href=feed.self_url, type=MEDIA_TYPE)
     add(root, "link", rel="alternate", href=feed.home_url)
     if feed.hub_url:
         add(root, "link", rel="hub", href=feed.hub_url)

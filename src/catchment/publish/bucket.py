@@ -37,6 +37,10 @@ class Bucket:
         self._address = address
         self._key = key
 
+    def url(self, name: str) -> str:
+        """Where the object is, for whoever may read it."""
+        return self._address.url(name)
+
     async def put_if_changed(self, name: str, body: bytes, *, media_type: str) -> bool:
         """True if the object was sent: it was not there, or not the same."""
         digest = hashlib.sha256(body).hexdigest()

@@ -48,7 +48,7 @@ class Feed:
     title: str
     description: str
     home_url: str
-    #: Where this very document is.
+    #: Where this very document is served; empty when nobody knows.
     self_url: str
     entries: tuple[FeedEntry, ...]
     #: Its newest change. No format may put the present time in its place: the same feed is the same bytes.

@@ -18,7 +18,7 @@ def write_json_feed(feed: Feed) -> bytes:
         "title": feed.title,
         "description": feed.description,
         "home_page_url": feed.home_url,
-        "feed_url": feed.self_url,
+        **({"feed_url": feed.self_url} if feed.self_url else {}),
         **({"language": feed.language} if feed.language else {}),
         **({"hubs": [{"type": "WebSub", "url": feed.hub_url}]} if feed.hub_url else {}),
         "items": [_item(entry) for entry in feed.entries],

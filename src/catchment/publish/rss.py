@@ -22,7 +22,8 @@ def write_rss(feed: Feed) -> bytes:
     add(channel, "description", feed.description)
     if feed.language:
         add(channel, "language", feed.language)
-    add(channel, f"{{{ATOM}}}link", href=feed.self_url, rel="self", type=MEDIA_TYPE)
+    if feed.self_url:
+        add(channel, f"{{{ATOM}}}link", href=feed.self_url, rel="self", type=MEDIA_TYPE)
     if feed.hub_url:
         add(channel, f"{{{ATOM}}}link", href=feed.hub_url, rel="hub")
     changed = [entry.changed_at for entry in feed.entries] or ([feed.updated_at] if feed.updated_at else [])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from urllib.parse import urlsplit
 
 from catchment.domain.feed import FeedFilter, SavedFeed, ShownItem
@@ -12,19 +11,15 @@ from catchment.publish.feed import Feed
 from catchment.publish.formats import Format
 from catchment.publish.views import CHANNEL_KEY, Address, view_feed
 
-#: What the documents are called where nobody says where they will be.
-_FILE_NAMES = {Format.RSS: "rss.xml", Format.ATOM: "atom.xml", Format.JSON: "feed.json"}
 _SUFFIXES = {".atom": Format.ATOM, ".json": Format.JSON}
 
 
-def site_feed(source: Source, shown: Sequence[ShownItem], format_: Format) -> Feed:
-    """Ids are the pages' addresses, so that they outlive a lost state and are the same in full runs."""
+def site_feed(source: Source, shown: Sequence[ShownItem], *, served_at: str) -> Feed:
+    """`served_at` is where the document will be, unless the channel says it; empty when nobody knows."""
     sitemap = urlsplit(str(source.config[ADDRESS_KEY]))
     home = f"{sitemap.scheme}://{sitemap.netloc}"
-    address = Address(folder_url=home, self_url=_said_address(source))
-    feed = view_feed(_whole(source), source, shown, address=address, hub_url="")
-    self_url = feed.self_url or f"{feed.home_url.rstrip('/')}/{_FILE_NAMES[format_]}"
-    return replace(feed, self_url=self_url, entries=tuple(replace(entry, id=entry.url) for entry in feed.entries))
+    address = Address(folder_url=home, self_url=_said_address(source) or served_at)
+    return view_feed(_whole(source), source, shown, address=address, hub_url="")
 
 
 def format_of(file_name: str) -> Format:

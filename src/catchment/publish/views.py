@@ -18,6 +18,8 @@ CHANNEL_KEY = "channel"
 MOST_CONTENT_CHARS = 8 * 1024 * 1024
 #: All of an item's text is searched, however long.
 _ALL = 2**31
+#: Types whose items are pages.
+_OF_PAGES = frozenset({"sitemap"})
 _NAMESPACE = UUID("6f0ab8f5-2c3f-5d0b-9a37-9f2d1c54f0c3")
 
 
@@ -58,6 +60,11 @@ def entry_id(source_id: int, key: str) -> str:
     return uuid5(_NAMESPACE, f"{source_id}\n{key}").urn
 
 
+def _id_of(shown: ShownItem) -> str:
+    """A page of a site is named by its address, which outlives a lost state and is the same in full runs."""
+    return shown.item.url if shown.source_type in _OF_PAGES else entry_id(shown.source_id, shown.item.key)
+
+
 def _is_found(words: Sequence[str], shown: ShownItem) -> bool:
     if not words:
         return True
@@ -68,11 +75,11 @@ def _is_found(words: Sequence[str], shown: ShownItem) -> bool:
 def _entry(shown: ShownItem) -> FeedEntry:
     item = shown.item
     return FeedEntry(
-        id=entry_id(shown.source_id, item.key),
+        id=_id_of(shown),
         url=item.url,
         title=item.title,
         html=item.content,
-        author=item.author or shown.source_name,
+        author=item.author,
         published_at=item.published_at or shown.fetched_at,
         updated_at=shown.updated_at,
         categories=tuple(tag for tag in _list(item.metadata, "tags") if isinstance(tag, str) and tag),

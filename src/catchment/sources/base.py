@@ -21,6 +21,7 @@ from catchment.domain.options import without_options
 from catchment.domain.source import Source
 from catchment.domain.visit import Fetched
 from catchment.errors import SettingsError
+from catchment.fetch.freshness import Validators
 from catchment.fetch.manner import SourceClient
 
 P = ParamSpec("P")
@@ -93,6 +94,8 @@ class Detail(NamedTuple):
     item: Item
     #: The note that the item was made of, where it is one: notes have a table of their own.
     note: Crawled | None = None
+    #: What to ask with whether it changed, where it can be asked so.
+    validators: Validators | None = None
 
 
 class Journey(Protocol):
@@ -116,6 +119,15 @@ class Journey(Protocol):
 
     async def detail(self, listed: Listed) -> Detail:
         """Fetch what was listed. A VisitError counts against this one alone."""
+        ...
+
+
+@runtime_checkable
+class Rechecker(Protocol):
+    """A journey that can ask whether a detail changed where its listing does not tell."""
+
+    async def recheck(self, listed: Listed, validators: Validators) -> Detail | None:
+        """The detail as it is now; None when it did not change."""
         ...
 
 

@@ -17,6 +17,7 @@ from catchment.domain.item import Item
 from catchment.domain.options import USER_AGENT_KEY
 from catchment.errors import BadConfig, RefusedAddress
 from catchment.fetch.client import Request, Response
+from catchment.fetch.freshness import Validators
 from catchment.fetch.pacing import Deferred
 from catchment.fetch.streaming import Stream
 from catchment.parse.article import extract
@@ -112,15 +113,25 @@ class SitemapJourney:
             yield told
 
     async def detail(self, listed: Listed) -> Detail:
-        return Detail(await self._item(listed))
-
-    async def _item(self, listed: Listed) -> Item:
         _check_address(listed.url)
         if not self._config.fetch_titles:
-            return item_without_page(listed)
+            return Detail(item_without_page(listed))
+        page = await self._ask(Request(url=listed.url))
+        return Detail(await self._item(listed, page), validators=_validators(listed, page))
+
+    async def recheck(self, listed: Listed, validators: Validators) -> Detail | None:
+        _check_address(listed.url)
+        page = await self._ask(Request(url=listed.url, validators=validators))
+        if page.not_modified:
+            return None
+        return Detail(await self._item(listed, page), validators=_validators(listed, page))
+
+    async def _ask(self, request: Request) -> Response:
         if self._config.respect_robots:
-            await self._robots.check(listed.url)
-        page = await self._send(Request(url=listed.url))
+            await self._robots.check(request.url)
+        return await self._send(request)
+
+    async def _item(self, listed: Listed, page: Response) -> Item:
         content_type = page.headers.get("Content-Type", "")
         if content_type.partition(";")[0].strip().lower() not in _HTML:
             return item_without_page(listed)
@@ -177,6 +188,12 @@ def _check_address(url: str) -> None:
         raise RefusedAddress(f"{url[:200]!r} is not a URL that can be read") from error
 
 
+def _validators(listed: Listed, page: Response) -> Validators | None:
+    """Those of the page itself, and not of whoever it led to elsewhere."""
+    is_there = URL(page.url).origin() == URL(listed.url).origin()
+    return Validators.from_headers(page.headers) if is_there else None
+
+
 def _patterns(config: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return texts(config, name, most=_MOST_PATTERNS)
 
@@ -187,6 +204,7 @@ def _policy(config: Mapping[str, Any]) -> CandidatePolicy:
         max_items=whole(config, "max_items", default=50, least=1, most=10_000),
         baseline_items=whole(config, "baseline_items", default=10, least=0, most=10_000),
         retry_failed=flag(config, "retry_failed_urls", default=True),
+        rechecks=flag(config, "recheck_pages", default=True) and flag(config, "fetch_titles", default=True),
         max_history_days=whole(config, "max_history_days", default=30, least=1, most=36_500),
         cleanup_interval_days=whole(config, "cleanup_interval_days", default=7, least=0, most=36_500),
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from catchment.domain.candidate import KnownListing, Listed, Listing, Read, Remark, Stretch, Told, Vouched
-from catchment.errors import HttpError, VisitError
+from catchment.errors import HttpError, ParseError, VisitError
 from catchment.fetch.client import Request
 from catchment.fetch.freshness import Validators
 from catchment.fetch.streaming import Stream
@@ -18,6 +17,9 @@ from catchment.parse.sitemap import SitemapEntry, SitemapParser
 #: Entries that are handed over together.
 STRETCH = 1000
 MOST_DEPTH, MOST_DOCUMENTS = 3, 5000
+#: So many indexes one after the other that lead to no sitemap with pages go round in a circle: what further ones list
+#: is not followed, and after many more that is all.
+MAX_BARREN_INDEXES, MAX_CIRCLING_INDEXES = 25, 250
 #: A lastmod may be a mere date in any time zone: only what is older than this when it was read tells of all changes.
 SURE_AFTER = timedelta(hours=38)
 #: However the index praises it, a document is asked for again after this.
@@ -41,34 +43,61 @@ class SitemapTree:
         self._stream = stream
         self._keeps = keeps
         self._now = now
-        self._ahead: deque[Document] = deque()
+        #: The next one last.
+        self._ahead: list[Document] = []
         self._met: set[str] = set()
         self._read = 0
-        self._failures: list[VisitError] = []
+        #: Indexes since the last sitemap with pages.
+        self._barren = 0
+        self._is_circling = False
+        self._failures: dict[str, VisitError] = {}
 
     async def walk(self, roots: Iterable[str], known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
-        """Every sitemap below the roots. One that fails is remarked upon, unless none could be read."""
-        for root in roots:
-            self._meet(Document(url=root))
-        while self._ahead:
-            document = self._ahead.popleft()
+        """Every sitemap below the roots, each branch to its end. One that fails is remarked upon, unless none could be
+        read.
+        """
+        self._meet(Document(url=root) for root in roots)
+        while self._ahead and self._barren < MAX_CIRCLING_INDEXES:
+            document = self._ahead.pop()
             async for told in self._visit(document, known.get(document.url)):
                 yield told
-        if self._failures and not self._read:
-            raise self._failures[0]
-        if len(self._met) >= MOST_DOCUMENTS:
-            yield Remark(message=f"it has more sitemaps than the {MOST_DOCUMENTS} that are read")
+        for remark in self._remarks():
+            yield Remark(message=remark)
+        # Not sooner: what is vouched for is not asked for again in this round, and a failed visit is gone on with.
+        for url in self._failures:
+            yield Vouched(url=url)
 
-    def _meet(self, document: Document) -> None:
-        if document.url not in self._met and len(self._met) < MOST_DOCUMENTS and document.depth <= MOST_DEPTH:
-            self._met.add(document.url)
-            self._ahead.append(document)
+    def _remarks(self) -> Iterator[str]:
+        """What was left out. An error where that is everything."""
+        if self._failures and not self._read:
+            raise next(iter(self._failures.values()))
+        if self._is_circling:
+            circle = f"{MAX_BARREN_INDEXES} sitemap indexes in a row lead only to further ones, which are not followed"
+            if not self._read:
+                raise ParseError(f"{circle}; give the address of a sitemap that lists pages.")
+            yield circle
+        if len(self._met) >= MOST_DOCUMENTS:
+            yield f"it has more sitemaps than the {MOST_DOCUMENTS} that are read"
+        for url, error in self._failures.items():
+            yield f"the sitemap {url} is passed over this time: {error}"
+
+    def _meet(self, documents: Iterable[Document]) -> None:
+        met = []
+        for document in documents:
+            if document.url not in self._met and len(self._met) < MOST_DOCUMENTS and document.depth <= MOST_DEPTH:
+                self._met.add(document.url)
+                met.append(document)
+        self._ahead += reversed(met)
+
+    def _count_read(self) -> None:
+        self._read += 1
+        self._barren = 0
 
     async def _visit(self, document: Document, known: KnownListing | None) -> AsyncIterator[Told]:
         if known is not None and known.is_done:
-            self._read += 1
+            self._count_read()
         elif known is not None and _is_surely_same(document, known, self._now):
-            self._read += 1
+            self._count_read()
             yield Vouched(url=document.url)
         else:
             try:
@@ -77,14 +106,12 @@ class SitemapTree:
             except VisitError as error:
                 if isinstance(error, HttpError) and error.retry_after is not None:
                     raise
-                self._failures.append(error)
-                yield Vouched(url=document.url)
-                yield Remark(message=f"the sitemap {document.url} is passed over this time: {error}")
+                self._failures[document.url] = error
 
     async def _download(self, document: Document, known: KnownListing | None) -> AsyncIterator[Told]:
         async with self._stream(Request(url=document.url, validators=_validators(known))) as answer:
             if answer.not_modified:
-                self._read += 1
+                self._count_read()
                 yield Vouched(url=document.url)
                 return
             reading = _Reading(document, SitemapParser(answer.url), self._keeps)
@@ -111,10 +138,18 @@ class SitemapTree:
                     last_modified=validators.last_modified,
                 )
             )
-        if not reading.children:
-            self._read += 1
-        for child in reading.children:
-            self._meet(child)
+        if reading.children:
+            self._follow(reading.children)
+        else:
+            self._count_read()
+
+    def _follow(self, children: Iterable[Document]) -> None:
+        self._barren += 1
+        if self._barren >= MAX_BARREN_INDEXES:
+            self._is_circling = True
+            self._ahead = [document for document in self._ahead if document.depth <= 1]
+        if not self._is_circling:
+            self._meet(children)
 
 
 class _Reading:

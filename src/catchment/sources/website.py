@@ -10,23 +10,33 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from yarl import URL
 
+from catchment.domain.filters import check_pattern, without_matches
 from catchment.domain.item import Item, make_item, short_hash
 from catchment.domain.visit import Fetched
-from catchment.errors import BadConfig, HttpError, ParseError, RefusedAddress, VisitError
-from catchment.fetch.client import Request
-from catchment.parse.discovery import Discovery, discover, is_page
+from catchment.errors import BadAnswer, BadConfig, HttpError, ParseError, RefusedAddress, VisitError
+from catchment.fetch.client import Request, Response
+from catchment.parse.discovery import Discovery, discover, is_page, is_title_of_comments, refresh_of
 from catchment.parse.tree import compile_selector
+from catchment.parse.volatile import steady
 from catchment.parse.watch import Listed, ListShape, Passage, read_chosen, read_listed, read_main
 from catchment.sources.base import Context
-from catchment.sources.config import text
-from catchment.sources.page import visit_page
+from catchment.sources.config import text, texts
+from catchment.sources.page import Reader, visit_page
 from catchment.sources.rss import read_items
 
 FEED = "feed"
+#: What is remembered of a watched page: what it last was, how often in a row it was another, and when that was told.
+STATE, CHANGES, TOLD_AT = "state", "changes", "told_at"
+#: Changes in a row that make a page one that always changes; how often that is told of then.
+NOISY_AFTER, TOLD_EVERY = 5, timedelta(hours=20)
+#: Pages that one after the other send browsers on.
+MAX_REFRESHES = 3
+MAX_PATTERNS = 20
 #: Feeds that a page names and that are tried, one after the other.
 MOST_FEEDS = 3
 _GONE = frozenset({404, 410})
@@ -39,13 +49,13 @@ class WebsiteFetcher:
     config_keys = frozenset({"url", *_SELECTORS})
 
     def identity(self, config: Mapping[str, Any]) -> str:
-        address = str(URL(_url(config)).with_fragment(None))
+        address = str(URL(_watched(config).address).with_fragment(None))
         return " ".join([address, *(f"{name}={value}" for name, value in _selectors(config).items())])
 
     async def fetch(self, context: Context) -> Fetched:
         selectors = _selectors(context.source.config)
         if selectors:
-            return await visit_page(context, _request(context), _Chosen(_url(context.source.config), selectors))
+            return _damped(context, await _visit(context, _Chosen(_watched(context.source.config), selectors)))
         feed = context.source.memory.get(FEED)
         if feed is None:
             return await self._look(context)
@@ -56,17 +66,33 @@ class WebsiteFetcher:
 
     async def _look(self, context: Context, *, failed: _Failed | None = None) -> Fetched:
         """Visit the page: follow a feed if it names one that can be read, else take the page as it is."""
-        page = _Page(_url(context.source.config))
-        fetched = await visit_page(context, _request(context), page)
-        for feed in page.seen.feeds[:MOST_FEEDS]:
+        page = _Page(_watched(context.source.config))
+        fetched = await _visit(context, page)
+        named = page.seen.news_feeds
+        for feed in [*named, *page.seen.linked_feeds][:MOST_FEEDS]:
             if failed is not None and feed == failed.feed:
                 raise failed.error
             try:
-                return await _follow(_without_memory(context), feed)
+                followed = await _follow(_without_memory(context), feed)
             except VisitError as error:
-                if not is_lasting(error):
+                if feed in named and not is_lasting(error):
                     raise
-        return replace(fetched, is_window=page.is_feed)
+            else:
+                if not is_title_of_comments(followed.title):
+                    return followed
+        return replace(fetched, is_window=True) if page.is_feed else _damped(context, fetched)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """Where a page is asked for every time, and what of its text is no matter."""
+
+    address: str
+    ignored: tuple[str, ...] = ()
+
+    def words_of(self, text: str) -> str:
+        """What makes a text another one."""
+        return without_matches(steady(text), self.ignored)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +104,8 @@ class _Failed:
 class _Page:
     """Reads a page of which nothing is known: it may be a feed, may name some, or have only a text."""
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
         self.seen = Discovery()
         self.is_feed = False
 
@@ -93,38 +119,35 @@ class _Page:
                 self.is_feed = True
                 return title, items
         self.seen = discover(body, url=url, content_type=content_type)
-        return read_page(body, address=self._address, url=url, content_type=content_type)
+        return read_page(body, watched=self._watched, url=url, content_type=content_type)
 
 
 class _Chosen:
     """Reads what the selectors of a source choose."""
 
-    def __init__(self, address: str, selectors: Mapping[str, str]) -> None:
-        self._address = address
+    def __init__(self, watched: Watched, selectors: Mapping[str, str]) -> None:
+        self._watched = watched
         self._selectors = selectors
 
     def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
         _check_readable(content_type)
         if "selector" in self._selectors:
             passage = read_chosen(body, self._selectors["selector"], url=url, content_type=content_type)
-            return passage.title, (_state(passage, self._address),)
+            return passage.title, (_state(passage, self._watched),)
         shape = ListShape(
             item=self._selectors["item_selector"],
             link=self._selectors.get("link_selector"),
             text=self._selectors.get("text_selector"),
         )
         title, listed = read_listed(body, shape, url=url, content_type=content_type)
-        return title, tuple(_listed_item(one, self._address) for one in listed)
+        return title, tuple(_listed_item(one, self._watched) for one in listed)
 
 
-def read_page(body: bytes, *, address: str, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
-    """The title of a page, and the page as it is now as its one item.
-
-    `url` is where it was found this time, `address` where it is asked for every time.
-    """
+def read_page(body: bytes, *, watched: Watched, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
+    """The title of a page, and the page as it is now as its one item. `url` is where it was found this time."""
     _check_readable(content_type)
     passage = read_main(body, url=url, content_type=content_type)
-    return passage.title, (_state(passage, address),)
+    return passage.title, (_state(passage, watched),)
 
 
 def uses_selectors(config: Mapping[str, Any]) -> bool:
@@ -143,8 +166,44 @@ async def _follow(context: Context, feed: str) -> Fetched:
     return replace(fetched, memory={**fetched.memory, FEED: feed})
 
 
-def _request(context: Context) -> Request:
-    return Request(url=_url(context.source.config))
+async def _visit(context: Context, read: Reader) -> Fetched:
+    """Visit the page, or the one that it sends every browser on to."""
+    request, is_elsewhere = Request(url=_url(context.source.config)), False
+    for _ in range(MAX_REFRESHES):
+        try:
+            fetched = await visit_page(context, request, read, judge=_look_for_refresh)
+        except _SentOn as sent_on:
+            request, context, is_elsewhere = Request(url=sent_on.target), _without_memory(context), True
+        else:
+            # What the one page is known by says nothing of the other, which is asked for first.
+            return replace(fetched, memory={}) if is_elsewhere else fetched
+    raise BadAnswer(f"{request.url} sends browsers on and on, from one page to the next; give the address of the last.")
+
+
+class _SentOn(VisitError):
+    def __init__(self, target: str) -> None:
+        super().__init__(f"The page sends every browser on to {target}.")
+        self.target = target
+
+
+def _look_for_refresh(response: Response, _: datetime) -> None:
+    if target := refresh_of(response.body, response.url):
+        raise _SentOn(target)
+
+
+def _damped(context: Context, fetched: Fetched) -> Fetched:
+    """A page that changes at every visit is told of once a day, until it stays the same for a visit."""
+    before, now = context.source.memory, context.now
+    state = [item.key for item in fetched.items] if not fetched.unchanged else before.get(STATE)
+    changes = before.get(CHANGES, 0) + 1 if state != before.get(STATE) and STATE in before else 0
+    memory = {**fetched.memory, STATE: state, CHANGES: changes, TOLD_AT: before.get(TOLD_AT)}
+    if changes < NOISY_AFTER or is_due(before.get(TOLD_AT), now):
+        return replace(fetched, memory={**memory, TOLD_AT: now.isoformat()} if fetched.items else memory)
+    return replace(fetched, items=(), memory=memory)
+
+
+def is_due(told_at: str | None, now: datetime) -> bool:
+    return told_at is None or now - datetime.fromisoformat(told_at) >= TOLD_EVERY
 
 
 def _without_memory(context: Context) -> Context:
@@ -152,27 +211,28 @@ def _without_memory(context: Context) -> Context:
     return replace(context, source=replace(context.source, memory={}))
 
 
-def _state(passage: Passage, address: str) -> Item:
+def _state(passage: Passage, watched: Watched) -> Item:
     """One item for each state of the text."""
-    words = passage.text or passage.title
+    words = watched.words_of(passage.text) or passage.title
     item = make_item(
-        native_id=_known_by(address, words),
-        url=address,
-        title=passage.title or address,
+        native_id=_known_by(watched.address, words),
+        url=watched.address,
+        title=passage.title or watched.address,
         content=passage.html,
     )
     return _told_by_words(item, words)
 
 
-def _listed_item(listed: Listed, address: str) -> Item:
+def _listed_item(listed: Listed, watched: Watched) -> Item:
+    words = watched.words_of(listed.text)
     item = make_item(
-        native_id=listed.url or _known_by(address, listed.text),
-        url=listed.url or address,
+        native_id=listed.url or _known_by(watched.address, words),
+        url=listed.url or watched.address,
         title=listed.title or listed.url,
         content=listed.html,
         published_at=listed.published,
     )
-    return _told_by_words(item, listed.text)
+    return _told_by_words(item, words)
 
 
 def _told_by_words(item: Item, words: str) -> Item:
@@ -192,6 +252,13 @@ def _check_readable(content_type: str) -> None:
 
 def _url(config: Mapping[str, Any]) -> str:
     return text(config, "url", example="https://example.org/")
+
+
+def _watched(config: Mapping[str, Any]) -> Watched:
+    ignored = texts(config, "ignore_patterns", most=MAX_PATTERNS)
+    for pattern in ignored:
+        check_pattern(pattern)
+    return Watched(address=_url(config), ignored=ignored)
 
 
 def _selectors(config: Mapping[str, Any]) -> dict[str, str]:

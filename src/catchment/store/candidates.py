@@ -7,6 +7,7 @@ own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -31,13 +32,17 @@ from sqlalchemy import (
 )
 
 from catchment.domain.candidate import (
+    Backlog,
     Candidate,
+    CandidatePolicy,
     CandidateState,
     Judged,
     Known,
     Listed,
+    Outstanding,
     after_failure,
     by_key,
+    count_to_recheck,
     judge,
 )
 from catchment.store.bulk import BulkInsert, BulkUpdate
@@ -124,17 +129,42 @@ def claim(
     return sorted((read_candidate(row) for row in rows), key=lambda candidate: candidate.id)
 
 
-def mark_collected(conn: Connection, collected: Iterable[tuple[Candidate, bytes]], *, now: datetime) -> None:
-    """Pairs of a candidate and the fingerprint of its detail.
+class Collected(NamedTuple):
+    """A candidate, the face of its detail, and what that is known by."""
+
+    candidate: Candidate
+    fingerprint: bytes
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+def next_to_recheck(conn: Connection, source_id: int, *, after_id: int) -> tuple[list[Candidate], int]:
+    """The next share of what no lastmod tells about, and where it ends; after the last one comes the first."""
+    is_mine = (candidates.c.source_id == source_id, _IS_PROCESSED)
+    known = conn.execute(select(func.count()).where(*is_mine)).scalar_one()
+    part = select(candidates.c.id).where(*is_mine, candidates.c.id > after_id).order_by(candidates.c.id).limit(PART)
+    last_id: int | None = conn.execute(select(func.max(part.subquery().c.id))).scalar_one()
+    if last_id is None:
+        return next_to_recheck(conn, source_id, after_id=0) if after_id else ([], 0)
+    share = count_to_recheck(known)
+    wanted = (candidates.c.id > after_id, candidates.c.id <= last_id, candidates.c.lastmod.is_(None))
+    is_there = (candidates.c.deleted_at.is_(None), candidates.c.platform.is_(None))
+    found = select(candidates).where(*is_mine, *wanted, *is_there).order_by(candidates.c.id).limit(share)
+    chosen = [read_candidate(row) for row in conn.execute(found)]
+    return chosen, chosen[-1].id if len(chosen) == share else last_id
+
+
+def mark_collected(conn: Connection, collected: Iterable[Collected], *, now: datetime) -> None:
+    """Mark what was collected.
 
     A page may change and be tried anew, so that its tries are forgotten. A note is collected once: what that took is
     told with it.
     """
     pages, found = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
-    for one, fingerprint in collected:
+    for one, fingerprint, etag, last_modified in collected:
         row = (one.id, CandidateState.PROCESSED, False, now, fingerprint, None)
         if one.listed.platform is None:
-            pages.append((*row, 0, None, None))
+            pages.append((*row, 0, None, None, etag, last_modified))
         else:
             found.append(row)
     _mark_page(conn, pages)
@@ -160,6 +190,19 @@ def pending_keys(conn: Connection, source_id: int, keys: Sequence[bytes]) -> set
     """Those of the keys that are to be collected."""
     pending = select(candidates.c.key).where(candidates.c.source_id == source_id, IS_PENDING)
     return {bytes(key) for key in conn.execute(pending.where(candidates.c.key.in_(keys))).scalars()}
+
+
+def backlogs(conn: Connection, source_ids: Sequence[int], *, most: int) -> dict[int, Backlog]:
+    """What each of the sources listed and was not collected: counted, and `most` of it."""
+    found = {source_id: Backlog() for source_id in source_ids}
+    for start in range(0, len(source_ids), 1000):
+        some = {"sources": source_ids[start : start + 1000], "most": most}
+        for source_id, pending, failed in conn.execute(_COUNT_OUTSTANDING, some):
+            found[source_id] = Backlog(pending=pending, failed=failed)
+        for row in conn.execute(_OUTSTANDING, some):
+            before = found[row.source_id]
+            found[row.source_id] = replace(before, listed=(*before.listed, _outstanding(row)))
+    return found
 
 
 def believe(conn: Connection, source_id: int) -> None:
@@ -221,7 +264,9 @@ _change = BulkUpdate(
     candidates, "state", "is_doubted", "lastmod", "facts", "listing_id", "last_seen", "deleted_at", "attempts"
 )
 _COLLECTED = ("state", "is_doubted", "collected_at", "fingerprint", "claimed_at")
-_mark_page = BulkUpdate(candidates, *_COLLECTED, "attempts", "last_error", "last_error_code")
+_mark_page = BulkUpdate(
+    candidates, *_COLLECTED, "attempts", "last_error", "last_error_code", "etag", "last_modified"
+)  # fmt: skip
 _mark_note = BulkUpdate(candidates, *_COLLECTED)
 _mark_failed = BulkUpdate(
     candidates, "state", "is_doubted", "attempts", "last_error", "last_error_code", "claimed_at"
@@ -318,6 +363,50 @@ def _bring_notes_up_to_date(conn: Connection, source_id: int, listed: Sequence[L
         conn.execute(_BRING_UP_TO_DATE, found)
 
 
+_IS_OUTSTANDING = (
+    candidates.c.source_id.in_(bindparam("sources", expanding=True)),
+    candidates.c.state.in_([CandidateState.PENDING, CandidateState.FAILED]),
+    candidates.c.deleted_at.is_(None),
+)
+_COUNT_OUTSTANDING = (
+    select(candidates.c.source_id, func.count().filter(IS_PENDING), func.count().filter(_IS_FAILED))
+    .where(*_IS_OUTSTANDING)
+    .group_by(candidates.c.source_id)
+)
+_RANKED = (
+    select(
+        candidates,
+        func.row_number()
+        .over(partition_by=candidates.c.source_id, order_by=(candidates.c.state.desc(), candidates.c.id))
+        .label("rank"),
+    )
+    .where(*_IS_OUTSTANDING)
+    .subquery()
+)
+_OUTSTANDING = (
+    select(_RANKED, sources.c.config)
+    .join(sources, sources.c.id == _RANKED.c.source_id)
+    .where(_RANKED.c.rank <= bindparam("most", type_=Integer))
+    .order_by(_RANKED.c.source_id, _RANKED.c.rank)
+)
+
+
+def _outstanding(row: Row[Any]) -> Outstanding:
+    state = CandidateState(row.state)
+    is_tried_again = (
+        row.platform is None
+        and row.attempts < CandidatePolicy().most_attempts
+        and row.config.get("retry_failed_urls") is not False
+    )
+    return Outstanding(
+        url=row.url,
+        state=state.name.lower(),
+        attempts=row.attempts,
+        error=row.last_error,
+        is_given_up=state is CandidateState.FAILED and not is_tried_again,
+    )
+
+
 def _known(conn: Connection, source_id: int, keys: Sequence[bytes]) -> dict[bytes, Known]:
     rows = conn.execute(_KNOWN, {"source": source_id, "keys": keys}).all()
     return {bytes(key): Known(*known) for key, *known in rows}
@@ -347,4 +436,6 @@ def read_candidate(row: Row[Any]) -> Candidate:
         attempts=row.attempts,
         fingerprint=bytes(row.fingerprint) if row.fingerprint is not None else None,
         is_doubted=row.is_doubted,
+        etag=row.etag,
+        last_modified=row.last_modified,
     )

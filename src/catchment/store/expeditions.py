@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Integer, Row, Select, bindparam, delete, func, insert, select, update
 
 from catchment.domain.candidate import (
+    Candidate,
     CandidatePolicy,
     Expedition,
     KnownListing,
@@ -138,6 +139,14 @@ def settle(conn: Connection, source_id: int, policy: CandidatePolicy, *, now: da
         found.retry_failed(conn, source_id, most_attempts=policy.most_attempts)
     save(conn, source_id, values, now=now)
     return settled
+
+
+def take_to_recheck(conn: Connection, source_id: int, *, now: datetime) -> list[Candidate]:
+    """The next share of what no lastmod tells about; the one after it comes the next time."""
+    before = conn.execute(select(expeditions.c.rechecked_to).where(expeditions.c.source_id == source_id)).scalar_one()
+    chosen, reached = found.next_to_recheck(conn, source_id, after_id=before)
+    save(conn, source_id, {"rechecked_to": reached}, now=now)
+    return chosen
 
 
 def end_round(conn: Connection, source_id: int, policy: CandidatePolicy, *, now: datetime) -> None:

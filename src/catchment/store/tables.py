@@ -289,6 +289,8 @@ expeditions = Table(
     Column("last_cleanup_at", UtcDateTime),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
+    # The candidate up to which those without a lastmod were asked for again.
+    Column("rechecked_to", Id, nullable=False, server_default="0"),
 )
 Index("ix_expeditions_site_name", expeditions.c.site_name)
 
@@ -338,6 +340,9 @@ candidates = Table(
     # Where a note is from; there it is unique, whoever finds it. Pages of sites have none.
     Column("platform", String(10)),
     Column("last_error_code", String(30)),
+    # What its detail was known by, to ask for it only if it changed.
+    Column("etag", Text),
+    Column("last_modified", Text),
     UniqueConstraint("source_id", "key"),
     CheckConstraint("state IN (0, 1, 2)", name="state"),
 )

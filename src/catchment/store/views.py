@@ -232,14 +232,14 @@ def _shown(row: Row[Any]) -> ShownItem:
     return ShownItem(
         item=item,
         source_id=row.source_id,
-        source_name=row.source_name,
+        source_type=row.source_type,
         fetched_at=row.fetched_at,
         updated_at=row.updated_at,
     )
 
 
 _BY_IDS: Select[Any] = (
-    select(*raw_items.c, source_table.c.name.label("source_name"))
+    select(*raw_items.c, source_table.c.type.label("source_type"))
     .join(source_table, source_table.c.id == raw_items.c.source_id)
     .where(raw_items.c.id.in_(bindparam("ids", expanding=True)))
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 
+from catchment.domain.candidate import Backlog
 from catchment.domain.source import LastError
 
 
@@ -35,6 +36,26 @@ class ErrorOut(Out):
     @classmethod
     def of(cls, error: LastError | None) -> ErrorOut | None:
         return cls.model_validate(error) if error else None
+
+
+class OutstandingOut(Out):
+    url: str
+    state: Literal["pending", "failed"]
+    attempts: int
+    error: str | None
+    is_given_up: bool
+
+
+class BacklogOut(Out):
+    """Pages that a source listed and that were not collected: how many, and some of them with the reason."""
+
+    pending: int
+    failed: int
+    listed: list[OutstandingOut]
+
+    @classmethod
+    def of(cls, backlog: Backlog | None) -> BacklogOut | None:
+        return cls.model_validate(backlog) if backlog else None
 
 
 class Ok(Out):

@@ -9,7 +9,7 @@ from catchment.domain.source import PausedBy, SourceStatus
 from catchment.monitor.status import Mark, Snapshot, Stats, View, snapshot
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import problems
-from catchment.web.outputs import ErrorOut, Moment, Out
+from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Out
 from catchment.web.routes.alerts import AlertOut
 from catchment.web.words import TheLanguage
 
@@ -34,6 +34,7 @@ class SourceHealthOut(Out):
     marks: list[Mark]
     gap_at: Moment | None
     quiet_since: Moment | None
+    pages: BacklogOut | None
 
 
 class StatsOut(Out):

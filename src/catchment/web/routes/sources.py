@@ -11,17 +11,18 @@ from pydantic import AliasChoices, BaseModel, Field, StrictInt, StrictStr
 
 from catchment.bootstrap import System
 from catchment.domain.caller import Caller
+from catchment.domain.candidate import Backlog
 from catchment.domain.options import shown
 from catchment.domain.source import Source, SourceStatus
 from catchment.manage.catalog import Change, Draft
-from catchment.monitor.status import Mark, SourceHealth, View, describe
+from catchment.monitor.status import Mark, SourceHealth, View, describe, read_backlogs
 from catchment.redact import redact_url
 from catchment.schedule.intervals import Intervals
 from catchment.store import subscriptions, users
 from catchment.web.auth import Anyone, Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import Config, PathId, Text
-from catchment.web.outputs import ErrorOut, Moment, Ok, Out
+from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Ok, Out
 
 router = APIRouter(prefix="/api/sources", tags=["sources"])
 
@@ -77,6 +78,7 @@ class SourceOut(Out):
     marks: list[Mark] = Field(default=[])
     gap_at: Moment | None = None
     quiet_since: Moment | None = None
+    pages: BacklogOut | None = None
 
 
 @router.get("", response_model_exclude_unset=True, responses=problems(401))
@@ -137,6 +139,7 @@ class _Surroundings:
     intervals: Intervals
     names: Mapping[int, str]
     subscribed: set[int]
+    pages: Mapping[int, Backlog]
 
     def show(self, source: Source) -> SourceOut:
         view, now = View(caller=self.caller), self.system.clock.now()
@@ -174,6 +177,7 @@ class _Surroundings:
             "marks": list(health.marks),
             "gap_at": health.gap_at,
             "quiet_since": health.quiet_since,
+            "pages": BacklogOut.of(self.pages.get(source.id)),
         }
 
 
@@ -192,6 +196,7 @@ async def _look_around(system: System, caller: Caller, sources: list[Source]) ->
         intervals=await system.cadences.load(),
         names=await system.store.read(users.names, creators),
         subscribed=subscribed,
+        pages=await system.store.read(read_backlogs, sources, registry=system.registry) if caller.is_known else {},
     )
 
 
