@@ -93,6 +93,7 @@ from catchment.sources.shortcuts import Services
 from catchment.sources.x.scrape import Scraper
 from catchment.sources.x.wiring import make_scraper, x_fetchers
 from catchment.store import found_notes
+from catchment.store.backups import clear_killed_restore
 from catchment.store.door import Store, open_store
 from catchment.store.migrate import migrate
 from catchment.store.scraper_schedule import clear_next_run
@@ -152,6 +153,7 @@ async def open_system(settings: Settings, *, clock: Clock | None = None) -> Asyn
     clock = clock or SystemClock()
     store = open_store(settings.store_url())
     try:
+        clear_killed_restore(store.url, settings.home)
         await migrate(store)
         guard = AddressGuard.parse(settings.allow_networks)
         async with _http_client(settings, guard, clock) as http:

@@ -33,7 +33,7 @@ READERS = 4
 BUSY_SECONDS = 60
 BUSY_LOOK_SECONDS = 0.002
 #: A store holds what sources are opened with: nobody else has to read it.
-_OWNERS_FOLDER, _OWNERS_FILE = 0o700, 0o600
+OWNERS_FOLDER, _OWNERS_FILE = 0o700, 0o600
 
 
 class Store(Protocol):
@@ -80,7 +80,7 @@ def store_url(url: str) -> URL:
 class SqliteStore:
     def __init__(self, url: URL) -> None:
         self.url = url
-        _make_folder(self.url)
+        make_folder(self.url)
         self._writer = _sqlite_engine(self.url, begin=_begin_writing, connections=1)
         self._reader = _sqlite_engine(self.url, begin=_begin_reading, connections=READERS)
         self._write_thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
@@ -106,12 +106,12 @@ async def _in_thread(threads: ThreadPoolExecutor, engine: Engine, function: Call
     return await asyncio.get_running_loop().run_in_executor(threads, work)
 
 
-def _make_folder(url: URL) -> None:
+def make_folder(url: URL) -> None:
     if not url.database or url.database == ":memory:":
         raise SettingsError("DATABASE_URL: SQLite needs a file: sqlite:///path/to/catchment.sqlite3")
     folder = Path(url.database).parent
     try:
-        folder.mkdir(mode=_OWNERS_FOLDER, parents=True, exist_ok=True)
+        folder.mkdir(mode=OWNERS_FOLDER, parents=True, exist_ok=True)
     except OSError as error:
         raise SettingsError(f"The data folder {folder} cannot be made: {error.strerror}") from error
 
