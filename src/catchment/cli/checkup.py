@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 import catchment
-from catchment.errors import SettingsError, StoreError
+from catchment.errors import DamagedStore, SettingsError, StoreError
 from catchment.fetch.dial import SystemLookup
 from catchment.fetch.guard import AddressGuard
 from catchment.schedule.intervals import MOST_MINUTES, resolve_intervals
@@ -21,6 +21,7 @@ from catchment.settings import Settings, load_settings
 from catchment.store.config import read_config
 from catchment.store.door import Store, open_store
 from catchment.store.migrate import current_revision, head_revision
+from catchment.store.writability import WriteTrouble
 
 OLDEST_PYTHON = (3, 11)
 GIGABYTE = 10**9
@@ -28,6 +29,11 @@ LITTLE_SPACE, TOO_LITTLE_SPACE = GIGABYTE, GIGABYTE // 10
 #: Any name that is surely known to every name service.
 WELL_KNOWN_HOST = "example.org"
 LOOKUP_SECONDS = 3.0
+WRITE_TROUBLES = {
+    WriteTrouble.FULL: ("its disk is full", "Make room; collecting goes on by itself."),
+    WriteTrouble.READ_ONLY: ("it is read-only", "Make it writable for whoever runs Catchment."),
+    WriteTrouble.FAILING: ("it refuses", "The log of `catchment up` says why."),
+}
 
 
 class Verdict(StrEnum):
@@ -55,6 +61,8 @@ async def examine() -> list[Finding]:
     except SettingsError as error:
         advice = "Correct it in the environment or in .env."
         return [*findings, Finding(name="settings", verdict=Verdict.FAIL, found=str(error), advice=advice)]
+    except DamagedStore as error:
+        return [*findings, Finding(name="store", verdict=Verdict.FAIL, found=str(error))]
     findings.append(Finding(name="settings", verdict=Verdict.OK, found="readable"))
     try:
         findings += _check_folder(store) + await _check_store(store, settings)
@@ -125,7 +133,16 @@ async def _check_store(store: Store, settings: Settings) -> list[Finding]:
     except StoreError as error:
         advice = "Start the database, or correct DATABASE_URL."
         return [Finding(name="store", verdict=Verdict.FAIL, found=str(error), advice=advice)]
-    return [_judge_revision(shown, revision), _check_intervals(settings, table)]
+    findings = [_judge_revision(shown, revision), _check_intervals(settings, table)]
+    return [*findings, await _check_writing(store)] if revision == head_revision() else findings
+
+
+async def _check_writing(store: Store) -> Finding:
+    trouble = await store.checked.trouble(datetime.now(UTC))
+    if trouble is None:
+        return Finding(name="writing", verdict=Verdict.OK, found="the store can be written")
+    found, advice = WRITE_TROUBLES[trouble]
+    return Finding(name="writing", verdict=Verdict.FAIL, found=f"the store cannot be written: {found}", advice=advice)
 
 
 def _judge_revision(shown: str, revision: str | None) -> Finding:

@@ -36,6 +36,8 @@ def status(*, as_json: AsJson = False) -> None:
 
 
 def _print(found: Snapshot) -> None:
+    if not found.store.writable:
+        print_facts(_worded(asdict(found.store)), title="Store")
     print_facts(_worded(asdict(found.collector)), title="Collector")
     print_facts(_worded(asdict(found.stats)), title="Sources")
     if found.alerts:

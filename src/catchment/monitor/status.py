@@ -21,6 +21,7 @@ from catchment.schedule.intervals import Intervals
 from catchment.sources.base import Registry
 from catchment.store import fetch_log, items, overview, runs, sources
 from catchment.store.door import Store
+from catchment.store.writability import WriteTrouble
 
 DAY = timedelta(hours=24)
 
@@ -91,8 +92,16 @@ class CollectorState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoreState:
+    writable: bool
+    #: What keeps it from being written.
+    trouble: WriteTrouble | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     at: datetime
+    store: StoreState
     sources: tuple[SourceHealth, ...]
     stats: Stats
     collector: CollectorState
@@ -112,9 +121,11 @@ class View:
 
 
 async def snapshot(*, store: Store, registry: Registry, intervals: Intervals, view: View, now: datetime) -> Snapshot:
+    trouble = await store.checked.trouble(now)
     found, stats, collector, alerts = await store.read(_gather, view, now=now)
     return Snapshot(
         at=now,
+        store=StoreState(writable=trouble is None, trouble=trouble),
         sources=tuple(describe(source, registry=registry, intervals=intervals, view=view, now=now) for source in found),
         stats=stats,
         collector=collector,

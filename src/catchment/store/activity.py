@@ -32,7 +32,7 @@ def refuse_while_worked_on(*stores: URL, now: datetime) -> None:
 
 
 def _who_works(url: URL, now: datetime) -> list[Run]:
-    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+    if url.get_backend_name() == "sqlite" and not _holds_something(Path(url.database or "")):
         return []
     try:
         with connected(reading_engine(url)) as conn:
@@ -41,6 +41,10 @@ def _who_works(url: URL, now: datetime) -> list[Run]:
         # Nobody can work on that.
         return []
     return [run for run in held if not is_gone(run.owner)]
+
+
+def _holds_something(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size > 0
 
 
 def _described(working: Iterable[Run]) -> str:

@@ -235,9 +235,10 @@ def _put_in_place(copy: Path, store: URL, *, replace: bool) -> Counts:
         rows = count_rows(conn)
     _make_one_file(copy, _STORE_ID)
     if target.exists():
+        _take_over_mode(target, copy)
+    if target.exists() and target.stat().st_size:
         if not replace:
             refuse_to_replace(store)
-        _take_over_mode(target, copy)
         with _nobody_has_open(target):
             copy.replace(target)
     else:

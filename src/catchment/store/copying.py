@@ -15,7 +15,7 @@ from sqlalchemy.engine import URL
 
 from catchment.errors import Conflict, InvalidInput, NotFound, StoreError
 from catchment.store.bulk import BulkInsert
-from catchment.store.door import make_folder, migration_engine, reading_engine
+from catchment.store.door import make_folder, migration_engine, reading_engine, refuse_emptied
 from catchment.store.failures import translated_errors
 from catchment.store.migrate import current_revision, head_revision, migrate_url
 from catchment.store.tables import metadata
@@ -82,6 +82,8 @@ def _require_there(url: URL) -> None:
     """A file that is not there would be made, and copied as a store that holds nothing."""
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         raise NotFound(f"There is no store at {shown(url)}.")
+    if url.get_backend_name() == "sqlite":
+        refuse_emptied(url)
 
 
 def _require_this_schema(conn: Connection, url: URL) -> None:

@@ -120,6 +120,7 @@ def _tiles(taken: Snapshot, words: Words) -> list[Tile]:
     failing, paused = stats.failing_sources, stats.paused_by_error
     active = f"{_number(stats.active_sources)} {words.active}"
     return [
+        *_store_tiles(taken, words),
         _tile("sources", words.sources, _number(stats.total_sources), note=active),
         _tile(
             "failing",
@@ -143,6 +144,14 @@ def _tiles(taken: Snapshot, words: Words) -> list[Tile]:
 
 def _tile(key: str, label: str, value: str, *, note: str, mood: str = "calm") -> Tile:
     return Tile(key=key, label=label, value=value, note=note, mood=mood)
+
+
+def _store_tiles(taken: Snapshot, words: Words) -> list[Tile]:
+    """Nothing while all is well."""
+    if taken.store.trouble is None:
+        return []
+    note = words.write_troubles[taken.store.trouble]
+    return [_tile("store", words.store, words.not_writable, note=note, mood="bad")]
 
 
 def _collector_tile(taken: Snapshot, words: Words) -> Tile:

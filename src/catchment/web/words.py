@@ -13,6 +13,7 @@ from catchment.domain.caller import Scope
 from catchment.domain.source import SourceStatus
 from catchment.monitor.reason import Language
 from catchment.monitor.status import Mark
+from catchment.store.writability import WriteTrouble
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,9 @@ class Words:
     stopped: str
     queue: str
     in_flight: str
+    store: str
+    not_writable: str
+    write_troubles: Mapping[WriteTrouble, str]
     source: str
     health: str
     last_fetch: str
@@ -117,6 +121,13 @@ _ENGLISH = Words(
     stopped="Not running",
     queue="waiting",
     in_flight="in flight",
+    store="Store",
+    not_writable="Cannot be written",
+    write_troubles={
+        WriteTrouble.FULL: "its disk is full",
+        WriteTrouble.READ_ONLY: "it is read-only",
+        WriteTrouble.FAILING: "the log says why",
+    },
     source="Source",
     health="Health",
     last_fetch="Last fetch",
@@ -227,6 +238,13 @@ _CHINESE = Words(
     stopped="未运行",
     queue="等待",
     in_flight="进行中",
+    store="存储",
+    not_writable="无法写入",
+    write_troubles={
+        WriteTrouble.FULL: "磁盘已满",
+        WriteTrouble.READ_ONLY: "只读",
+        WriteTrouble.FAILING: "原因见日志",
+    },
     source="信息源",
     health="状态",
     last_fetch="上次抓取",

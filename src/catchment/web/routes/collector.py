@@ -7,6 +7,7 @@ from pydantic import Field
 
 from catchment.domain.source import PausedBy, SourceStatus
 from catchment.monitor.status import Mark, Snapshot, Stats, View, snapshot
+from catchment.store.writability import WriteTrouble
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import problems
 from catchment.web.outputs import ErrorOut, Moment, Out
@@ -72,8 +73,14 @@ class CollectorOut(Out):
     in_flight: int
 
 
+class StoreOut(Out):
+    writable: bool
+    trouble: WriteTrouble | None
+
+
 class StatusOut(Out):
     at: Moment
+    store: StoreOut
     sources: list[SourceHealthOut]
     stats: StatsOut
     collector: CollectorOut
@@ -83,6 +90,7 @@ class StatusOut(Out):
     def of(cls, taken: Snapshot) -> StatusOut:
         return cls(
             at=taken.at,
+            store=StoreOut.model_validate(taken.store),
             sources=[SourceHealthOut.model_validate(source) for source in taken.sources],
             stats=StatsOut.of(taken.stats),
             collector=CollectorOut.model_validate(taken.collector),
