@@ -16,6 +16,7 @@ from catchment.domain.run import Run, RunKind
 from catchment.domain.source import LastError, PausedBy, Source, SourceStatus
 from catchment.monitor.alerting import list_alerts
 from catchment.monitor.reason import Language, next_check_reason
+from catchment.processes import is_gone
 from catchment.schedule.due import next_fetch_at
 from catchment.schedule.intervals import Intervals
 from catchment.sources.base import Registry
@@ -74,6 +75,8 @@ class Stats:
     failing_sources: int
     fetches_24h: int
     errors_24h: int
+    #: The two names of one figure.
+    raw_items_24h: int
     items_24h: int
     #: Between 0 and 1; None when nothing was fetched.
     success_rate_24h: float | None
@@ -171,6 +174,7 @@ def _marks(source: Source, now: datetime) -> tuple[Mark, ...]:
 def read_stats(conn: Connection, caller: Caller, *, now: datetime) -> Stats:
     user, sees_all = caller.user_id, caller.sees_all
     counts = overview.count_sources(conn, user, all_sources=sees_all)
+    stored = items.count_since(conn, now - DAY, user, all_sources=sees_all)
     visits = fetch_log.count_since(conn, now - DAY, user, all_sources=sees_all)
     return Stats(
         total_sources=counts.total,
@@ -181,19 +185,31 @@ def read_stats(conn: Connection, caller: Caller, *, now: datetime) -> Stats:
         failing_sources=counts.failing,
         fetches_24h=visits.fetches,
         errors_24h=visits.errors,
-        items_24h=items.count_since(conn, now - DAY, user, all_sources=sees_all),
+        raw_items_24h=stored,
+        items_24h=stored,
         success_rate_24h=visits.success_rate,
     )
 
 
 def read_collector(conn: Connection, *, now: datetime) -> CollectorState:
-    alive = [run for run in runs.list_running(conn, RunKind.COLLECTOR) if run.lease_until > now]
+    running = runs.list_running(conn, RunKind.COLLECTOR)
+    alive = [run for run in running if run.lease_until > now and not is_gone(run.owner)]
+    claims = {owner: count for owner, count in overview.claimed_by_owner(conn, now=now).items() if not is_gone(owner)}
+    in_flight = count_in_flight(claims, {run.owner: run.progress.get("in_flight") for run in alive})
     return CollectorState(
         running=bool(alive),
         last_tick_at=max(_moments(alive, "last_tick_at"), default=None),
         next_tick_at=min(_moments(alive, "next_tick_at"), default=None),
-        queue=overview.count_due(conn, now=now),
-        in_flight=overview.count_in_flight(conn, now=now),
+        queue=overview.count_due(conn, now=now) + sum(claims.values()) - in_flight,
+        in_flight=in_flight,
+    )
+
+
+def count_in_flight(claims: Mapping[str, int], reported: Mapping[str, int | None]) -> int:
+    """Of what each process has claimed, what it says it visits; all of it where it says nothing."""
+    said = {owner: reported.get(owner) for owner in claims}
+    return sum(
+        claims[owner] if under_way is None else min(claims[owner], under_way) for owner, under_way in said.items()
     )
 
 

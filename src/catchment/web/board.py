@@ -119,9 +119,10 @@ def _tiles(taken: Snapshot, words: Words) -> list[Tile]:
     stats = taken.stats
     failing, paused = stats.failing_sources, stats.paused_by_error
     active = f"{_number(stats.active_sources)} {words.active}"
+    gone = f" · {_number(stats.gone_sources)} {words.gone}" if stats.gone_sources else ""
     return [
         *_store_tiles(taken, words),
-        _tile("sources", words.sources, _number(stats.total_sources), note=active),
+        _tile("sources", words.sources, _number(stats.total_sources), note=active + gone),
         _tile(
             "failing",
             words.failing,
@@ -172,7 +173,7 @@ def _row(source: SourceHealth, count: int, words: Words) -> SourceRow:
         name=source.name,
         type=source.type,
         mood="broken" if is_broken else source.status,
-        status=words.broken if is_broken else words.statuses[source.status],
+        status=_status(source, words),
         warning=" · ".join(words.marks[mark] for mark in source.marks if mark not in _DANGERS),
         danger=" · ".join(words.marks[mark] for mark in source.marks if mark in _DANGERS),
         last_fetched_at=source.last_fetched_at,
@@ -181,6 +182,16 @@ def _row(source: SourceHealth, count: int, words: Words) -> SourceRow:
         count=_number(count),
         error=source.last_error.message if source.last_error else "",
     )
+
+
+def _status(source: SourceHealth, words: Words) -> str:
+    match source.paused_by:
+        case PausedBy.ERROR:
+            return words.broken
+        case PausedBy.GONE:
+            return words.gone
+        case _:
+            return words.statuses[source.status]
 
 
 def _just_resolved(taken: Snapshot) -> list[Alert]:

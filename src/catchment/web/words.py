@@ -86,6 +86,7 @@ class Words:
     other_language: str
     other_code: str
     broken: str
+    gone: str
     feeds: str
     feeds_hint: str
     no_feeds: str
@@ -177,6 +178,7 @@ _ENGLISH = Words(
     other_language="中文",
     other_code="zh",
     broken="paused by errors",
+    gone="gone for good",
     feeds="Feeds",
     feeds_hint="Saved views of what was collected, for any feed reader.",
     no_feeds='No feeds yet. Publish the first: catchment feeds create news --title "News" --public',
@@ -294,6 +296,7 @@ _CHINESE = Words(
     other_language="English",
     other_code="en",
     broken="因错误暂停",
+    gone="已不存在",
     feeds="订阅输出",
     feeds_hint="已保存的视图，可用任何阅读器订阅。",
     no_feeds='还没有订阅输出。发布第一个：catchment feeds create news --title "News" --public',

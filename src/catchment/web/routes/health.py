@@ -98,7 +98,7 @@ class NumbersOut(Out):
     @classmethod
     def of(cls, numbers: Numbers) -> NumbersOut:
         return cls(
-            stats=StatsOut.of(numbers.stats),
+            stats=StatsOut.model_validate(numbers.stats),
             collector=CollectorOut.model_validate(numbers.collector),
             items=numbers.items,
             alerts={severity: numbers.alerts.get(severity, 0) for severity in Severity},
