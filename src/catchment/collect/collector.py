@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from catchment.clock import Clock
 from catchment.collect.beside import beside
 from catchment.collect.cadence import CadenceBook
+from catchment.collect.clock_watch import ClockWatch
 from catchment.collect.committer import Committer
 from catchment.collect.housekeeping import Housekeeper
 from catchment.collect.leases import LeasePolicy, keep_leases, recover
@@ -57,6 +58,7 @@ class Collector:
         self._housekeeper = housekeeper
         self._leases = leases
         self._clock = clock
+        self._clock_watch = ClockWatch(store=store, clock=clock)
         self._ticking = asyncio.Lock()
         self._round = Round([])
         self.is_working = False
@@ -73,6 +75,7 @@ class Collector:
         Nothing new is begun from the moment that `stop` is set.
         Raises TimeoutError when work had to be cut off.
         """
+        await self._clock_watch.start()
         await self._cadences.apply()
         await self._store.write(sources.wake_types, list(self._registry), now=self._clock.now())
         await self._store.write(_register, leases=self._leases, now=self._clock.now())
@@ -108,6 +111,7 @@ class Collector:
 
     async def due(self) -> list[int]:
         """What is due, with what the dead left; nothing while ticks are paused."""
+        await self._clock_watch.look()
         await self._cadences.apply()
         await recover(self._store, self._clock)
         if await self._store.read(jobs.is_paused, COLLECTOR_TICK):

@@ -14,7 +14,9 @@ from catchment.clock import Clock
 from catchment.domain.run import Run
 from catchment.errors import StoreError
 from catchment.processes import is_gone, owner_name
+from catchment.schedule.clock_jumps import not_before
 from catchment.store import alerts, found_notes, runs
+from catchment.store.clock_repair import has_leases_ahead, pull_back_leases
 from catchment.store.door import Store
 
 __all__ = ["LeasePolicy", "keep_leases", "owner_name", "recover"]
@@ -58,10 +60,12 @@ async def recover(store: Store, clock: Clock) -> list[Run]:
 
 def _needs_recovery(conn: Connection, *, now: datetime) -> bool:
     """A look before the write, so that an idle tick writes nothing."""
-    return runs.has_expired(conn, now=now) or bool(_dead(runs.running_owners(conn)))
+    is_ahead = has_leases_ahead(conn, latest=not_before(now))
+    return is_ahead or runs.has_expired(conn, now=now) or bool(_dead(runs.running_owners(conn)))
 
 
 def _recover(conn: Connection, *, now: datetime) -> list[Run]:
+    pull_back_leases(conn, now=now, latest=not_before(now))
     dead = _dead(runs.running_owners(conn))
     ended = [*runs.expire(conn, now=now), *runs.expire_owners(conn, dead, now=now)]
     alerts.note_recovery(conn, executions=0, records=found_notes.reclaim(conn, [run.id for run in ended]), now=now)

@@ -20,11 +20,12 @@ from catchment.processes import is_gone
 from catchment.schedule.due import next_fetch_at
 from catchment.schedule.intervals import Intervals
 from catchment.sources.base import Registry
-from catchment.store import fetch_log, items, overview, runs, sources
+from catchment.store import alerts, fetch_log, items, overview, runs, sources
+from catchment.store.alerts import Incident
 from catchment.store.door import Store
 from catchment.store.writability import WriteTrouble
 
-DAY = timedelta(hours=24)
+HOUR, DAY = timedelta(hours=1), timedelta(hours=24)
 
 
 class Mark(StrEnum):
@@ -125,15 +126,15 @@ class View:
 
 async def snapshot(*, store: Store, registry: Registry, intervals: Intervals, view: View, now: datetime) -> Snapshot:
     trouble = await store.checked.trouble(now)
-    found, stats, collector, alerts = await store.read(_gather, view, now=now)
+    found, stats, collector, shown = await store.read(_gather, view, now=now)
     return Snapshot(
         at=now,
         store=StoreState(writable=trouble is None, trouble=trouble),
         sources=tuple(describe(source, registry=registry, intervals=intervals, view=view, now=now) for source in found),
         stats=stats,
         collector=collector,
-        alerts=tuple(alert for alert in alerts if alert.is_open),
-        resolved=tuple(alert for alert in alerts if not alert.is_open),
+        alerts=tuple(alert for alert in shown if alert.is_open),
+        resolved=tuple(alert for alert in shown if not alert.is_open),
     )
 
 
@@ -205,6 +206,12 @@ def read_collector(conn: Connection, *, now: datetime) -> CollectorState:
     )
 
 
+def read_clock_jump(conn: Connection, *, now: datetime) -> str | None:
+    """What is told of the clock, for an hour after it jumped."""
+    last = alerts.last_incident(conn, Incident.CLOCK_JUMPED)
+    return last[1] if last is not None and now - HOUR <= last[0] else None
+
+
 def count_in_flight(claims: Mapping[str, int], reported: Mapping[str, int | None]) -> int:
     """Of what each process has claimed, what it says it visits; all of it where it says nothing."""
     said = {owner: reported.get(owner) for owner in claims}
@@ -220,8 +227,8 @@ def _gather(conn: Connection, view: View, *, now: datetime) -> tuple[list[Source
         found = sources.list_visible(conn, user, all_sources=sees_all)
     else:
         found = overview.list_by_attention(conn, user, all_sources=sees_all, limit=view.most)
-    alerts = list_alerts(conn, view.caller, now=now)
-    return found, read_stats(conn, view.caller, now=now), read_collector(conn, now=now), alerts
+    shown = list_alerts(conn, view.caller, now=now)
+    return found, read_stats(conn, view.caller, now=now), read_collector(conn, now=now), shown
 
 
 def _moments(collectors: list[Run], name: str) -> list[datetime]:

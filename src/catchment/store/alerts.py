@@ -25,6 +25,7 @@ class Incident(StrEnum):
     RECORDS_RECOVERED = "records_recovered"
     INVALID_INPUT = "invalid_input"
     X_KEY_REFUSED = "x_key_refused"
+    CLOCK_JUMPED = "clock_jumped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

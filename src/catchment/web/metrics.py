@@ -14,7 +14,7 @@ from catchment.domain.caller import OPERATOR
 from catchment.domain.cookie import CookieStatus
 from catchment.domain.note import Platform
 from catchment.monitor.crawled import CookieNumbers, count_cookies, read_requests
-from catchment.monitor.status import CollectorState, Stats, read_collector, read_stats
+from catchment.monitor.status import CollectorState, Stats, read_clock_jump, read_collector, read_stats
 from catchment.store import alerts, overview
 from catchment.store.crawl_minutes import Requests
 
@@ -31,6 +31,8 @@ class Numbers:
     cookies: CookieNumbers
     #: To crawled platforms, in the last 24 hours.
     requests: Mapping[str, Requests]
+    #: What is told of the clock, if it jumped of late.
+    clock_jump: str | None
 
 
 async def read_numbers(system: System) -> Numbers:
@@ -45,6 +47,7 @@ async def read_numbers(system: System) -> Numbers:
             alerts=alerts.count_firing(conn),
             cookies=cookies,
             requests=read_requests(conn, now=now),
+            clock_jump=read_clock_jump(conn, now=now),
         )
 
     return await system.store.read(gather)

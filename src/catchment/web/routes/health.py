@@ -140,6 +140,7 @@ async def health(system: TheSystem) -> HealthOut:
         "store": _store_health(numbers, await system.store.checked.trouble(system.clock.now())),
         "collector": _collector_health(numbers),
         "cookies": _cookie_health(numbers),
+        **_clock_health(numbers),
     }
     return HealthOut(
         status=_overall(components),
@@ -218,6 +219,13 @@ def _cookie_health(numbers: Numbers | None) -> Component:
     if numbers is None or numbers.cookies.are_spent:
         return Component(status=Health.DEGRADED, message="No cookie can be used.")
     return Component(status=Health.HEALTHY, message=f"{sum(numbers.cookies.available.values())} can be used.")
+
+
+def _clock_health(numbers: Numbers | None) -> dict[str, Component]:
+    """Nothing while there is nothing to say."""
+    if numbers is None or numbers.clock_jump is None:
+        return {}
+    return {"clock": Component(status=Health.DEGRADED, message=numbers.clock_jump)}
 
 
 def _overall(components: dict[str, Component]) -> Health:
