@@ -21,7 +21,7 @@ LAYERS = [
     {"sources", "store"},
     {"fetch", "parse"},
     {"domain"},
-    {"logs", "settings", "crypto", "eventloop", "inflate"},
+    {"logs", "settings", "crypto", "eventloop", "inflate", "processes"},
     {"clock", "errors", "redact"},
 ]
 

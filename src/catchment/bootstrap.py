@@ -94,6 +94,7 @@ from catchment.sources.shortcuts import Services
 from catchment.sources.x.scrape import Scraper
 from catchment.sources.x.wiring import make_scraper, x_fetchers
 from catchment.store import found_notes
+from catchment.store.backups import clear_killed_restore
 from catchment.store.door import Store, open_store, store_url
 from catchment.store.migrate import migrate, require_file
 from catchment.store.scraper_schedule import clear_next_run
@@ -160,6 +161,7 @@ async def open_system(
         require_file(store_url(settings.store_url()))
     store = open_store(settings.store_url())
     try:
+        clear_killed_restore(store.url, settings.home)
         await migrate(store, makes_store=makes_store)
         guard = AddressGuard.parse(settings.allow_networks)
         async with _http_client(settings, guard, clock) as http:

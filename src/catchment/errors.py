@@ -11,7 +11,9 @@ CatchmentError
 ├── LeaseLost                another worker took the work over: drop the result
 ├── StoreError               the database could not be used: stop and say why
 │   ├── DamagedStore         its file is broken: restore a backup, or start a new one
-│   └── MissingStore         there is none where the settings say, and a command that reads makes none
+│   ├── MissingStore         there is none where the settings say, and a command that reads makes none
+│   ├── FullStore            there is no room left for it: make room, and it goes on
+│   └── ReadOnlyStore        it can be read but not written: have it writable again
 ├── SchedulerFailed          an alarm could not be set, so nothing was changed (500)
 └── VisitError               one visit to a source failed: record it, back off, go on
     ├── RefusedAddress       the outbound guard said no: not worth a retry until changed
@@ -86,6 +88,14 @@ class DamagedStore(StoreError):
 
 
 class MissingStore(StoreError):
+    pass
+
+
+class FullStore(StoreError):
+    pass
+
+
+class ReadOnlyStore(StoreError):
     pass
 
 

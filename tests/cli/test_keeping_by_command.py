@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from command import Command
+from command import Command, Start
 
+from catchment.domain.run import RunKind
+from catchment.store import runs
+from catchment.store.door import migration_engine
 from catchment.store.door import store_url as as_url
+from catchment.store.migrate import migrate_url
 from filled_store import Rows, rows_in
 
 OPML = """<opml version="2.0"><body>
@@ -82,3 +87,65 @@ def test_wrong_places_are_named_and_nothing_is_made_there(catchment: Command, wo
     assert result.exit_code in {1, 2}
     assert said in result.stderr
     assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in catchment.home.iterdir()} <= before
+
+
+def hold(url: str, kind: RunKind, owner: str, *, minutes: float = 1) -> None:
+    """Have somebody work on a store."""
+    now = datetime.now(UTC)
+    engine = migration_engine(as_url(url))
+    with engine.begin() as conn:
+        runs.start(conn, kind, "5", owner=owner, now=now, until=now + timedelta(minutes=minutes))
+    engine.dispose()
+
+
+@pytest.mark.proves("R-46")
+@pytest.mark.parametrize("kind", [RunKind.COLLECTOR, RunKind.SOURCE, RunKind.JOB, RunKind.WORKFLOW])
+def test_nothing_is_restored_or_moved_under_who_works_on_the_store(
+    catchment: Command, store_url: str, tmp_path: Path, kind: RunKind
+) -> None:
+    migrate_url(as_url(store_url))
+    made = catchment.json("backup", str(tmp_path / "kept" / "one.sqlite3"), DATABASE_URL=store_url)["file"]
+    hold(store_url, kind, "elsewhere/1a2b-3:4711:abcd")
+    for words in (["restore", made, "--replace"], ["migrate-store", "--to", str(tmp_path / "other.sqlite3")]):
+        refused = catchment(*words, DATABASE_URL=store_url)
+        assert refused.exit_code == 1
+        said = " ".join(refused.stderr.split())
+        assert f"process 4711 on elsewhere ({kind})" in said
+        assert "--while-collecting" in said
+        assert rows_in(as_url(store_url))["runs"], "nothing was replaced"
+        told = catchment(*words, "--while-collecting", DATABASE_URL=store_url)
+        assert told.exit_code == 0, told.output
+        if words[0] == "restore":
+            assert not rows_in(as_url(store_url))["runs"]
+            hold(store_url, kind, "elsewhere/1a2b-3:4711:abcd")
+
+
+@pytest.mark.proves("R-46")
+def test_nothing_is_moved_into_a_store_that_is_worked_on(catchment: Command, before: Rows, postgres_url: str) -> None:
+    migrate_url(as_url(postgres_url))
+    hold(postgres_url, RunKind.COLLECTOR, "elsewhere/1a2b-3:4711:abcd")
+    refused = catchment("migrate-store", "--to", postgres_url, "--replace")
+    assert refused.exit_code == 1
+    assert "process 4711 on elsewhere" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.proves("R-46")
+def test_who_is_dead_or_has_let_go_holds_up_no_restore(catchment: Command, before: Rows, sqlite_url: str) -> None:
+    made = catchment.json("backup")["file"]
+    hold(sqlite_url, RunKind.COLLECTOR, "elsewhere/1a2b-3:4711:abcd", minutes=-1)
+    assert catchment("restore", made, "--replace").exit_code == 0
+
+
+@pytest.mark.proves("R-46")
+async def test_a_restore_waits_until_the_collector_has_stopped_or_was_killed(
+    catchment: Command, before: Rows, start: Start
+) -> None:
+    made = catchment.json("backup")["file"]
+    collector = await start("collect", "--loop", COLLECTOR_TICK="1")
+    await collector.says("collector started")
+    refused = catchment("restore", made, "--replace")
+    assert refused.exit_code == 1
+    assert "process" in refused.stderr
+    await collector.kill()
+    restored = catchment("restore", made, "--replace")
+    assert restored.exit_code == 0, restored.output

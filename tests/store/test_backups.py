@@ -13,7 +13,6 @@ from catchment.collect.duties import BACKUP
 from catchment.errors import Conflict, NotFound, StoreError
 from catchment.store.backups import backup_name, keep_newest, make_backup, restore_backup
 from catchment.store.door import store_url as as_url
-from catchment.store.migrate import migrate_url
 from filled_store import fill, rows_in
 
 
@@ -33,17 +32,6 @@ def test_a_backup_read_back_is_the_store_that_it_was_made_of(store_url, tmp_path
     assert rows_in(other) == before
     restore_backup(made.file, url, replace=True)
     assert rows_in(url) == before
-
-
-@pytest.mark.proves("F-10")
-def test_a_backup_of_an_earlier_release_is_brought_up_to_date_and_stays_as_it_is(sqlite_url, tmp_path):
-    url = as_url(sqlite_url)
-    made = make_backup(url, tmp_path / "backup.sqlite3")
-    migrate_url(make_url(f"sqlite+pysqlite:///{made.file}"), "0012")
-    content = made.file.read_bytes()
-    restore_backup(made.file, make_url(f"sqlite+pysqlite:///{tmp_path}/new.sqlite3"))
-    assert made.file.read_bytes() == content
-    assert not list(tmp_path.glob("backup.sqlite3-*")), "and nothing is left beside it"
 
 
 def test_no_backup_is_written_over_and_none_is_left_half_done(sqlite_url, tmp_path):
@@ -67,7 +55,7 @@ def test_no_backup_is_written_over_and_none_is_left_half_done(sqlite_url, tmp_pa
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "not a backup of Catchment"),
+        (b"", "is empty, not a backup of Catchment"),
         (b"this is no database, " * 100, "not a backup of Catchment"),
         (None, "There is no backup at"),
     ],
@@ -154,7 +142,9 @@ def test_a_backup_that_cannot_be_read_replaces_nothing(sqlite_url, tmp_path, mon
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("shutil.copyfile", refuse)
-    (tmp_path / "backup.sqlite3").touch()
-    with pytest.raises(StoreError, match=r"backup\.sqlite3 cannot be read: Permission denied"):
-        restore_backup(tmp_path / "backup.sqlite3", as_url(sqlite_url), replace=True)
+    before = fill(as_url(sqlite_url))
+    made = make_backup(as_url(sqlite_url), tmp_path / "backup.sqlite3")
+    monkeypatch.setattr("shutil.copyfileobj", refuse)
+    with pytest.raises(StoreError, match=r"backup\.sqlite3 cannot be restored: Permission denied"):
+        restore_backup(made.file, as_url(sqlite_url), replace=True)
+    assert rows_in(as_url(sqlite_url)) == before

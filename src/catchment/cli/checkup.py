@@ -14,15 +14,16 @@ from pathlib import Path
 
 import catchment
 from catchment.cli.session import worded_unknown
-from catchment.errors import SettingsError, StoreError
+from catchment.errors import DamagedStore, SettingsError, StoreError
 from catchment.fetch.dial import SystemLookup
 from catchment.fetch.guard import AddressGuard
 from catchment.schedule.intervals import MOST_MINUTES, resolve_intervals
 from catchment.schedule.jobs import Cron
 from catchment.settings import Settings, load_settings
 from catchment.store.config import read_config
-from catchment.store.door import open_store, sqlite_file, store_url
+from catchment.store.door import Store, open_store, sqlite_file, store_url
 from catchment.store.migrate import current_revision, head_revision
+from catchment.store.writability import WriteTrouble
 
 OLDEST_PYTHON = (3, 11)
 GIGABYTE = 10**9
@@ -30,6 +31,11 @@ LITTLE_SPACE, TOO_LITTLE_SPACE = GIGABYTE, GIGABYTE // 10
 #: Any name that is surely known to every name service.
 WELL_KNOWN_HOST = "example.org"
 LOOKUP_SECONDS = 3.0
+WRITE_TROUBLES = {
+    WriteTrouble.FULL: ("its disk is full", "Make room; collecting goes on by itself."),
+    WriteTrouble.READ_ONLY: ("it is read-only", "Make it writable for whoever runs Catchment."),
+    WriteTrouble.FAILING: ("it refuses", "The log of `catchment up` says why."),
+}
 
 
 class Verdict(StrEnum):
@@ -122,16 +128,29 @@ async def _check_store(settings: Settings) -> list[Finding]:
             Finding(name="store", verdict=Verdict.WARN, found=found, advice="`catchment up` makes it."),
             _check_intervals(settings, {}),
         ]
-    store = open_store(settings.store_url())
+    try:
+        store = open_store(settings.store_url())
+    except DamagedStore as error:
+        return [Finding(name="store", verdict=Verdict.FAIL, found=str(error))]
     try:
         revision = await store.read(current_revision)
         table = await store.read(read_config) if revision else {}
     except StoreError as error:
         advice = "Start the database, or correct DATABASE_URL."
         return [Finding(name="store", verdict=Verdict.FAIL, found=str(error), advice=advice)]
+    else:
+        findings = [_judge_revision(shown, revision), _check_intervals(settings, table)]
+        return [*findings, await _check_writing(store)] if revision == head_revision() else findings
     finally:
         await store.close()
-    return [_judge_revision(shown, revision), _check_intervals(settings, table)]
+
+
+async def _check_writing(store: Store) -> Finding:
+    trouble = await store.checked.trouble(datetime.now(UTC))
+    if trouble is None:
+        return Finding(name="writing", verdict=Verdict.OK, found="the store can be written")
+    found, advice = WRITE_TROUBLES[trouble]
+    return Finding(name="writing", verdict=Verdict.FAIL, found=f"the store cannot be written: {found}", advice=advice)
 
 
 def _judge_revision(shown: str, revision: str | None) -> Finding:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from catchment.store.copying import Counts
 
 Replace = Annotated[bool, typer.Option("--replace", help="Replace all that the store holds.")]
+WhileCollecting = Annotated[
+    bool,
+    typer.Option("--while-collecting", help="Even while something works on the store; what it stores then is lost."),
+]
 
 
 def backup(
@@ -48,20 +52,29 @@ def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup, also one of an earlier release.")],
     *,
     replace: Replace = False,
+    while_collecting: WhileCollecting = False,
     as_json: AsJson = False,
 ) -> None:
     """Read a backup back into the store of the settings: all of it, or nothing. Stop `catchment up` first.
 
-    The backup may come from the other kind of store.
+    The backup may come from the other kind of store. One that is not whole restores nothing, and what is
+    replaced stays until the new store is in place.
 
     Example: catchment restore backups/catchment-20260301-120000.sqlite3 --replace
     """
+    from catchment.clock import SystemClock
+    from catchment.store.activity import refuse_while_worked_on
     from catchment.store.backups import restore_backup
     from catchment.store.door import store_url
 
-    target = store_url(read_settings().store_url())
+    settings = read_settings()
+    target = store_url(settings.store_url())
+    if not while_collecting:
+        refuse_while_worked_on(target, now=SystemClock().now())
     with progress_bar() as progress:
-        rows = restore_backup(file, target, replace=replace, progress=progress)
+        rows = restore_backup(
+            file, target, replace=replace, in_use=while_collecting, workplace=settings.home, progress=progress
+        )
     _tell(rows, as_json=as_json, file=str(file))
     say(f"Restored {file}, {sum(rows.values()):,} rows. Start again by `catchment up`.")
 
@@ -73,6 +86,7 @@ def migrate_store(
         str | None, typer.Option("--from", metavar="URL", help="The store to read; that of the settings without.")
     ] = None,
     replace: Replace = False,
+    while_collecting: WhileCollecting = False,
     as_json: AsJson = False,
 ) -> None:
     """Move to another database: copy every row, count them on both sides, and leave the old store as it is.
@@ -81,7 +95,9 @@ def migrate_store(
 
     Example: catchment migrate-store --to postgresql://catchment@localhost/catchment
     """
+    from catchment.clock import SystemClock
     from catchment.settings import store_url_of
+    from catchment.store.activity import refuse_while_worked_on
     from catchment.store.copying import copy_store, shown
     from catchment.store.door import store_url
     from catchment.store.migrate import require_file
@@ -89,6 +105,8 @@ def migrate_store(
     source = store_url(store_url_of(from_) if from_ else read_settings().store_url())
     require_file(source)
     target = store_url(store_url_of(to))
+    if not while_collecting:
+        refuse_while_worked_on(source, target, now=SystemClock().now())
     with progress_bar() as progress:
         rows = copy_store(source, target, replace=replace, progress=progress)
     _tell(rows, as_json=as_json, to=shown(target))

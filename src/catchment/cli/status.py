@@ -44,6 +44,8 @@ def status(*, as_json: AsJson = False) -> None:
 def _print(found: Snapshot, of_x: XNumbers) -> None:
     if found.collector.network_away:
         say("The network is away: nothing outside can be reached. No source is to blame; all are tried again soon.")
+    if not found.store.writable:
+        print_facts(_worded(asdict(found.store)), title="Store")
     print_facts(_worded(asdict(found.collector)), title="Collector")
     print_facts(_worded(asdict(found.stats)), title="Sources")
     print_numbers(of_x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from catchment.clock import Clock
 from catchment.collect.beside import beside
 from catchment.collect.cadence import CadenceBook
+from catchment.collect.clock_watch import ClockWatch
 from catchment.collect.committer import Committer
 from catchment.collect.housekeeping import Housekeeper
 from catchment.collect.leases import LeasePolicy, keep_leases, recover
@@ -32,6 +33,8 @@ from catchment.store.door import Store
 LOOK_LIMIT = 10_000
 #: When others are claiming all that was looked at; a moment later they are done with it.
 CROWDED_SECONDS = 0.2
+#: How many visits are under way is written as often as this at most.
+FLIGHT_SECONDS = 0.25
 
 
 class Collector:
@@ -55,6 +58,9 @@ class Collector:
         self._housekeeper = housekeeper
         self._leases = leases
         self._clock = clock
+        self._clock_watch = ClockWatch(store=store, clock=clock)
+        self._ticking = asyncio.Lock()
+        self._round = Round([])
         self.is_working = False
 
     @property
@@ -69,13 +75,17 @@ class Collector:
         Nothing new is begun from the moment that `stop` is set.
         Raises TimeoutError when work had to be cut off.
         """
+        await self._clock_watch.start()
         await self._cadences.apply()
         await self._store.write(sources.wake_types, list(self._registry), now=self._clock.now())
+        await self._store.write(_register, leases=self._leases, now=self._clock.now())
         self._pool.reset()
+        self._round = Round([])
         self.is_working = True
         try:
             heartbeat = keep_leases(self._store, self._leases, self._clock)
-            async with beside(self._pool.run(), self._committer.run(), heartbeat, self._halt_at(stop)):
+            works = (self._pool.run(), self._committer.run(), heartbeat, self._report_flight(), self._halt_at(stop))
+            async with beside(*works):
                 yield
                 clean = await self._pool.stop(grace_seconds)
         finally:
@@ -85,15 +95,23 @@ class Collector:
             raise TimeoutError(f"work in flight was cut off after {grace_seconds:g} s")
 
     async def tick(self) -> Round:
-        """One look: take over what the dead left, and queue what is due."""
-        round_ = self._pool.add(await self.due())
+        """One look: take over what the dead left, and queue what is due; nothing while the last round is under way."""
+        async with self._ticking:
+            if not self._round.is_over:
+                return Round([])
+            self._round = round_ = self._pool.add(await self.due())
         if round_.ids:
             logger.info("{} source(s) due", len(round_.ids))
             round_.when_over(_log_round)
         return round_
 
+    @property
+    def is_in_round(self) -> bool:
+        return not self._round.is_over
+
     async def due(self) -> list[int]:
         """What is due, with what the dead left; nothing while ticks are paused."""
+        await self._clock_watch.look()
         await self._cadences.apply()
         await recover(self._store, self._clock)
         if await self._store.read(jobs.is_paused, COLLECTOR_TICK):
@@ -153,20 +171,20 @@ class Collector:
         intervals = await self._cadences.load()
         logger.info("collector started: tick {:g} s, intervals in minutes {}", tick_seconds, intervals.by_type())
         while not stop.is_set():
-            round_ = await self._tick_or_complain()
+            is_late = self.is_in_round
+            await self._tick_or_complain()
             await self.report(tick_seconds)
-            await _rest(stop, round_, tick_seconds)
+            await _rest(stop, self._round, tick_seconds, is_late=is_late)
         logger.info("collector: stop received, {} visit(s) in flight", self._pool.in_flight)
 
     async def _due_ids(self, limit: int) -> list[int]:
         return await self._store.read(sources.due_ids, now=self._clock.now(), limit=limit)
 
-    async def _tick_or_complain(self) -> Round:
+    async def _tick_or_complain(self) -> None:
         try:
-            return await self.tick()
+            await self.tick()
         except StoreError as error:
             logger.error("this tick is skipped: {}", error)
-            return Round([])
 
     async def report(self, tick_seconds: float) -> None:
         """Say in the database how the collector is, for whoever asks in whatever process; or complain in the log."""
@@ -181,6 +199,19 @@ class Collector:
             await self._store.write(_report, leases=self._leases, now=now, progress=progress)
         except StoreError as error:
             logger.error("the collector's state cannot be stored: {}", error)
+
+    async def _report_flight(self) -> None:
+        """Have the store know how many visits are under way, of all that are claimed; until cancelled."""
+        reported = 0
+        while True:
+            await self._pool.flight_changed.wait()
+            self._pool.flight_changed.clear()
+            if self._pool.in_flight != reported:
+                reported = self._pool.in_flight
+                # The next change, or the next tick, says it again.
+                with suppress(StoreError):
+                    await self._store.write(_report_flight, owner=self._leases.owner, in_flight=reported)
+            await asyncio.sleep(FLIGHT_SECONDS)
 
     async def _halt_at(self, stop: asyncio.Event | None) -> None:
         if stop is not None:
@@ -210,10 +241,25 @@ def _report(conn: Connection, *, leases: LeasePolicy, now: datetime, progress: M
     runs.set_progress(conn, RunKind.COLLECTOR, leases.owner, progress)
 
 
-async def _rest(stop: asyncio.Event, round_: Round, tick_seconds: float) -> None:
-    """Until the next tick, or until told to stop; a look that was cut short is followed by the next at once."""
+def _register(conn: Connection, *, leases: LeasePolicy, now: datetime) -> None:
+    """Have everybody know that this process collects, also one that never ticks."""
+    started = {"queued": 0, "in_flight": 0}
+    owner, until = leases.owner, leases.until(now)
+    runs.start(conn, RunKind.COLLECTOR, owner, owner=owner, now=now, until=until, progress=started)
+
+
+def _report_flight(conn: Connection, *, owner: str, in_flight: int) -> None:
+    run = runs.running_of(conn, RunKind.COLLECTOR, owner)
+    if run is not None:
+        runs.set_progress(conn, RunKind.COLLECTOR, owner, {**run.progress, "in_flight": in_flight})
+
+
+async def _rest(stop: asyncio.Event, round_: Round, tick_seconds: float, *, is_late: bool) -> None:
+    """Until the next tick, or until told to stop; a look that was cut short, or whose time has come while a round was
+    under way, is followed by the next as soon as that is over.
+    """
     waits: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait())]
-    if len(round_.ids) >= LOOK_LIMIT:
+    if is_late or len(round_.ids) >= LOOK_LIMIT:
         waits.append(asyncio.create_task(round_.wait()))
     await asyncio.wait(waits, timeout=tick_seconds, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:

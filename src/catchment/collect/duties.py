@@ -43,6 +43,8 @@ def collector_tick(collector: Collector) -> Job:
     async def tick() -> str:
         if not collector.is_working:
             return "left out: this process does not collect"
+        if collector.is_in_round:
+            return "left out: a round is still under way"
         round_ = await collector.tick()
         return f"{len(round_.ids)} due"
 

@@ -26,7 +26,8 @@ class Housekeeper:
 
     async def tidy_if_due(self) -> None:
         now = self._clock.now()
-        if self._last is None or now - self._last >= EVERY:
+        # A clock that was set back makes the last time one that is still to come.
+        if self._last is None or not timedelta(0) <= now - self._last < EVERY:
             self._last = now
             await self.tidy(now)
 

@@ -22,6 +22,7 @@ from catchment.domain.job import JobState
 from catchment.domain.run import Run, RunKind, RunStatus
 from catchment.errors import Conflict, NotFound, StoreError, VisitError
 from catchment.redact import redact_text
+from catchment.schedule.clock_jumps import not_before
 from catchment.schedule.jobs import Alarms
 from catchment.store import jobs, runs
 from catchment.store.door import Store
@@ -81,14 +82,30 @@ class JobKeeper:
 
     async def follow(self) -> None:
         """Set the alarms by what the store says, whoever changed it."""
-        for state in await self._store.read(jobs.list_all):
+        states = await self._store.read(jobs.list_all)
+        if any(self._is_ahead(state) for state in states):
+            states = await self._store.write(self._pull_back, now=self._clock.now())
+        for state in states:
             job = self._jobs.get(state.name)
             if job is not None and not job.is_driven_elsewhere:
                 self._set_alarm(state)
 
+    def _is_ahead(self, state: JobState) -> bool:
+        """It ran under a clock that was ahead, and would wait for that clock's next time."""
+        return state.last_started_at is not None and state.last_started_at > not_before(self._clock.now())
+
+    def _pull_back(self, conn: Connection, *, now: datetime) -> list[JobState]:
+        for state in jobs.list_all(conn):
+            job = self._jobs.get(state.name)
+            if job is not None and self._is_ahead(state):
+                jobs.note_start(conn, state.name, now=now)
+                jobs.set_due(conn, state.name, job.next_after(conn, now))
+        return jobs.list_all(conn)
+
     def _set_alarm(self, state: JobState) -> None:
         wanted = None if state.is_paused else state.due_at
-        if self.alarms.at(state.name) != wanted:
+        # One whose time has come is set again: an alarm counts time that passes, and a clock may have jumped over it.
+        if self.alarms.at(state.name) != wanted or (wanted is not None and wanted <= self._clock.now()):
             self.alarms.set(state.name, wanted)
 
     async def look_after(self, name: str) -> None:

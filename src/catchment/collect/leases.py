@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import secrets
-import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from loguru import logger
 from sqlalchemy import Connection
@@ -17,11 +13,13 @@ from sqlalchemy import Connection
 from catchment.clock import Clock
 from catchment.domain.run import Run
 from catchment.errors import StoreError
+from catchment.processes import is_gone, owner_name
+from catchment.schedule.clock_jumps import not_before
 from catchment.store import alerts, found_notes, runs
+from catchment.store.clock_repair import has_leases_ahead, pull_back_leases
 from catchment.store.door import Store
 
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_PIDS = Path("/proc/self/ns/pid")
+__all__ = ["LeasePolicy", "keep_leases", "owner_name", "recover"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,25 +35,6 @@ class LeasePolicy:
     @property
     def heartbeat_seconds(self) -> float:
         return self.duration.total_seconds() / 3
-
-
-def owner_name() -> str:
-    """`place:pid:random`: readable, unique, and enough to tell later whether the process is gone."""
-    return f"{_place()}:{os.getpid()}:{secrets.token_hex(4)}"
-
-
-def _place() -> str:
-    """Where a pid means the same process: this machine since it was started, and in containers this one of them.
-
-    Host names do not tell, as copies of one machine or image often share theirs.
-    """
-    host = socket.gethostname()
-    try:
-        boot = _BOOT_ID.read_text(encoding="ascii").strip()
-        namespace = _PIDS.stat().st_ino
-    except OSError:  # not on Linux
-        return host
-    return f"{host}/{boot[:8]}-{namespace}"
 
 
 async def keep_leases(store: Store, policy: LeasePolicy, clock: Clock) -> None:
@@ -81,10 +60,12 @@ async def recover(store: Store, clock: Clock) -> list[Run]:
 
 def _needs_recovery(conn: Connection, *, now: datetime) -> bool:
     """A look before the write, so that an idle tick writes nothing."""
-    return runs.has_expired(conn, now=now) or bool(_dead(runs.running_owners(conn)))
+    is_ahead = has_leases_ahead(conn, latest=not_before(now))
+    return is_ahead or runs.has_expired(conn, now=now) or bool(_dead(runs.running_owners(conn)))
 
 
 def _recover(conn: Connection, *, now: datetime) -> list[Run]:
+    pull_back_leases(conn, now=now, latest=not_before(now))
     dead = _dead(runs.running_owners(conn))
     ended = [*runs.expire(conn, now=now), *runs.expire_owners(conn, dead, now=now)]
     alerts.note_recovery(conn, executions=0, records=found_notes.reclaim(conn, [run.id for run in ended]), now=now)
@@ -92,18 +73,4 @@ def _recover(conn: Connection, *, now: datetime) -> list[Run]:
 
 
 def _dead(owners: Iterable[str]) -> list[str]:
-    """Those of this machine whose process is gone. Of other machines only the lease can tell."""
-    return [owner for owner in owners if _is_gone(owner)]
-
-
-def _is_gone(owner: str) -> bool:
-    place, pid, _ = owner.rsplit(":", 2)
-    if place != _place():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
+    return [owner for owner in owners if is_gone(owner)]

@@ -72,6 +72,7 @@ class Pool:
         self._idle = asyncio.Event()
         self._idle.set()
         self.in_flight = 0
+        self.flight_changed = asyncio.Event()
 
     @property
     def queued(self) -> int:
@@ -159,6 +160,7 @@ class Pool:
 
     async def _visit(self, job: Job) -> None:
         self.in_flight += 1
+        self.flight_changed.set()
         self._idle.clear()
         try:
             visit = await self._visitor.visit(job.run, job.source)
@@ -166,6 +168,7 @@ class Pool:
         finally:
             # Also when whoever asked for it is gone: a stop would wait for it to no end.
             self.in_flight -= 1
+            self.flight_changed.set()
             if not self.in_flight:
                 self._idle.set()
         self._hurry_if_done()

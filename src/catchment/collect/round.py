@@ -51,6 +51,10 @@ class Round:
         self.results.append(result)
         self._settle(result.source_id)
 
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
     async def wait(self) -> None:
         await self._over.wait()
 

@@ -55,7 +55,7 @@ class Rhythm:
 
     def squeezed(self, interval: timedelta, now: datetime) -> timedelta:
         """The interval as it is while items are being missed, or were of late."""
-        if self.squeezed_at is None:
+        if self.squeezed_at is None or self.squeezed_at > now:  # by a clock that was ahead
             return interval
         steps = self.squeeze - (now - self.squeezed_at) // RELAX_AFTER
         return min(interval, max(interval / 2**steps, LEAST_SQUEEZED)) if steps > 0 else interval

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
@@ -10,6 +11,7 @@ from catchment.clock import Clock
 from catchment.crypto import hash_secret, new_token, same_secret
 from catchment.domain.account import KeyHolder
 from catchment.domain.caller import Caller, Role
+from catchment.errors import StoreError
 from catchment.manage.logins import Logins
 from catchment.manage.tokens import Tokens
 from catchment.store import keys, sessions, users
@@ -83,8 +85,10 @@ class Entrance:
         if holder is None:
             return None
         now = self._clock.now()
-        if keys.needs_touch(holder.key, now=now):
-            await self._store.write(keys.touch, holder.key.id, now=now)
+        # When a key was used last is good to know, and no reason to turn its holder away from a store that is full.
+        with suppress(StoreError):
+            if keys.needs_touch(holder.key, now=now):
+                await self._store.write(keys.touch, holder.key.id, now=now)
         return holder.caller()
 
     async def _user_at(self, user_id: int, version: int) -> Caller | None:

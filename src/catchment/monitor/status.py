@@ -17,15 +17,18 @@ from catchment.domain.run import Run, RunKind
 from catchment.domain.source import LastError, PausedBy, Source, SourceStatus
 from catchment.monitor.alerting import list_alerts
 from catchment.monitor.reason import Language, next_check_reason
+from catchment.processes import is_gone
 from catchment.redact import redact_url
 from catchment.schedule.due import next_fetch_at
 from catchment.schedule.intervals import Intervals
 from catchment.sources.base import Registry
 from catchment.sources.website import CHANGES, NOISY_AFTER
-from catchment.store import candidates, fetch_log, items, overview, runs, sources
+from catchment.store import alerts, candidates, fetch_log, items, overview, runs, sources
+from catchment.store.alerts import Incident
 from catchment.store.door import Store
+from catchment.store.writability import WriteTrouble
 
-DAY = timedelta(hours=24)
+HOUR, DAY = timedelta(hours=1), timedelta(hours=24)
 #: So many pages that were not collected are shown of one source; the rest is counted.
 MAX_PAGES = 20
 
@@ -82,6 +85,8 @@ class Stats:
     failing_sources: int
     fetches_24h: int
     errors_24h: int
+    #: The two names of one figure.
+    raw_items_24h: int
     items_24h: int
     #: Between 0 and 1; None when nothing was fetched.
     success_rate_24h: float | None
@@ -102,8 +107,16 @@ class CollectorState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoreState:
+    writable: bool
+    #: What keeps it from being written.
+    trouble: WriteTrouble | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     at: datetime
+    store: StoreState
     sources: tuple[SourceHealth, ...]
     stats: Stats
     collector: CollectorState
@@ -123,10 +136,12 @@ class View:
 
 
 async def snapshot(*, store: Store, registry: Registry, intervals: Intervals, view: View, now: datetime) -> Snapshot:
-    found, stats, collector, alerts = await store.read(_gather, view, now=now)
+    trouble = await store.checked.trouble(now)
+    found, stats, collector, shown = await store.read(_gather, view, now=now)
     pages = await store.read(read_backlogs, found, registry=registry)
     return Snapshot(
         at=now,
+        store=StoreState(writable=trouble is None, trouble=trouble),
         sources=tuple(
             replace(
                 describe(source, registry=registry, intervals=intervals, view=view, now=now), pages=pages.get(source.id)
@@ -135,8 +150,8 @@ async def snapshot(*, store: Store, registry: Registry, intervals: Intervals, vi
         ),
         stats=stats,
         collector=collector,
-        alerts=tuple(alert for alert in alerts if alert.is_open),
-        resolved=tuple(alert for alert in alerts if not alert.is_open),
+        alerts=tuple(alert for alert in shown if alert.is_open),
+        resolved=tuple(alert for alert in shown if not alert.is_open),
     )
 
 
@@ -188,6 +203,7 @@ def _marks(source: Source, now: datetime) -> tuple[Mark, ...]:
 def read_stats(conn: Connection, caller: Caller, *, now: datetime) -> Stats:
     user, sees_all = caller.user_id, caller.sees_all
     counts = overview.count_sources(conn, user, all_sources=sees_all)
+    stored = items.count_since(conn, now - DAY, user, all_sources=sees_all)
     visits = fetch_log.count_since(conn, now - DAY, user, all_sources=sees_all)
     return Stats(
         total_sources=counts.total,
@@ -198,20 +214,38 @@ def read_stats(conn: Connection, caller: Caller, *, now: datetime) -> Stats:
         failing_sources=counts.failing,
         fetches_24h=visits.fetches,
         errors_24h=visits.errors,
-        items_24h=items.count_since(conn, now - DAY, user, all_sources=sees_all),
+        raw_items_24h=stored,
+        items_24h=stored,
         success_rate_24h=visits.success_rate,
     )
 
 
 def read_collector(conn: Connection, *, now: datetime) -> CollectorState:
-    alive = [run for run in runs.list_running(conn, RunKind.COLLECTOR) if run.lease_until > now]
+    running = runs.list_running(conn, RunKind.COLLECTOR)
+    alive = [run for run in running if run.lease_until > now and not is_gone(run.owner)]
+    claims = {owner: count for owner, count in overview.claimed_by_owner(conn, now=now).items() if not is_gone(owner)}
+    in_flight = count_in_flight(claims, {run.owner: run.progress.get("in_flight") for run in alive})
     return CollectorState(
         running=bool(alive),
         last_tick_at=max(_moments(alive, "last_tick_at"), default=None),
         next_tick_at=min(_moments(alive, "next_tick_at"), default=None),
-        queue=overview.count_due(conn, now=now),
-        in_flight=overview.count_in_flight(conn, now=now),
+        queue=overview.count_due(conn, now=now) + sum(claims.values()) - in_flight,
+        in_flight=in_flight,
         network_away=overview.is_network_away(conn),
+    )
+
+
+def read_clock_jump(conn: Connection, *, now: datetime) -> str | None:
+    """What is told of the clock, for an hour after it jumped."""
+    last = alerts.last_incident(conn, Incident.CLOCK_JUMPED)
+    return last[1] if last is not None and now - HOUR <= last[0] else None
+
+
+def count_in_flight(claims: Mapping[str, int], reported: Mapping[str, int | None]) -> int:
+    """Of what each process has claimed, what it says it visits; all of it where it says nothing."""
+    said = {owner: reported.get(owner) for owner in claims}
+    return sum(
+        claims[owner] if under_way is None else min(claims[owner], under_way) for owner, under_way in said.items()
     )
 
 
@@ -222,8 +256,8 @@ def _gather(conn: Connection, view: View, *, now: datetime) -> tuple[list[Source
         found = sources.list_visible(conn, user, all_sources=sees_all)
     else:
         found = overview.list_by_attention(conn, user, all_sources=sees_all, limit=view.most)
-    alerts = list_alerts(conn, view.caller, now=now)
-    return found, read_stats(conn, view.caller, now=now), read_collector(conn, now=now), alerts
+    shown = list_alerts(conn, view.caller, now=now)
+    return found, read_stats(conn, view.caller, now=now), read_collector(conn, now=now), shown
 
 
 def _moments(collectors: list[Run], name: str) -> list[datetime]:

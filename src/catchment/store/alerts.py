@@ -27,6 +27,7 @@ class Incident(StrEnum):
     X_KEY_REFUSED = "x_key_refused"
     X_NO_CREDIT = "x_no_credit"
     X_RATE_LIMITED = "x_rate_limited"
+    CLOCK_JUMPED = "clock_jumped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

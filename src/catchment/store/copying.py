@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, Table, func, literal_column, select, text
+from sqlalchemy import Connection, Engine, Table, func, inspect, literal_column, select, text
 from sqlalchemy.engine import URL
 
 from catchment.errors import Conflict, InvalidInput, NotFound, StoreError
 from catchment.store.bulk import BulkInsert
-from catchment.store.door import migration_engine, reading_engine
+from catchment.store.door import make_folder, migration_engine, reading_engine, refuse_emptied
 from catchment.store.failures import translated_errors
 from catchment.store.migrate import current_revision, head_revision, migrate_url
 from catchment.store.tables import metadata
@@ -32,13 +32,15 @@ def copy_store(source: URL, target: URL, *, replace: bool = False, progress: Pro
 
     Raises Conflict when the target holds something and is not to be replaced.
     """
-    if _place(source) == _place(target):
+    if is_same_place(source, target):
         raise InvalidInput(f"{shown(target)} is the store to be copied: name another one to copy it to.")
     _require_there(source)
-    with _connected(reading_engine(source)) as given:
+    with connected(reading_engine(source)) as given:
         _require_this_schema(given, source)
+        if target.get_backend_name() == "sqlite":
+            make_folder(target)
         migrate_url(target)
-        with _connected(migration_engine(target)) as taken:
+        with connected(migration_engine(target)) as taken:
             _make_room(taken, target, replace=replace)
             counts = _copy_rows(given, taken, progress)
             _require_same_counts(counts, count_rows(taken))
@@ -55,6 +57,10 @@ def shown(url: URL) -> str:
     return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
 
 
+def is_same_place(one: URL, other: URL) -> bool:
+    return _place(one) == _place(other)
+
+
 def _place(url: URL) -> URL:
     """Where it is, however its path was written."""
     if url.get_backend_name() != "sqlite" or not url.database:
@@ -63,7 +69,7 @@ def _place(url: URL) -> URL:
 
 
 @contextmanager
-def _connected(engine: Engine) -> Iterator[Connection]:
+def connected(engine: Engine) -> Iterator[Connection]:
     """One transaction on an engine that is for nothing else."""
     try:
         with translated_errors(engine.url), engine.begin() as conn:
@@ -76,6 +82,8 @@ def _require_there(url: URL) -> None:
     """A file that is not there would be made, and copied as a store that holds nothing."""
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         raise NotFound(f"There is no store at {shown(url)}.")
+    if url.get_backend_name() == "sqlite":
+        refuse_emptied(url)
 
 
 def _require_this_schema(conn: Connection, url: URL) -> None:
@@ -93,8 +101,20 @@ def _make_room(conn: Connection, url: URL, *, replace: bool) -> None:
     if replace:
         for table in reversed(metadata.sorted_tables):
             conn.execute(table.delete())
-        return
-    held = [f"{name} {rows:,}" for name, rows in count_rows(conn).items() if rows]
+    else:
+        _require_nothing_held(conn, url)
+
+
+def refuse_to_replace(url: URL) -> None:
+    """Raises Conflict when the store, of whatever release, holds something."""
+    with connected(reading_engine(url)) as conn:
+        _require_nothing_held(conn, url)
+
+
+def _require_nothing_held(conn: Connection, url: URL) -> None:
+    there = set(inspect(conn).get_table_names())
+    counts = {table.name: _count(conn, table) for table in metadata.sorted_tables if table.name in there}
+    held = [f"{name} {rows:,}" for name, rows in counts.items() if rows]
     if held:
         raise Conflict(
             f"The store {shown(url)} is not empty ({', '.join(held)}), so nothing was copied. "

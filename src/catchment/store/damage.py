@@ -7,15 +7,14 @@ from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
-#: What SQLite keeps beside its file.
-_COMPANIONS = ("", "-wal", "-shm")
+from catchment.store.files import COMPANIONS
 
 
 def set_aside(url: str, now: datetime) -> Path:
     """Rename the file of a closed store and say what it is called now; the next to open the store begins a new one."""
     path = Path(make_url(url).database or "")
     kept = path.with_name(f"{path.name}.damaged-{now:%Y%m%dT%H%M%S}")
-    for companion in _COMPANIONS:
+    for companion in ("", *COMPANIONS):
         beside = Path(f"{path}{companion}")
         if beside.exists():
             beside.rename(f"{kept}{companion}")

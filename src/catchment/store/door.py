@@ -23,9 +23,10 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from catchment.errors import SettingsError
+from catchment.errors import DamagedStore, SettingsError
 from catchment.store.failures import translated_errors
 from catchment.store.json_text import AS_JSON
+from catchment.store.writability import WriteCheck
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,11 +35,17 @@ READERS = 4
 BUSY_SECONDS = 60
 BUSY_LOOK_SECONDS = 0.002
 #: A store holds what sources are opened with: nobody else has to read it.
-_OWNERS_FOLDER, _OWNERS_FILE = 0o700, 0o600
+OWNERS_FOLDER, _OWNERS_FILE = 0o700, 0o600
+
+
+#: Another process that makes the store at this moment has a file without content for so long, at most.
+NEWBORN_SECONDS = 0.5
 
 
 class Store(Protocol):
     url: URL
+    #: Whether it can be written.
+    checked: WriteCheck
 
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `query` in a read-only transaction."""
@@ -102,7 +109,9 @@ def shown_place(url: URL) -> str:
 class SqliteStore:
     def __init__(self, url: URL) -> None:
         self.url = url
-        _make_folder(self.url)
+        self.checked = WriteCheck(self)
+        make_folder(self.url)
+        refuse_emptied(self.url)
         self._writer = _sqlite_engine(self.url, begin=_begin_writing, connections=1)
         self._reader = _sqlite_engine(self.url, begin=_begin_reading, connections=READERS)
         self._write_thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
@@ -112,7 +121,8 @@ class SqliteStore:
         return await _in_thread(self._read_threads, self._reader, lambda conn: query(conn, *args, **kwargs))
 
     async def write(self, change: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await _in_thread(self._write_thread, self._writer, lambda conn: change(conn, *args, **kwargs))
+        with self.checked.watching():
+            return await _in_thread(self._write_thread, self._writer, lambda conn: change(conn, *args, **kwargs))
 
     async def close(self) -> None:
         for threads, engine in ((self._read_threads, self._reader), (self._write_thread, self._writer)):
@@ -128,12 +138,32 @@ async def _in_thread(threads: ThreadPoolExecutor, engine: Engine, function: Call
     return await asyncio.get_running_loop().run_in_executor(threads, work)
 
 
-def _make_folder(url: URL) -> None:
+def make_folder(url: URL) -> None:
     folder = Path(url.database or "").parent
     try:
-        folder.mkdir(mode=_OWNERS_FOLDER, parents=True, exist_ok=True)
+        folder.mkdir(mode=OWNERS_FOLDER, parents=True, exist_ok=True)
     except OSError as error:
         raise SettingsError(f"The data folder {folder} cannot be made: {error.strerror}") from error
+
+
+def refuse_emptied(url: URL) -> None:
+    """Raises DamagedStore where a store was and nothing is left of it: a new one in its place would hide the loss."""
+    file = Path(url.database or "")
+    if not file.exists():
+        if Path(f"{file}-wal").exists():
+            raise DamagedStore(
+                f"The store {file} is gone, though {file.name}-wal is still beside it. Put the file back, or "
+                "`catchment restore` a backup; to begin a new store, delete what is named like it first."
+            )
+        return
+    deadline = monotonic() + NEWBORN_SECONDS
+    while file.stat().st_size == 0 and monotonic() < deadline:
+        sleep(BUSY_LOOK_SECONDS)
+    if file.stat().st_size == 0:
+        raise DamagedStore(
+            f"The store {file} is empty (0 bytes): no schema and no rows, what was in it is lost. `catchment restore` "
+            "a backup; to begin a new store, delete the empty file first."
+        )
 
 
 def _sqlite_engine(url: URL, *, begin: Callable[[Connection], None], connections: int) -> Engine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, delete, select, update
 
 from catchment.domain.job import JobState
 from catchment.store.conflict import insert_or_ignore
@@ -17,6 +17,10 @@ def ensure(conn: Connection, name: str, *, due_at: datetime | None) -> JobState:
     first = {"name": name, "due_at": due_at, "is_paused": False, "runs": 0, "last_message": ""}
     conn.execute(insert_or_ignore(conn, jobs).values(first))
     return get(conn, name)
+
+
+def remove(conn: Connection, name: str) -> None:
+    conn.execute(delete(jobs).where(jobs.c.name == name))
 
 
 def get(conn: Connection, name: str) -> JobState:

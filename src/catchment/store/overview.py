@@ -51,8 +51,10 @@ def count_sources(conn: Connection, user_id: int | None, *, all_sources: bool) -
 
 
 def list_by_attention(conn: Connection, user_id: int | None, *, all_sources: bool, limit: int) -> list[Source]:
-    """Those that need a person first: paused by errors, failing, then the most recently visited."""
-    need = case((sources.c.paused_by == PausedBy.ERROR, 0), (sources.c.fetch_error_count > 0, 1), else_=2)
+    """Those that need a person first: paused by errors or gone, failing, then the most recently visited."""
+    need = case(
+        (sources.c.paused_by.in_([PausedBy.ERROR, PausedBy.GONE]), 0), (sources.c.fetch_error_count > 0, 1), else_=2
+    )
     ids = conn.execute(
         select(sources.c.id)
         .where(visible_to(user_id, all_sources=all_sources))
@@ -82,10 +84,12 @@ def count_due(conn: Connection, *, now: datetime) -> int:
     return conn.execute(select(func.count()).select_from(sources).where(waiting)).scalar_one()
 
 
-def count_in_flight(conn: Connection, *, now: datetime) -> int:
+def claimed_by_owner(conn: Connection, *, now: datetime) -> dict[str, int]:
+    """How many sources each process has claimed: to visit them, or to visit them next."""
     # The status is spelled out, so that the partial index of what runs serves.
     running = (runs.c.kind == RunKind.SOURCE) & (runs.c.status == text("'running'"))
-    return conn.execute(select(func.count()).select_from(runs).where(running, runs.c.lease_until > now)).scalar_one()
+    claimed = select(runs.c.owner, func.count().label("claims")).where(running, runs.c.lease_until > now)
+    return {row.owner: row.claims for row in conn.execute(claimed.group_by(runs.c.owner))}
 
 
 def pulse(conn: Connection) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from catchment.store.failures import translated_errors
 from catchment.store.json_text import AS_JSON
+from catchment.store.writability import WriteCheck
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -19,13 +20,15 @@ T = TypeVar("T")
 class PostgresStore:
     def __init__(self, url: URL) -> None:
         self.url = url
+        self.checked = WriteCheck(self)
         self._engine = create_async_engine(url, pool_size=10, max_overflow=10, pool_pre_ping=True, **AS_JSON)
 
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(lambda conn: query(conn, *args, **kwargs))
 
     async def write(self, change: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._run(lambda conn: change(conn, *args, **kwargs))
+        with self.checked.watching():
+            return await self._run(lambda conn: change(conn, *args, **kwargs))
 
     async def _run(self, function: Callable[[Connection], T]) -> T:
         with translated_errors(self.url):

@@ -34,6 +34,7 @@ from catchment.store.conflict import insert_or_ignore
 from catchment.store.tables import runs, sources
 from catchment.store.types import Json, UtcDateTime
 
+TABLE_NAME = runs.name
 # Spelled out rather than bound, so that both planners see that the partial index serves.
 _IS_RUNNING: ColumnElement[bool] = runs.c.status == text("'running'")
 #: A process of ours runs it and extends its lease; a workflow may be driven from elsewhere.
@@ -155,6 +156,12 @@ def set_progress(conn: Connection, kind: RunKind, subject: str, progress: Mappin
 def list_running(conn: Connection, kind: RunKind) -> list[Run]:
     statement = select(runs).where(_IS_RUNNING, runs.c.kind == kind).order_by(runs.c.id)
     return [_run(row) for row in conn.execute(statement)]
+
+
+def list_held(conn: Connection, *, now: datetime) -> list[Run]:
+    """Everything that somebody works on, of whatever kind, as far as leases tell."""
+    held = select(runs).where(_IS_RUNNING, runs.c.lease_until > now).order_by(runs.c.id)
+    return [_run(row) for row in conn.execute(held)]
 
 
 def purge(conn: Connection, *, finished_before: datetime, limit: int) -> int:

@@ -119,8 +119,10 @@ def _tiles(taken: Snapshot, words: Words) -> list[Tile]:
     stats = taken.stats
     paused = stats.paused_by_error
     active = f"{_number(stats.active_sources)} {words.active}"
+    gone = f" · {_number(stats.gone_sources)} {words.gone}" if stats.gone_sources else ""
     return [
-        _tile("sources", words.sources, _number(stats.total_sources), note=active),
+        *_store_tiles(taken, words),
+        _tile("sources", words.sources, _number(stats.total_sources), note=active + gone),
         _failing_tile(taken, words),
         _tile(
             "paused",
@@ -148,6 +150,14 @@ def _tile(key: str, label: str, value: str, *, note: str, mood: str = "calm") ->
     return Tile(key=key, label=label, value=value, note=note, mood=mood)
 
 
+def _store_tiles(taken: Snapshot, words: Words) -> list[Tile]:
+    """Nothing while all is well."""
+    if taken.store.trouble is None:
+        return []
+    note = words.write_troubles[taken.store.trouble]
+    return [_tile("store", words.store, words.not_writable, note=note, mood="bad")]
+
+
 def _collector_tile(taken: Snapshot, words: Words) -> Tile:
     state = taken.collector
     return _tile(
@@ -166,7 +176,7 @@ def _row(source: SourceHealth, count: int, words: Words) -> SourceRow:
         name=source.name,
         type=source.type,
         mood="broken" if is_broken else source.status,
-        status=words.broken if is_broken else words.statuses[source.status],
+        status=_status(source, words),
         warning=" · ".join(words.marks[mark] for mark in source.marks if mark not in _DANGERS),
         danger=" · ".join(words.marks[mark] for mark in source.marks if mark in _DANGERS),
         last_fetched_at=source.last_fetched_at,
@@ -175,6 +185,16 @@ def _row(source: SourceHealth, count: int, words: Words) -> SourceRow:
         count=_number(count),
         error=source.last_error.message if source.last_error else "",
     )
+
+
+def _status(source: SourceHealth, words: Words) -> str:
+    match source.paused_by:
+        case PausedBy.ERROR:
+            return words.broken
+        case PausedBy.GONE:
+            return words.gone
+        case _:
+            return words.statuses[source.status]
 
 
 def _just_resolved(taken: Snapshot) -> list[Alert]:

@@ -15,7 +15,7 @@ from catchment.domain.cookie import CookieStatus
 from catchment.domain.note import Platform
 from catchment.monitor.crawled import CookieNumbers, count_cookies, read_requests
 from catchment.monitor.scraped import XNumbers, read_x
-from catchment.monitor.status import CollectorState, Stats, read_collector, read_stats
+from catchment.monitor.status import CollectorState, Stats, read_clock_jump, read_collector, read_stats
 from catchment.store import alerts, overview
 from catchment.store.crawl_minutes import Requests
 
@@ -33,6 +33,8 @@ class Numbers:
     #: To crawled platforms, in the last 24 hours.
     requests: Mapping[str, Requests]
     x: XNumbers
+    #: What is told of the clock, if it jumped of late.
+    clock_jump: str | None
 
 
 async def read_numbers(system: System) -> Numbers:
@@ -48,6 +50,7 @@ async def read_numbers(system: System) -> Numbers:
             cookies=cookies,
             requests=read_requests(conn, now=now),
             x=read_x(conn, system.settings, now=now),
+            clock_jump=read_clock_jump(conn, now=now),
         )
 
     return await system.store.read(gather)

@@ -13,6 +13,7 @@ from catchment.domain.caller import Scope
 from catchment.domain.source import SourceStatus
 from catchment.monitor.reason import Language
 from catchment.monitor.status import Mark
+from catchment.store.writability import WriteTrouble
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,9 @@ class Words:
     stopped: str
     queue: str
     in_flight: str
+    store: str
+    not_writable: str
+    write_troubles: Mapping[WriteTrouble, str]
     source: str
     health: str
     last_fetch: str
@@ -85,6 +89,7 @@ class Words:
     other_language: str
     other_code: str
     broken: str
+    gone: str
     feeds: str
     feeds_hint: str
     no_feeds: str
@@ -123,6 +128,13 @@ _ENGLISH = Words(
     stopped="Not running",
     queue="waiting",
     in_flight="in flight",
+    store="Store",
+    not_writable="Cannot be written",
+    write_troubles={
+        WriteTrouble.FULL: "its disk is full",
+        WriteTrouble.READ_ONLY: "it is read-only",
+        WriteTrouble.FAILING: "the log says why",
+    },
     source="Source",
     health="Health",
     last_fetch="Last fetch",
@@ -172,6 +184,7 @@ _ENGLISH = Words(
     other_language="中文",
     other_code="zh",
     broken="paused by errors",
+    gone="gone for good",
     feeds="Feeds",
     feeds_hint="Saved views of what was collected, for any feed reader.",
     no_feeds='No feeds yet. Publish the first: catchment feeds create news --title "News" --public',
@@ -240,6 +253,13 @@ _CHINESE = Words(
     stopped="未运行",
     queue="等待",
     in_flight="进行中",
+    store="存储",
+    not_writable="无法写入",
+    write_troubles={
+        WriteTrouble.FULL: "磁盘已满",
+        WriteTrouble.READ_ONLY: "只读",
+        WriteTrouble.FAILING: "原因见日志",
+    },
     source="信息源",
     health="状态",
     last_fetch="上次抓取",
@@ -289,6 +309,7 @@ _CHINESE = Words(
     other_language="English",
     other_code="en",
     broken="因错误暂停",
+    gone="已不存在",
     feeds="订阅输出",
     feeds_hint="已保存的视图，可用任何阅读器订阅。",
     no_feeds='还没有订阅输出。发布第一个：catchment feeds create news --title "News" --public',

@@ -6,7 +6,8 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from catchment.domain.source import PausedBy, SourceStatus
-from catchment.monitor.status import Mark, Snapshot, Stats, View, snapshot
+from catchment.monitor.status import Mark, Snapshot, View, snapshot
+from catchment.store.writability import WriteTrouble
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import problems
 from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Out
@@ -42,27 +43,13 @@ class StatsOut(Out):
     active_sources: int
     paused_sources: int
     paused_by_error: int
+    gone_sources: int
     failing_sources: int
     fetches_24h: int
     errors_24h: int
     raw_items_24h: int
     items_24h: int
     success_rate_24h: float | None
-
-    @classmethod
-    def of(cls, stats: Stats) -> StatsOut:
-        return cls(
-            total_sources=stats.total_sources,
-            active_sources=stats.active_sources,
-            paused_sources=stats.paused_sources,
-            paused_by_error=stats.paused_by_error,
-            failing_sources=stats.failing_sources,
-            fetches_24h=stats.fetches_24h,
-            errors_24h=stats.errors_24h,
-            raw_items_24h=stats.items_24h,
-            items_24h=stats.items_24h,
-            success_rate_24h=stats.success_rate_24h,
-        )
 
 
 class CollectorOut(Out):
@@ -74,8 +61,14 @@ class CollectorOut(Out):
     network_away: bool
 
 
+class StoreOut(Out):
+    writable: bool
+    trouble: WriteTrouble | None
+
+
 class StatusOut(Out):
     at: Moment
+    store: StoreOut
     sources: list[SourceHealthOut]
     stats: StatsOut
     collector: CollectorOut
@@ -85,8 +78,9 @@ class StatusOut(Out):
     def of(cls, taken: Snapshot) -> StatusOut:
         return cls(
             at=taken.at,
+            store=StoreOut.model_validate(taken.store),
             sources=[SourceHealthOut.model_validate(source) for source in taken.sources],
-            stats=StatsOut.of(taken.stats),
+            stats=StatsOut.model_validate(taken.stats),
             collector=CollectorOut.model_validate(taken.collector),
             alerts=[AlertOut.of(alert) for alert in taken.alerts],
         )

@@ -16,6 +16,7 @@ from catchment.errors import StoreError
 from catchment.monitor.crawled import CookieNumbers, count_cookies
 from catchment.store.crawl_minutes import Requests
 from catchment.store.migrate import current_revision
+from catchment.store.writability import WriteTrouble
 from catchment.web.auth import OPEN, TheSystem
 from catchment.web.errors import problems
 from catchment.web.metrics import Metrics, Numbers, read_numbers
@@ -25,6 +26,12 @@ from catchment.web.routes.collector import CollectorOut, StatsOut
 router = APIRouter(tags=["health"], responses=problems(401))
 
 NO_COOKIES = "no_active_cookies"
+#: What the database said may name hosts and paths: it is for the log.
+UNWRITABLE = {
+    WriteTrouble.FULL: "The store can be read but not written: its disk is full.",
+    WriteTrouble.READ_ONLY: "The store can be read but not written: it is read-only.",
+    WriteTrouble.FAILING: "The store can be read but not written; the log says why.",
+}
 
 
 class Health(StrEnum):
@@ -91,7 +98,7 @@ class NumbersOut(Out):
     @classmethod
     def of(cls, numbers: Numbers) -> NumbersOut:
         return cls(
-            stats=StatsOut.of(numbers.stats),
+            stats=StatsOut.model_validate(numbers.stats),
             collector=CollectorOut.model_validate(numbers.collector),
             items=numbers.items,
             alerts={severity: numbers.alerts.get(severity, 0) for severity in Severity},
@@ -130,9 +137,10 @@ async def health(system: TheSystem) -> HealthOut:
     """How each part is. The answer is always 200: whoever answers is alive."""
     numbers = await _numbers_if_any(system)
     components = {
-        "store": _store_health(numbers),
+        "store": _store_health(numbers, await system.store.checked.trouble(system.clock.now())),
         "collector": _collector_health(numbers),
         "cookies": _cookie_health(numbers),
+        **_clock_health(numbers),
     }
     return HealthOut(
         status=_overall(components),
@@ -147,7 +155,9 @@ async def health(system: TheSystem) -> HealthOut:
     "/ready", dependencies=[OPEN], responses={503: {"model": Ready, "description": "What is needed is not there."}}
 )
 async def ready(system: TheSystem, response: Response) -> Ready:
-    """200 once requests can be served; 503 before, and while there are cookies of which none can be used."""
+    """200 once requests can be served; 503 before, while the store cannot be written, and while there are cookies of
+    which none can be used.
+    """
     found = await _readiness(system)
     response.status_code = 200 if found.ready else 503
     return found
@@ -175,6 +185,9 @@ async def _readiness(system: System) -> Ready:
         revision = None
     if revision is None:
         return Ready(ready=False, reason="The store cannot be used at this moment.")
+    trouble = await system.store.checked.trouble(system.clock.now())
+    if trouble is not None:
+        return Ready(ready=False, reason=UNWRITABLE[trouble])
     if are_spent:
         return Ready(ready=False, reason=NO_COOKIES)
     return Ready(ready=True, reason=f"The store is at schema {revision}.")
@@ -188,9 +201,11 @@ async def _numbers_if_any(system: System) -> Numbers | None:
         return None
 
 
-def _store_health(numbers: Numbers | None) -> Component:
+def _store_health(numbers: Numbers | None, trouble: WriteTrouble | None) -> Component:
     if numbers is None:
         return Component(status=Health.UNHEALTHY, message="The store cannot be used.")
+    if trouble is not None:
+        return Component(status=Health.UNHEALTHY, message=UNWRITABLE[trouble])
     return Component(status=Health.HEALTHY, message="The store answers.")
 
 
@@ -204,6 +219,13 @@ def _cookie_health(numbers: Numbers | None) -> Component:
     if numbers is None or numbers.cookies.are_spent:
         return Component(status=Health.DEGRADED, message="No cookie can be used.")
     return Component(status=Health.HEALTHY, message=f"{sum(numbers.cookies.available.values())} can be used.")
+
+
+def _clock_health(numbers: Numbers | None) -> dict[str, Component]:
+    """Nothing while there is nothing to say."""
+    if numbers is None or numbers.clock_jump is None:
+        return {}
+    return {"clock": Component(status=Health.DEGRADED, message=numbers.clock_jump)}
 
 
 def _overall(components: dict[str, Component]) -> Health:

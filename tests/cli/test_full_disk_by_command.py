@@ -1,0 +1,54 @@
+"""What the commands say of a store that cannot be written, or that was emptied."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from command import Command
+
+from catchment.store.door import open_store
+from catchment.store.migrate import current_revision, migrate
+from small_disk import fill_until_refused, small_disk
+
+
+@pytest.mark.proves("R-25")
+async def test_the_doctor_and_the_status_name_a_full_disk(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        store = open_store(f"sqlite:///{disk.folder}/catchment.sqlite3")
+        await migrate(store)
+        # Whoever collects has it open: SQLite has its files beside it.
+        await store.read(current_revision)
+        disk.fill()
+        await fill_until_refused(store)
+        catchment = Command(disk.folder)
+        examined = await asyncio.to_thread(catchment, "doctor", "--json")
+        assert examined.exit_code == 1
+        findings = {finding["name"]: finding for finding in json.loads(examined.stdout)}
+        assert findings["writing"]["verdict"] == "fail"
+        assert "disk is full" in findings["writing"]["found"]
+        shown = await asyncio.to_thread(catchment, "status", "--json")
+        assert json.loads(shown.stdout)["store"] == {"writable": False, "trouble": "full"}
+        assert "full" in (await asyncio.to_thread(catchment, "status")).stdout
+        await store.close()
+
+
+@pytest.mark.proves("R-26")
+def test_an_emptied_store_is_named_and_nothing_is_put_in_its_place(catchment: Command) -> None:
+    store = catchment.home / "catchment.sqlite3"
+    store.write_bytes(b"")
+    for words in (
+        ["status"],
+        ["collect"],
+        ["up", "--port", "0"],
+        ["backup"],
+        ["migrate-store", "--to", "x.sqlite3"],
+        ["doctor"],
+    ):
+        refused = catchment(*words)
+        assert refused.exit_code == 1, refused.output
+        assert store.stat().st_size == 0, words
+    assert "is empty (0 bytes)" in " ".join(catchment("collect").stderr.split())
+    assert "empty" in catchment("doctor").stdout
