@@ -23,7 +23,7 @@ from catchment.errors import BadBody, BadConfig
 from catchment.fetch.blocked import block_reason
 from catchment.fetch.body import Decoder, decode, too_large
 from catchment.fetch.dial import GuardedDialler, Lookup, SystemLookup
-from catchment.fetch.failures import blocked_error, status_error, translating
+from catchment.fetch.failures import blocked_error, redirect_error, status_error, translating
 from catchment.fetch.freshness import Validators, retry_after
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import Pacer
@@ -38,6 +38,7 @@ _PEEKED_BYTES: Final = 16 * 1024
 #: Above this, unpacking is left to a thread so that the loop goes on.
 _UNPACKED_IN_THREAD: Final = 256 * 1024
 _DNS_SECONDS: Final = 60
+_ASKING: Final = frozenset({"GET", "HEAD"})
 _NO_VALIDATORS: Final = Validators()
 
 
@@ -73,6 +74,8 @@ class Request:
     keep_failures: bool = False
     #: Whoever asks keeps to a pace of their own with this service, so the common one does not hold them up.
     own_pace: bool = False
+    #: For what is handed over rather than asked for: it is for this address alone, so that a redirect is a failure.
+    follow_redirects: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +166,8 @@ class HttpClient:
                     if not is_redirect(reply.status, reply.headers):
                         yield hop, reply
                         return
+                    if not request.follow_redirects:
+                        raise redirect_error(reply.status, hop.url, reply.headers["Location"])
                     with translating(hop.url):
                         await self._read_failure(reply)
             hop = next_hop(
@@ -253,7 +258,9 @@ class HttpClient:
         reason = block_reason(answer.headers, answer.body)
         if reason is not None:
             raise blocked_error(reason, hop.url, answer.headers, self._clock.now())
-        if answer.status >= _FIRST_FAILURE and not answer.not_modified and not keep_failures:
+        # Only what was asked for can be as it was: what was handed over is not taken in by such an answer.
+        is_known = answer.not_modified and hop.method in _ASKING
+        if answer.status >= _FIRST_FAILURE and not is_known and not keep_failures:
             raise status_error(answer.status, hop.url, answer.headers, self._clock.now())
         return replace(answer, permanent_url=answer.url) if hop.visited and hop.permanent else answer
 
