@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from catchment.clock import Clock
 from catchment.domain.run import Run
 from catchment.errors import StoreError
-from catchment.store import alerts, found_notes, runs
+from catchment.store import alerts, found_notes, hosts, runs
 from catchment.store.door import Store
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -64,9 +64,14 @@ async def keep_leases(store: Store, policy: LeasePolicy, clock: Clock) -> None:
         await asyncio.sleep(policy.heartbeat_seconds)
         now = clock.now()
         try:
-            await store.write(runs.heartbeat, owner=policy.owner, now=now, until=policy.until(now))
+            await store.write(_heartbeat, owner=policy.owner, now=now, until=policy.until(now))
         except StoreError as error:
             logger.error("the leases of {} cannot be extended: {}", policy.owner, error)
+
+
+def _heartbeat(conn: Connection, *, owner: str, now: datetime, until: datetime) -> None:
+    runs.heartbeat(conn, owner=owner, now=now, until=until)
+    hosts.keep(conn, owner=owner, until=until)
 
 
 async def recover(store: Store, clock: Clock) -> list[Run]:

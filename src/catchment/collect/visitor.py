@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from http import HTTPStatus
 
 from loguru import logger
@@ -36,12 +36,17 @@ from catchment.sources.outfit import Outfitter
 from catchment.sources.survey import survey
 from catchment.store.door import Store
 
+#: Until when a host asked to be left alone, if it did.
+Holds = Callable[[str], datetime | None]
 #: When to come back to a lane that another journey is on.
 LANE_SECONDS = 30.0
 
 
 class Visitor:
-    def __init__(self, *, store: Store, registry: Registry, outfitter: Outfitter, clock: Clock) -> None:
+    def __init__(
+        self, *, store: Store, registry: Registry, outfitter: Outfitter, clock: Clock, held_until: Holds
+    ) -> None:
+        self._held_until = held_until
         self._store = store
         self._registry = registry
         self._outfitter = outfitter
@@ -49,6 +54,11 @@ class Visitor:
         self._warned_types: set[str] = set()
 
     async def visit(self, run: Run, source: Source) -> Visit:
+        visit = await self._visit(run, source)
+        held_until = self._held_until(source.host) if source.host else None
+        return visit if held_until is None else replace(visit, host_held_until=held_until)
+
+    async def _visit(self, run: Run, source: Source) -> Visit:
         fetcher = self._registry.fetcher(source.type)
         if fetcher is not None:
             return Visit(run=run, source=source, ending=await self._end(source, self._fetch(fetcher, source)))

@@ -97,6 +97,8 @@ class Visit:
     source: Source
     ending: Ending
     tally: Tally = Tally()
+    #: Until when the host of the source asks to be left alone.
+    host_held_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

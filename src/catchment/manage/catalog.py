@@ -113,6 +113,7 @@ class Catalog:
             is_public=draft.is_public,
             created_by=caller.user_id,
             tags=_checked_tags(draft.tags),
+            host=self._registry.host(source_type, config),
         )
 
     async def add(self, draft: Draft, caller: Caller) -> Source:
@@ -178,6 +179,7 @@ class Catalog:
             "type": source_type,
             "config": config,
             "identity": identity,
+            "host": self._registry.host(source_type, config),
             "keep_days": config.get(KEEP_DAYS_KEY),
         }
         if identity != source.identity:

@@ -30,7 +30,8 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
         Why.RETRY_AFTER: "the server asked to wait until {at}",
         Why.BACK_OFF: "back-off after {failures}",
         Why.OFFLINE: "the fault was on our side (network, store or settings); tried again soon",
-        Why.HOST_BUDGET: "the host has had its share of requests; its turn comes at {at}",
+        Why.HOST_BUDGET: "waits for its turn at {host} until {at}",
+        Why.HOST_WAIT: "waits for {host} until {at}, as the host asked",
         Why.NO_COOKIE: "no cookie of its platform can be used; looked at again at {at}",
         Why.PROBE: "paused by errors; probed again",
         Why.NO_FETCHER: "nothing here can fetch the type {type}",
@@ -44,12 +45,14 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
         Why.RETRY_AFTER: "服务器要求等到 {at}",
         Why.BACK_OFF: "连续失败 {failures}后退避",
         Why.OFFLINE: "本机故障（网络、存储或设置），稍后重试",
-        Why.HOST_BUDGET: "该主机的请求配额已用完，{at} 轮到它",
+        Why.HOST_BUDGET: "等待主机 {host} 的请求配额，{at} 轮到它",
+        Why.HOST_WAIT: "应主机 {host} 的要求等到 {at}",
         Why.NO_COOKIE: "该平台没有可用的 Cookie，{at} 再看",
         Why.PROBE: "因错误暂停，届时再次探测",
         Why.NO_FETCHER: "没有可抓取 {type} 类型的插件",
     },
 }
+_UNNAMED_HOST: Mapping[Language, str] = {Language.ENGLISH: "its host", Language.CHINESE: "所在站点"}
 _PAUSED: Mapping[Language, Mapping[PausedBy | None, str]] = {
     Language.ENGLISH: {
         PausedBy.PERSON: "paused by hand",
@@ -76,6 +79,7 @@ def next_check_reason(source: Source, interval: timedelta, language: Language = 
         at=_clock_time(check.at),
         failures=_failures(source.fetch_error_count, language),
         type=source.type,
+        host=source.host or _UNNAMED_HOST[language],
     )
 
 

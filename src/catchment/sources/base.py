@@ -22,6 +22,8 @@ from catchment.domain.source import Source
 from catchment.domain.visit import Fetched
 from catchment.errors import SettingsError
 from catchment.fetch.manner import SourceClient
+from catchment.fetch.pacing import host_of
+from catchment.sources.outfit import address_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,6 +65,13 @@ class Recogniser(Protocol):
     def recognise(self, pasted: str) -> Suggestion | None:
         """What the pasted text stands for, by its text alone; None when it is not of this service."""
         ...
+
+
+@runtime_checkable
+class AtOneHost(Protocol):
+    """A type whose sources are all at one host, which their configs do not name."""
+
+    host: str | None
 
 
 class Fetcher(Protocol):
@@ -159,6 +168,14 @@ class Registry:
         """What makes two sources the same one; of a type that nobody knows, everything in its config does."""
         fetcher = self._by_type.get(source_type)
         return fetcher.identity(config) if fetcher else json.dumps(without_options(config), sort_keys=True)
+
+    def host(self, source_type: str, config: Mapping[str, Any]) -> str | None:
+        """The host that visits to this source ask: that of the service, or of the address in its config."""
+        known = self._by_type.get(source_type)
+        if isinstance(known, AtOneHost):
+            return known.host
+        address = address_of(config)
+        return host_of(address) if address else None
 
     def recognise(self, pasted: str) -> Suggestion | None:
         """What the first fetcher that knows the pasted text takes it for."""

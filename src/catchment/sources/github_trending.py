@@ -14,6 +14,7 @@ from catchment.domain.item import Item
 from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig
 from catchment.fetch.client import Request
+from catchment.fetch.pacing import host_of
 from catchment.parse.trending import Repository, read_trending
 from catchment.sources.base import Context, Suggestion
 from catchment.sources.config import choice, text
@@ -33,6 +34,7 @@ class GithubTrendingFetcher:
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
+        self.host = host_of(base_url)
 
     def identity(self, config: Mapping[str, Any]) -> str:
         wanted = _wanted(config)

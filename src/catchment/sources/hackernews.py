@@ -14,7 +14,7 @@ from catchment.domain.visit import Fetched
 from catchment.errors import ParseError, VisitError
 from catchment.fetch.client import Request
 from catchment.fetch.manner import SourceClient
-from catchment.fetch.pacing import Deferred
+from catchment.fetch.pacing import Deferred, host_of
 from catchment.parse.dates import from_epoch
 from catchment.parse.json_values import number_at, read_json, text_at
 from catchment.sources.base import Context, Suggestion
@@ -45,6 +45,7 @@ class HackerNewsFetcher:
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
+        self.host = host_of(base_url)
 
     def identity(self, config: Mapping[str, Any]) -> str:
         wanted = _wanted(config)

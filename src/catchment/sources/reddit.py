@@ -19,6 +19,7 @@ from catchment.errors import BadConfig, Blocked, HttpError, ParseError, VisitErr
 from catchment.fetch.client import Request, Response
 from catchment.fetch.failures import status_error
 from catchment.fetch.freshness import retry_after
+from catchment.fetch.pacing import host_of
 from catchment.parse.dates import from_epoch
 from catchment.parse.entry import absolute
 from catchment.parse.html import plain_text
@@ -55,6 +56,7 @@ class RedditFetcher:
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
+        self.host = host_of(base_url)
 
     def identity(self, config: Mapping[str, Any]) -> str:
         wanted = _wanted(config)
