@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
+from aiohttp import web
 from sqlalchemy import func, select
 
 from catchment.domain.caller import OPERATOR
@@ -229,3 +231,98 @@ async def test_a_source_is_counted_at_the_host_of_its_new_address(open_paced, si
         source = await add(system, site.feed("1"))
         await system.catalog.change(source.id, Change(config={"url": "https://example.org/feed"}), OPERATOR)
         assert (await get(system, source)).host == "example.org"
+
+
+class JumpingTimeline(ClockTimeline):
+    """Whoever waits has waited at once: the clock is moved instead."""
+
+    def call_at(self, when, callback):
+        def jump():
+            self._clock.advance(max(timedelta(seconds=when - self.time()), timedelta()) + timedelta(milliseconds=1))
+            callback()
+
+        return asyncio.get_running_loop().call_soon(jump)
+
+
+def serve_site(site, clock, *, robots, status=200):
+    """A site with three pages; says when each path was asked for."""
+    asked = []
+    pages = [site.url(f"/p{number}") for number in range(3)]
+    listed = "".join(f"<url><loc>{page}</loc></url>" for page in pages)
+    sitemap = f"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{listed}</urlset>"
+    texts = {"/robots.txt": robots, "/sitemap.xml": sitemap}
+
+    async def answer(request):
+        asked.append((request.path, clock.now()))
+        is_robots = request.path == "/robots.txt"
+        text = texts.get(request.path, "<html><title>A page</title><p>Words</p></html>")
+        kind = "text/plain" if is_robots else "text/xml" if "sitemap" in request.path else "text/html"
+        return web.Response(text=text, content_type=kind, status=status if is_robots else 200)
+
+    for path in ("/robots.txt", "/sitemap.xml", "/p0", "/p1", "/p2"):
+        site.script(answer, path=path)
+    return asked
+
+
+@pytest.mark.proves("R-44")
+@pytest.mark.parametrize(("delay", "seconds"), [("3", 3), ("0.5", 0.5), ("100000", 30)])
+async def test_a_crawl_delay_is_obeyed_up_to_half_a_minute(open_test_system, site, clock, delay, seconds):
+    asked = serve_site(site, clock, robots=f"User-agent: *\nCrawl-delay: {delay}\n")
+    async with open_test_system(**PACED) as system:
+        system.http.pacer._timeline = lambda: JumpingTimeline(clock)
+        await add(system, site.url("/"), type="sitemap", config={"url": site.url("/")})
+        [result] = await collect(system)
+        starts = _starts(system)
+    assert result.inserted == 3
+    assert len(asked) == len(starts) == 5
+    assert all(later - earlier >= seconds for earlier, later in pairwise(starts))
+
+
+def _starts(system):
+    """When the requests to the site started."""
+    return list(system.http.pacer._queues["127.0.0.1"].pace._starts)
+
+
+@pytest.mark.proves("R-44")
+async def test_the_other_sources_of_a_host_keep_its_crawl_delay_too(open_paced, site, clock):
+    serve_site(site, clock, robots="User-agent: *\nCrawl-delay: 20\n")
+    async with open_paced() as system:
+        system.http.pacer._timeline = lambda: JumpingTimeline(clock)
+        await add(system, site.url("/"), type="sitemap", config={"url": site.url("/")})
+        await add(system, site.feed("1"))
+        await tick(system)
+    [row] = await _rows_of(open_paced)
+    assert row.crawl_delay == 20
+    clock.advance(HOUR)
+    async with open_paced() as other:
+        other.http.pacer._timeline = lambda: JumpingTimeline(clock)
+        await other.store.write(_due_in, [1, 2], clock.now() + 10 * HOUR)
+        for number in range(3):
+            await add(other, site.feed("1", path=f"/f{number}"))
+        await tick(other)
+        *_, first, second, third = _starts(other)
+        assert min(second - first, third - second) >= 20
+
+
+async def _rows_of(open_paced):
+    async with open_paced() as system:
+        return await host_rows(system)
+
+
+@pytest.mark.proves("R-44")
+async def test_whoever_need_not_heed_robots_need_not_wait(open_test_system, site, clock):
+    serve_site(site, clock, robots="User-agent: *\nCrawl-delay: 20\n")
+    async with open_test_system(**PACED) as system:
+        await add(system, site.url("/"), type="sitemap", config={"url": site.url("/"), "respect_robots": False})
+        [result] = await collect(system)
+        assert result.inserted == 3
+        assert system.http.pacer.usage("127.0.0.1")[1] == 0
+
+
+@pytest.mark.proves("R-49")
+async def test_a_robots_txt_that_fails_is_asked_for_once_a_run(open_paced, site, clock):
+    asked = serve_site(site, clock, robots="", status=500)
+    async with open_paced() as system:
+        await add(system, site.url("/"), type="sitemap", config={"url": site.url("/sitemap.xml")})
+        await tick(system)
+    assert [path for path, _ in asked].count("/robots.txt") == 1

@@ -67,13 +67,6 @@ class Recogniser(Protocol):
         ...
 
 
-@runtime_checkable
-class AtOneHost(Protocol):
-    """A type whose sources are all at one host, which their configs do not name."""
-
-    host: str | None
-
-
 class Fetcher(Protocol):
     #: The name of the type, as in `sources.type`.
     type: str
@@ -171,11 +164,9 @@ class Registry:
 
     def host(self, source_type: str, config: Mapping[str, Any]) -> str | None:
         """The host that visits to this source ask: that of the service, or of the address in its config."""
-        known = self._by_type.get(source_type)
-        if isinstance(known, AtOneHost):
-            return known.host
-        address = address_of(config)
-        return host_of(address) if address else None
+        # A type whose sources are all at one host, which their configs do not name, says it itself.
+        host: str | None = getattr(self._by_type.get(source_type), "host", None)
+        return host or host_of(address_of(config) or "")
 
     def recognise(self, pasted: str) -> Suggestion | None:
         """What the first fetcher that knows the pasted text takes it for."""
