@@ -113,6 +113,10 @@ class Visitor:
     def _sifted(self, source: Source, fetched: Fetched, options: Options) -> Fetched:
         for warning in fetched.warnings:
             logger.warning("source {} ({}): {}", source.id, source.name, warning)
+        if fetched.left_out:
+            logger.warning(
+                "source {} ({}): {} entries make no sense and are left out", source.id, source.name, fetched.left_out
+            )
         return _filtered(fetched, options) if options.filters else fetched
 
     def _skip(self, source: Source) -> Skipped:
