@@ -52,6 +52,7 @@ MOST_RATIO = 3.0
 #: As many as the collector reads at one look.
 LOOK_LIMIT = 10_000
 LEASE = timedelta(minutes=1)
+OWNER = "bench:1:0"
 #: Checks of what is not due are spread over these many moments, a minute apart.
 MOMENTS = 240
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -147,7 +148,7 @@ def learn(conn: Connection) -> None:
 
 def timed_look(conn: Connection, *, expected: int) -> float:
     started = perf_counter()
-    found = sources.due_ids(conn, now=NOW, limit=LOOK_LIMIT)
+    found = sources.due(conn, now=NOW, limit=LOOK_LIMIT, owner=OWNER)
     seconds = perf_counter() - started
     if len(found) != expected:
         raise RuntimeError(f"{len(found)} sources are due, not {expected}")
@@ -156,9 +157,9 @@ def timed_look(conn: Connection, *, expected: int) -> float:
 
 def timed_claim(conn: Connection) -> float:
     """Claim all that is due, and take it back again outside of the timing."""
-    ids = sources.due_ids(conn, now=NOW, limit=LOOK_LIMIT)
+    ids = [one.id for one in sources.due(conn, now=NOW, limit=LOOK_LIMIT, owner=OWNER)]
     started = perf_counter()
-    claimed = runs.claim_due(conn, ids, owner="bench:1:0", now=NOW, until=NOW + LEASE)
+    claimed = runs.claim_due(conn, ids, owner=OWNER, now=NOW, until=NOW + LEASE)
     seconds = perf_counter() - started
     if len(claimed) != DUE:
         raise RuntimeError(f"{len(claimed)} sources were claimed, not {DUE}")
@@ -174,7 +175,7 @@ def plan_of_look(conn: Connection) -> str:
         sent.append((statement, parameters))
 
     event.listen(conn, "before_cursor_execute", note)
-    sources.due_ids(conn, now=NOW, limit=LOOK_LIMIT)
+    sources.due(conn, now=NOW, limit=LOOK_LIMIT, owner=OWNER)
     event.remove(conn, "before_cursor_execute", note)
     statement, parameters = sent[0]
     explain = "EXPLAIN QUERY PLAN" if conn.dialect.name == "sqlite" else "EXPLAIN"

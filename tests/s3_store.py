@@ -22,6 +22,8 @@ class S3Store:
         #: By path: body and headers.
         self.objects: dict[str, tuple[bytes, dict[str, str]]] = {}
         self.requests: list[str] = []
+        #: What is answered before anything else: a status and headers, so many times, to requests for such a path.
+        self._scripted: list[tuple[int, dict[str, str], str]] = []
         self._runner = web.ServerRunner(web.Server(self._handle), shutdown_timeout=0.1)
         self.url = ""
 
@@ -36,9 +38,16 @@ class S3Store:
     ) -> None:
         await self._runner.cleanup()
 
+    def script(self, *, status: int, headers: dict[str, str] | None = None, times: int = 1, path: str = "") -> None:
+        self._scripted += [(status, headers or {}, path)] * times
+
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
         self.requests.append(f"{request.method} {request.path}")
+        scripted = next((one for one in self._scripted if one[2] in request.path), None)
+        if scripted is not None:
+            self._scripted.remove(scripted)
+            return web.Response(status=scripted[0], headers=scripted[1])
         if not is_signed(request, body):
             return web.Response(status=403, text="<Error><Code>SignatureDoesNotMatch</Code></Error>")
         if request.method == "PUT":

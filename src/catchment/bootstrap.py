@@ -33,6 +33,7 @@ from catchment.collect.duties import (
     watching,
 )
 from catchment.collect.feishu.copying import Copier, make_copier
+from catchment.collect.hosts import HostKeeper
 from catchment.collect.housekeeping import Housekeeper
 from catchment.collect.jobs import Job, JobKeeper
 from catchment.collect.journal import CrawlJournal
@@ -191,11 +192,10 @@ async def open_outside(settings: Settings, *, clock: Clock | None = None) -> Asy
 
 
 def _http_client(settings: Settings, guard: AddressGuard, clock: Clock) -> HttpClient:
-    # What a host gets and what is in flight is for all collector processes together.
     policy = PacePolicy(
-        concurrency=max(1, settings.host_concurrency // settings.processes),
-        spacing_seconds=settings.host_spacing_seconds * settings.processes,
-        budget_per_minute=max(1, settings.host_budget_per_minute // settings.processes),
+        concurrency=settings.host_concurrency,
+        spacing_seconds=settings.host_spacing_seconds,
+        budget_per_minute=settings.host_budget_per_minute,
     )
     return HttpClient(
         guard=guard,
@@ -374,16 +374,20 @@ class _Workshop:
     @cached_property
     def _collector(self) -> Collector:
         leases = _leases(self._settings)
+        hosts = HostKeeper(store=self._store, http=self._http, clock=self._clock, leases=leases)
+        visitor = Visitor(
+            store=self._store,
+            registry=self._registry,
+            outfitter=self._outfitter,
+            clock=self._clock,
+            resolve=FirstContact(resolver=self._resolver, catalog=self._catalog).resolve,
+            held_until=self._http.held_until,
+        )
         pool = Pool(
             store=self._store,
-            visitor=Visitor(
-                store=self._store,
-                registry=self._registry,
-                outfitter=self._outfitter,
-                clock=self._clock,
-                resolve=FirstContact(resolver=self._resolver, catalog=self._catalog).resolve,
-            ),
+            visitor=visitor,
             committer=self._committer,
+            hosts=hosts,
             leases=leases,
             clock=self._clock,
             concurrency=max(1, self._settings.concurrency // self._settings.processes),
@@ -392,6 +396,7 @@ class _Workshop:
             store=self._store,
             registry=self._registry,
             pool=pool,
+            hosts=hosts,
             committer=self._committer,
             cadences=self._cadences,
             housekeeper=self._housekeeper,

@@ -142,6 +142,28 @@ async def test_feeds_are_uploaded_to_a_bucket_and_again_only_when_they_changed(
         assert (result.exit_code, "wrong" in result.stderr) == (1, False)
 
 
+@pytest.mark.proves("R-43")
+async def test_a_feed_that_cannot_be_sent_holds_up_no_other_and_the_exit_code_tells(catchment: Command) -> None:
+    for slug in ("first", "second"):
+        await to_thread(catchment.json, "feeds", "create", slug, "--public")
+    async with S3Store() as s3, S3Store() as stranger:
+        s3.script(status=301, headers={"Location": stranger.url}, times=3, path="first")
+        settings = {
+            "CATCHMENT_S3_ENDPOINT": s3.url,
+            "CATCHMENT_S3_BUCKET": "bucket",
+            "CATCHMENT_S3_REGION": REGION,
+            "CATCHMENT_S3_ACCESS_KEY": ACCESS,
+            "CATCHMENT_S3_SECRET_KEY": SECRET,
+            "CATCHMENT_PUBLIC_URL": "https://x.example",
+        }
+        result = await to_thread(catchment, "feeds", "upload", **settings)
+        assert result.exit_code == 1
+        assert "first.rss was not sent" in result.stderr
+        assert "3 sent, 0 unchanged, 3 failed." in result.stdout
+        assert sorted(s3.objects) == ["/bucket/second.atom", "/bucket/second.json", "/bucket/second.rss"]
+        assert stranger.requests == []
+
+
 def test_an_upload_without_its_settings_says_which_are_missing(catchment: Command) -> None:
     result = catchment("feeds", "upload", CATCHMENT_PUBLIC_URL="https://x.example")
     assert result.exit_code == 2

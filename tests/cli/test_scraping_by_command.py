@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sqlite3
 from asyncio import to_thread, wait_for
 from collections.abc import AsyncIterator
 from typing import Any
@@ -204,3 +205,26 @@ async def test_tasks_failures_and_pages_are_shown_by_command(start: Start, site:
         assert re.search(r"pages spent today +3 of 10", said)
     assert (await to_thread(catchment.json, "x", "status"))["pages_today"] == 3
     assert (await to_thread(catchment.json, "status"))["x"]["failed_users_24h"] == 1
+
+
+@pytest.mark.proves("R-49")
+def test_a_job_is_run_at_once_and_says_how_it_went(catchment: Command) -> None:
+    ran = catchment("jobs", "run", "cleanup")
+    assert (ran.exit_code, "item(s) cleaned" in ran.stdout) == (0, True)
+    assert catchment.json("jobs", "run", "recovery")["last_ok"] is True
+    assert catchment("jobs", "run", "tea").exit_code == 1
+    result = catchment("jobs", "run", "collector_tick")
+    assert (result.exit_code, "catchment collect" in result.stderr) == (1, True)
+
+
+@pytest.mark.proves("R-49")
+def test_a_job_that_another_process_runs_is_not_run_beside_it(catchment: Command) -> None:
+    catchment.json("jobs", "list")
+    with sqlite3.connect(catchment.home / "catchment.sqlite3") as conn:
+        conn.execute(
+            "INSERT INTO runs (kind, subject, owner, status, started_at, heartbeat_at, lease_until, progress) "
+            "VALUES ('job', 'cleanup', 'elsewhere:1:x', 'running', ?, ?, '2999-01-01T00:00:00.000000+00:00', '{}')",
+            ("2026-03-01T12:00:00.000000+00:00",) * 2,
+        )
+    result = catchment("jobs", "run", "cleanup")
+    assert (result.exit_code, "running at this moment" in result.stderr) == (1, True)

@@ -26,7 +26,7 @@ async def claimed(store, count):
     new = [NewSource(name=f"S{n}", type="rss", config={}, identity=str(n)) for n in range(count)]
     added = await store.write(sources.add_all, new, now=START)
     ids = [source.id for source in added]
-    jobs = await store.write(_claim, ids, most=count, owner="a:1:x", now=START, until=START + HOUR)
+    jobs, _ = await store.write(_claim, ids, {}, most=count, owner="a:1:x", now=START, until=START + HOUR)
     return [jobs[source_id] for source_id in ids]
 
 
@@ -83,9 +83,8 @@ async def test_a_visit_that_was_taken_over_stores_nothing_beside_that_of_its_suc
     [(run, source)] = await claimed(store, 1)
     later = START + 2 * HOUR
     await store.write(runs.expire, now=later)
-    [successor] = (
-        await store.write(_claim, [source.id], most=1, owner="a:1:x", now=later, until=later + HOUR)
-    ).values()
+    again, _ = await store.write(_claim, [source.id], {}, most=1, owner="a:1:x", now=later, until=later + HOUR)
+    [successor] = again.values()
     group = [visit(successor, make_item(native_id="new")), visit((run, source), make_item(native_id="late"))]
     results = await store.write(commit_visits, group, RULES, later)
     assert [(result.inserted, result.fenced) for result in results] == [(1, False), (0, True)]

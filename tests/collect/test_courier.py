@@ -196,3 +196,30 @@ async def test_a_webhook_that_is_slow_gets_a_turn_and_the_rest_of_its_letters_at
     assert await courier.deliver_due() == "3 delivered"
     assert await courier.deliver_due() == "2 delivered"
     assert [event["n"] for event in taken] == list(range(5))
+
+
+@pytest.mark.proves("R-42")
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_a_failed_delivery_that_says_where_it_pointed(system, site, status):
+    page = site.serve("<html>Sign in</html>", path="/login")
+
+    async def redirect(_):
+        return web.Response(status=status, headers={"Location": f"{page}?token=s3cret"})
+
+    hook = await hook_at(system, site.script(redirect, path="/hook"))
+    await system.webhooks.ping(hook.id)
+    assert await courier_of(system).deliver_due() == "0 delivered"
+    [told] = await system.store.read(outbox.list_letters, webhook_id=hook.id, limit=1)
+    assert (told.delivered_at, told.attempts) == (None, 1)
+    assert told.next_try_at > system.clock.now()
+    assert f"redirects to http://127.0.0.1:{site.port} (HTTP {status})" in told.last_error
+    assert "s3cret" not in told.last_error
+    assert site.hits["/login"] == 0
+
+
+@pytest.mark.proves("R-42")
+@pytest.mark.parametrize("status", [300, 304, 404, 500])
+async def test_nothing_but_2xx_is_a_delivery(system, site, status):
+    hook = await hook_at(system, site.serve("", path="/hook", status=status))
+    await system.webhooks.ping(hook.id)
+    assert await courier_of(system).deliver_due() == "0 delivered"

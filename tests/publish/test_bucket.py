@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 
 import pytest
 
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
-from catchment.errors import HttpError, SettingsError
+from catchment.errors import BadAnswer, HttpError, SettingsError
 from catchment.fetch.sigv4 import SigningKey, sign
 from catchment.publish.bucket import Bucket, BucketAddress, open_bucket
 from catchment.settings import Settings
@@ -20,6 +20,7 @@ EXAMPLE = SigningKey(
     access_key="AKIAIOSFODNN7EXAMPLE", secret_key="wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", region="us-east-1"
 )
 MOMENT = datetime(2013, 5, 24, tzinfo=UTC)
+Sleep = Callable[[float], Awaitable[None]]
 HOST = "https://examplebucket.s3.amazonaws.com"
 
 
@@ -58,12 +59,17 @@ async def lean_system(sqlite_url: str, clock: ManualClock) -> AsyncIterator[Syst
         yield system
 
 
-def bucket(s3: S3Store, system: System, *, secret: str = SECRET, prefix: str = "") -> Bucket:
+async def no_sleep(_: float) -> None:
+    pass
+
+
+def bucket(s3: S3Store, system: System, *, secret: str = SECRET, prefix: str = "", sleep: Sleep = no_sleep) -> Bucket:
     return Bucket(
         http=system.http,
         clock=system.clock,
         address=BucketAddress(endpoint=s3.url, bucket="feeds", prefix=prefix),
         key=SigningKey(access_key=ACCESS, secret_key=secret, region=REGION),
+        sleep=sleep,
     )
 
 
@@ -95,3 +101,40 @@ async def test_many_objects_are_sent_without_waiting_for_a_hosts_budget(s3: S3St
 async def test_without_its_settings_there_is_no_bucket(lean_system: System):
     with pytest.raises(SettingsError, match="CATCHMENT_S3_BUCKET, CATCHMENT_S3_ACCESS_KEY"):
         open_bucket(Settings(s3_endpoint="https://s3.example"), lean_system.http, lean_system.clock)
+
+
+@pytest.mark.proves("R-43")
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_an_upload_follows_no_redirect(s3: S3Store, lean_system: System, status: int):
+    async with S3Store() as stranger:
+        s3.script(status=status, headers={"Location": f"{stranger.url}/feeds/mine.rss"}, times=10)
+        with pytest.raises(BadAnswer, match=f"redirects to {stranger.url}"):
+            await bucket(s3, lean_system).put_if_changed("mine.rss", b"private", media_type="text/xml")
+        assert stranger.requests == []
+
+
+@pytest.mark.proves("R-43")
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_store_in_trouble_is_asked_again_with_growing_waits(s3: S3Store, lean_system: System, status: int):
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    s3.script(status=status, times=2)
+    assert await bucket(s3, lean_system, sleep=sleep).put_if_changed("news.rss", b"x", media_type="text/xml")
+    assert len(waits) == 2
+    assert waits == sorted(set(waits))
+
+
+@pytest.mark.proves("R-43")
+async def test_a_store_that_stays_in_trouble_is_not_asked_for_ever(s3: S3Store, lean_system: System):
+    s3.script(status=503, headers={"Retry-After": "7"}, times=100)
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    with pytest.raises(HttpError, match="503"):
+        await bucket(s3, lean_system, sleep=sleep).put_if_changed("news.rss", b"x", media_type="text/xml")
+    assert waits == [7.0, 7.0, 16.0]

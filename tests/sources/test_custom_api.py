@@ -406,3 +406,64 @@ class TestItsConfig:
 
     def test_no_paging_is_the_default(self):
         assert read_paging({}) is None
+
+
+@pytest.mark.proves("R-49")
+class TestGraphQl:
+    QUERY = "query($after: String) { posts(after: $after) { nodes { id } pageInfo { endCursor } } }"
+
+    def config(self, url: str, **values: object) -> dict[str, object]:
+        return {
+            "url": url,
+            "method": "POST",
+            "body": {"query": self.QUERY, "variables": {"first": 2}},
+            "items_path": "data.posts.nodes",
+            "paging": "cursor",
+            "cursor_path": "data.posts.pageInfo.endCursor",
+            "cursor_body_path": "variables.after",
+            **values,
+        }
+
+    async def test_the_cursor_goes_into_the_body_of_the_next_request(self, site):
+        asked = []
+
+        async def answer(request):
+            asked.append(json.loads(await request.read()))
+            number = int(asked[-1]["variables"].get("after", "0"))
+            page = {"nodes": [{"id": number}], "pageInfo": {"endCursor": str(number + 1) if number < 2 else None}}
+            return web.json_response({"data": {"posts": page}})
+
+        async with visitor("") as visit:
+            fetched = await visit("custom_api", self.config(site.script(answer)))
+        assert [item.key for item in fetched.items] == ["0", "1", "2"]
+        assert [one["variables"].get("after") for one in asked] == [None, "1", "2"]
+        assert all(one["variables"]["first"] == 2 and one["query"] == self.QUERY for one in asked)
+
+    async def test_a_cursor_that_leads_back_ends_it(self, site):
+        async def answer(_):
+            number = site.hits["/feed"]
+            return web.json_response({"data": {"posts": {"nodes": [{"id": number}], "pageInfo": {"endCursor": "x"}}}})
+
+        async with visitor("") as visit:
+            fetched = await visit("custom_api", self.config(site.script(answer)))
+        assert len(fetched.items) == site.hits["/feed"] == 2
+
+    @pytest.mark.parametrize("body", [None, "text"])
+    def test_without_an_object_there_is_nowhere_to_put_it(self, body):
+        with pytest.raises(BadConfig, match="cursor_body_path"):
+            registry().identity("custom_api", self.config("https://api.example/graphql", body=body))
+
+
+@pytest.mark.proves("R-49")
+@pytest.mark.parametrize(
+    ("charset", "title"), [("gbk", "中文"), ("iso-8859-1", "café"), ("utf-8", "中文"), ("shift_jis", "日本")]
+)
+@pytest.mark.parametrize("paging", ["none", "page"])
+async def test_json_is_read_in_the_charset_that_its_answer_declares(site, charset, title, paging):
+    async def answer(_):
+        body = json.dumps([{"id": 1, "title": title}], ensure_ascii=False).encode(charset)
+        return web.Response(body=body, headers={"Content-Type": f"application/json; charset={charset}"})
+
+    async with visitor("") as visit:
+        fetched = await visit("custom_api", {"url": site.script(answer), "paging": paging, "max_pages": 1})
+    assert [item.title for item in fetched.items] == [title]

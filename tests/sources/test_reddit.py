@@ -24,7 +24,8 @@ BASE = "https://www.reddit.com"
 
 
 def read(body: bytes, *, limit: int = 100):
-    return read_listing(body, url="", content_type="", base=BASE, wanted=Wanted(subreddit="AskReddit", limit=limit))
+    wanted = Wanted(subreddit="AskReddit", limit=limit)
+    return read_listing(body, url="", content_type="", base=BASE, wanted=wanted)[:2]
 
 
 def listing(*posts: dict[str, object]) -> bytes:

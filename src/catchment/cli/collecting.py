@@ -161,12 +161,15 @@ def outcome(result: VisitResult) -> str:
 
 def print_results(results: Sequence[VisitResult]) -> None:
     rows = [
-        (one.source_id, one.name, one.type, outcome(one), one.inserted, one.updated, one.error or one.skipped or "")
-        for one in results
+        (one.source_id, one.name, one.type, outcome(one), one.inserted, one.updated, _remark(one)) for one in results
     ]
     print_table(("id", "name", "type", "result", "new", "changed", "error"), rows)
     counts = totals(results)
     say("{sources} sources: {collected} collected, {failed} failed, {inserted} new items.".format(**counts))
+
+
+def _remark(result: VisitResult) -> str:
+    return result.error or result.skipped or (f"{result.failed} left out" if result.failed else "")
 
 
 @asynccontextmanager

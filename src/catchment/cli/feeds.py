@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from catchment.cli.failing import FAILED
 from catchment.cli.printing import AsJson, print_facts, print_json, print_table
 from catchment.cli.session import with_system
 from catchment.domain.caller import OPERATOR
-from catchment.errors import InvalidInput
+from catchment.errors import InvalidInput, VisitError
+from catchment.redact import redact_text
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -153,14 +155,21 @@ def upload(*, slug: Slugs = None, base_url: BaseUrl = "", as_json: AsJson = Fals
     """
     from catchment.publish.bucket import open_bucket
 
+    failed: dict[str, str] = {}
+
     async def work(system: System) -> dict[str, bool]:
         bucket = open_bucket(system.settings, system.http, system.clock)
-        return {
-            one.name: await bucket.put_if_changed(one.name, one.body, media_type=one.media_type)
-            async for one in _documents(system, slug or [], base_url)
-        }
+        sent: dict[str, bool] = {}
+        async for one in _documents(system, slug or [], base_url):
+            try:
+                sent[one.name] = await bucket.put_if_changed(one.name, one.body, media_type=one.media_type)
+            except VisitError as error:
+                failed[one.name] = redact_text(str(error))
+        return sent
 
-    _report(with_system(work), as_json=as_json, done="sent")
+    _report(with_system(work), as_json=as_json, done="sent", failed=failed)
+    if failed:
+        raise typer.Exit(FAILED)
 
 
 async def _documents(system: System, slugs: list[str], base_url: str) -> AsyncIterator[Document]:
@@ -214,12 +223,14 @@ def _shape(feed: SavedFeed) -> dict[str, Any]:
     }
 
 
-def _report(outcomes: dict[str, bool], *, as_json: bool, done: str) -> None:
+def _report(outcomes: dict[str, bool], *, as_json: bool, done: str, failed: Mapping[str, str] | None = None) -> None:
     changed = [name for name, is_new in outcomes.items() if is_new]
     same = [name for name, is_new in outcomes.items() if not is_new]
     if as_json:
-        print_json({done: changed, "unchanged": same})
+        print_json({done: changed, "unchanged": same} | ({} if failed is None else {"failed": failed}))
         return
+    for name, error in (failed or {}).items():
+        typer.echo(f"{name} was not {done}: {error}", err=True)
     for name in changed:
         typer.echo(name)
-    typer.echo(f"{len(changed)} {done}, {len(same)} unchanged.")
+    typer.echo(f"{len(changed)} {done}, {len(same)} unchanged{f', {len(failed)} failed' if failed else ''}.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from catchment.cli.failing import FAILED
 from catchment.cli.printing import AsJson, print_json, print_table
 from catchment.cli.session import with_system
 from catchment.domain.job import COLLECTOR_TICK
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.domain.job import JobState
 
-jobs = typer.Typer(name="jobs", help="List, pause and resume what the system does by itself.", no_args_is_help=True)
+jobs = typer.Typer(
+    name="jobs", help="List, run, pause and resume what the system does by itself.", no_args_is_help=True
+)
 
 Name = Annotated[str, typer.Argument(help="The job, as `jobs list` shows it.")]
 COLUMNS = ("job", "next run", "last run", "how it went")
@@ -66,6 +69,26 @@ def resume(name: Name, *, as_json: AsJson = False) -> None:
     Example: catchment jobs resume cleanup
     """
     _set_paused(name, is_paused=False, as_json=as_json)
+
+
+@jobs.command()
+def run(name: Name, *, as_json: AsJson = False) -> None:
+    """Run a job now, paused or not, and wait for it; ends with 1 if it fails, or if any process runs it already.
+
+    Example: catchment jobs run backup
+    """
+
+    async def work(system: System) -> JobState:
+        await system.jobs.prepare()
+        return await system.jobs.run_and_wait(name)
+
+    state = with_system(work)
+    if as_json:
+        print_json(state)
+    else:
+        typer.echo(f"{name}: {state.last_message}")
+    if not state.last_ok:
+        raise typer.Exit(FAILED)
 
 
 def _set_paused(name: str, *, is_paused: bool, as_json: bool) -> None:

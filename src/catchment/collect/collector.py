@@ -16,10 +16,12 @@ from catchment.collect.beside import beside
 from catchment.collect.cadence import CadenceBook
 from catchment.collect.clock_watch import ClockWatch
 from catchment.collect.committer import Committer
+from catchment.collect.hosts import HostKeeper
 from catchment.collect.housekeeping import Housekeeper
 from catchment.collect.leases import LeasePolicy, keep_leases, recover
 from catchment.collect.pool import Pool
 from catchment.collect.round import Round
+from catchment.domain.host import DueSource, Seating
 from catchment.domain.job import COLLECTOR_TICK
 from catchment.domain.run import Run, RunKind
 from catchment.domain.source import Source
@@ -44,6 +46,7 @@ class Collector:
         store: Store,
         registry: Registry,
         pool: Pool,
+        hosts: HostKeeper,
         committer: Committer,
         cadences: CadenceBook,
         housekeeper: Housekeeper,
@@ -53,6 +56,7 @@ class Collector:
         self._store = store
         self._registry = registry
         self._pool = pool
+        self._hosts = hosts
         self._committer = committer
         self._cadences = cadences
         self._housekeeper = housekeeper
@@ -84,22 +88,32 @@ class Collector:
         self.is_working = True
         try:
             heartbeat = keep_leases(self._store, self._leases, self._clock)
-            works = (self._pool.run(), self._committer.run(), heartbeat, self._report_flight(), self._halt_at(stop))
-            async with beside(*works):
+            works = (self._pool.run(), self._committer.run(), self._hosts.run(), self._report_flight())
+            async with beside(*works, heartbeat, self._halt_at(stop)):
                 yield
                 clean = await self._pool.stop(grace_seconds)
         finally:
             self.is_working = False
+            await self._hosts.give_back_all()
             await self._store.write(runs.release_owner, self._leases.owner, now=self._clock.now())
         if not clean:
             raise TimeoutError(f"work in flight was cut off after {grace_seconds:g} s")
 
     async def tick(self) -> Round:
         """One look: take over what the dead left, and queue what is due; nothing while the last round is under way."""
+        return (await self._begin_round())[0]
+
+    async def _begin_round(self) -> tuple[Round, Seating]:
         async with self._ticking:
             if not self._round.is_over:
-                return Round([])
-            self._round = round_ = self._pool.add(await self.due())
+                return Round([]), Seating()
+            seating = await self._look_around()
+            self._round = self._queue(seating)
+            return self._round, seating
+
+    def _queue(self, seating: Seating) -> Round:
+        round_ = self._pool.add(seating.now)
+        round_.put_off = len(seating.later)
         if round_.ids:
             logger.info("{} source(s) due", len(round_.ids))
             round_.when_over(_log_round)
@@ -109,14 +123,17 @@ class Collector:
     def is_in_round(self) -> bool:
         return not self._round.is_over
 
-    async def due(self) -> list[int]:
-        """What is due, with what the dead left; nothing while ticks are paused."""
+    async def due(self) -> list[DueSource]:
+        """What is due and has a turn at its host, with what the dead left; nothing while ticks are paused."""
+        return (await self._look_around()).now
+
+    async def _look_around(self) -> Seating:
         await self._clock_watch.look()
         await self._cadences.apply()
         await recover(self._store, self._clock)
         if await self._store.read(jobs.is_paused, COLLECTOR_TICK):
-            return []
-        return await self._due_ids(LOOK_LIMIT)
+            return Seating()
+        return await self._look(LOOK_LIMIT)
 
     async def collect_due(self, *, on_round: Callable[[Round], None] | None = None) -> list[VisitResult]:
         """Collect everything that is due now, and what had to wait for its host as well.
@@ -124,14 +141,17 @@ class Collector:
         `on_round` is given each round as it starts, so that it can be watched.
         """
         results: dict[int, VisitResult] = {}
+        turns: set[datetime] = set()
         while True:
-            round_ = await self.tick()
+            round_, seating = await self._begin_round()
+            turns |= seating.turns
             if on_round is not None:
                 on_round(round_)
             await round_.wait()
             results.update({result.source_id: result for result in round_.results})
-            until = round_.postponed_until()
-            if not round_.ids or (until is None and len(round_.ids) < LOOK_LIMIT and not round_.dropped):
+            turns = {turn for turn in turns if turn > self._clock.now()}
+            until = min(turns | {moment for moment in [round_.postponed_until()] if moment}, default=None)
+            if until is None and (not round_.ids or (len(round_.ids) < LOOK_LIMIT and not round_.dropped)):
                 break
             await self._sleep_until(until)
         await self._housekeeper.tidy_if_due()
@@ -142,8 +162,8 @@ class Collector:
         results: list[VisitResult] = []
         while (wanted := limit - len(results)) > 0:
             # What is queued here for others who asked is due as well.
-            due = await self._due_ids(wanted + self._pool.queued)
-            round_ = self._pool.add(due, most=wanted)
+            seating = await self._look(wanted + self._pool.queued)
+            round_ = self._pool.add(seating.now, most=wanted)
             if not round_.ids:
                 break
             await round_.wait()
@@ -177,8 +197,11 @@ class Collector:
             await _rest(stop, self._round, tick_seconds, is_late=is_late)
         logger.info("collector: stop received, {} visit(s) in flight", self._pool.in_flight)
 
-    async def _due_ids(self, limit: int) -> list[int]:
-        return await self._store.read(sources.due_ids, now=self._clock.now(), limit=limit)
+    async def _look(self, limit: int) -> Seating:
+        """What is due, and has a turn at its host; what has none for a while is put off to its turn, once."""
+        now = self._clock.now()
+        due = await self._store.read(sources.due, now=now, limit=limit, owner=self._leases.owner)
+        return await self._hosts.seat([one for one in due if not self._pool.knows(one.id)], now)
 
     async def _tick_or_complain(self) -> None:
         try:

@@ -27,9 +27,10 @@ from catchment.domain.run import RunStatus
 from catchment.domain.source import ADDRESS_KEY, Source
 from catchment.domain.visit import Collected, Failed, Postponed, Skipped, SourceState, Visit, VisitResult
 from catchment.errors import Conflict
+from catchment.fetch.pacing import host_of
 from catchment.fetch.redirects import why_distrusted
 from catchment.schedule.due import Cadence
-from catchment.store import fetch_log, items, runs, sources
+from catchment.store import fetch_log, hosts, items, runs, sources
 from catchment.store.fetch_log import LogLine
 from catchment.store.items import Owned
 
@@ -86,6 +87,7 @@ def commit_visits(conn: Connection, visits: Sequence[Visit], rules: Rules, now: 
     items.update_changed(conn, batch.changed, now=now)
     rules.keep_records(conn, batch.records, now)
     tell(conn, batch.told, now=now)
+    _hold_hosts(conn, visits)
     sources.save_states(conn, batch.states)
     fetch_log.write(conn, batch.lines)
     return results
@@ -103,11 +105,19 @@ def _adopt(conn: Connection, source: Source, address: str, rules: Rules, now: da
     config = {**source.config, ADDRESS_KEY: address}
     identity = sources.identity_hash(source.type, rules.identity_of(source.type, config))
     try:
-        sources.change(conn, source.id, {"config": config, "identity": identity}, now=now)
+        sources.change(conn, source.id, {"config": config, "identity": identity, "host": host_of(address)}, now=now)
     except Conflict as conflict:
         logger.warning("source {} ({}) moved to {}: {}", source.id, source.name, address, conflict)
     else:
         logger.info("source {} ({}) moved for good: its address is {} from now on", source.id, source.name, address)
+
+
+def _hold_hosts(conn: Connection, visits: Sequence[Visit]) -> None:
+    """Have hosts left alone that asked for it; always in the same order, as others may do it meanwhile."""
+    held = {visit.source.host: visit.host_held_until for visit in visits if visit.host_held_until}
+    for host, until in sorted(held.items(), key=str):
+        if host:
+            hosts.hold(conn, host, until=until)
 
 
 def _finish_runs(conn: Connection, visits: Sequence[Visit], now: datetime) -> set[int]:
@@ -174,7 +184,7 @@ def _result(visit: Visit, found: News, *, fenced: bool = False) -> VisitResult:
         fetched=visit.tally.fetched + (len(ending.fetched.items) if isinstance(ending, Collected) else 0),
         inserted=visit.tally.inserted + len(found.new),
         updated=visit.tally.updated + len(found.changed),
-        failed=visit.tally.failed,
+        failed=visit.tally.failed + (ending.fetched.left_out if isinstance(ending, Collected) else 0),
         error=ending.message if isinstance(ending, Failed) else None,
         skipped=ending.reason if isinstance(ending, Skipped) else None,
         postponed_until=ending.until if isinstance(ending, Postponed) else None,

@@ -102,6 +102,7 @@ class Courier:
                 headers=post.headers,
                 allow_private=hook.allow_private,
                 timeout_seconds=TIMEOUT_SECONDS,
+                follow_redirects=False,
             )
         )
         if refusal := refusal_in(answer.body, hook.format):

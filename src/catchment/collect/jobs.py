@@ -20,7 +20,7 @@ from catchment.collect.beside import beside
 from catchment.collect.leases import LeasePolicy, keep_leases
 from catchment.domain.job import JobState
 from catchment.domain.run import Run, RunKind, RunStatus
-from catchment.errors import Conflict, NotFound, StoreError, VisitError
+from catchment.errors import Conflict, InvalidInput, NotFound, StoreError, VisitError
 from catchment.redact import redact_text
 from catchment.schedule.clock_jumps import not_before
 from catchment.schedule.jobs import Alarms
@@ -121,6 +121,22 @@ class JobKeeper:
         if run is None:
             raise Conflict(f"The job {name} is running at this moment.")
         self._in_background(self._work(job, run))
+
+    async def run_and_wait(self, name: str) -> JobState:
+        """The same, until it is over; says how it went."""
+        job = self._known(name)
+        if job.is_driven_elsewhere:
+            raise InvalidInput(f"{name} belongs to a collector that is at work; `catchment collect` collects now.")
+        run = await self._store.write(self._start, job, now=self._clock.now())
+        if run is None:
+            raise Conflict(f"The job {name} is running at this moment.")
+        try:
+            async with beside(keep_leases(self._store, self._leases, self._clock)):
+                await self._work(job, run)
+        finally:
+            # Where it was cut off, nobody waits for its lease to run out.
+            await self._store.write(runs.release_owner, self._leases.owner, now=self._clock.now())
+        return await self._store.read(jobs.get, name)
 
     async def set_paused(self, name: str, *, is_paused: bool) -> JobState:
         self._known(name)

@@ -15,7 +15,7 @@ from catchment.domain.run import Run
 from catchment.errors import StoreError
 from catchment.processes import is_gone, owner_name
 from catchment.schedule.clock_jumps import not_before
-from catchment.store import alerts, found_notes, runs
+from catchment.store import alerts, found_notes, hosts, runs
 from catchment.store.clock_repair import has_leases_ahead, pull_back_leases
 from catchment.store.door import Store
 
@@ -43,9 +43,14 @@ async def keep_leases(store: Store, policy: LeasePolicy, clock: Clock) -> None:
         await asyncio.sleep(policy.heartbeat_seconds)
         now = clock.now()
         try:
-            await store.write(runs.heartbeat, owner=policy.owner, now=now, until=policy.until(now))
+            await store.write(_heartbeat, owner=policy.owner, now=now, until=policy.until(now))
         except StoreError as error:
             logger.error("the leases of {} cannot be extended: {}", policy.owner, error)
+
+
+def _heartbeat(conn: Connection, *, owner: str, now: datetime, until: datetime) -> None:
+    runs.heartbeat(conn, owner=owner, now=now, until=until)
+    hosts.keep(conn, owner=owner, until=until)
 
 
 async def recover(store: Store, clock: Clock) -> list[Run]:

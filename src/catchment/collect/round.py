@@ -23,6 +23,8 @@ class Round:
         self.results: list[VisitResult] = []
         #: How many turned out to be somebody else's.
         self.dropped = 0
+        #: How many were put off at once because of their hosts.
+        self.put_off = 0
         self._unvisited = set(self.ids)
         self._unsettled = set(self.ids)
         self._held: list[Visit] = []
@@ -70,7 +72,7 @@ class Round:
             "collected": sum(not (r.error or r.skipped or r.postponed_until or r.fenced) for r in done),
             "failed": sum(r.error is not None for r in done),
             "skipped": sum(r.skipped is not None for r in done),
-            "postponed": sum(r.postponed_until is not None for r in done),
+            "postponed": self.put_off + sum(r.postponed_until is not None for r in done),
             "fetched": sum(r.fetched for r in done),
             "inserted": sum(r.inserted for r in done),
             "updated": sum(r.updated for r in done),

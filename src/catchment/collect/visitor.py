@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from http import HTTPStatus
 
 from loguru import logger
@@ -37,6 +37,8 @@ from catchment.sources.outfit import Outfitter
 from catchment.sources.survey import survey
 from catchment.store.door import Store
 
+#: Until when a host asked to be left alone, if it did.
+Holds = Callable[[str], datetime | None]
 #: When to come back to a lane that another journey is on.
 LANE_SECONDS = 30.0
 
@@ -47,8 +49,16 @@ Resolve = Callable[[Source], Awaitable[Source]]
 
 class Visitor:
     def __init__(
-        self, *, store: Store, registry: Registry, outfitter: Outfitter, clock: Clock, resolve: Resolve
+        self,
+        *,
+        store: Store,
+        registry: Registry,
+        outfitter: Outfitter,
+        clock: Clock,
+        resolve: Resolve,
+        held_until: Holds,
     ) -> None:
+        self._held_until = held_until
         self._store = store
         self._resolve = resolve
         self._registry = registry
@@ -59,6 +69,11 @@ class Visitor:
     async def visit(self, run: Run, source: Source) -> Visit:
         if source.config.get(UNRESOLVED_KEY):
             source = await self._resolve(source)
+        visit = await self._visit(run, source)
+        held_until = self._held_until(source.host) if source.host else None
+        return visit if held_until is None else replace(visit, host_held_until=held_until)
+
+    async def _visit(self, run: Run, source: Source) -> Visit:
         fetcher = self._registry.fetcher(source.type)
         if fetcher is not None:
             return Visit(run=run, source=source, ending=await self._end(source, self._fetch(fetcher, source)))
@@ -119,6 +134,10 @@ class Visitor:
     def _sifted(self, source: Source, fetched: Fetched, options: Options) -> Fetched:
         for warning in fetched.warnings:
             logger.warning("source {} ({}): {}", source.id, source.name, warning)
+        if fetched.left_out:
+            logger.warning(
+                "source {} ({}): {} entries make no sense and are left out", source.id, source.name, fetched.left_out
+            )
         return _filtered(fetched, options) if options.filters else fetched
 
     def _skip(self, source: Source) -> Skipped:

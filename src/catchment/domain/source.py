@@ -49,7 +49,10 @@ class Why(StrEnum):
     RETRY_AFTER = "retry_after"
     BACK_OFF = "back_off"
     OFFLINE = "offline"
+    #: All turns at its host are given away until then.
     HOST_BUDGET = "host_budget"
+    #: Its host asked to be left alone until then.
+    HOST_WAIT = "host_wait"
     NO_COOKIE = "no_cookie"
     PROBE = "probe"
     NO_FETCHER = "no_fetcher"
@@ -94,6 +97,8 @@ class NewSource:
     is_public: bool = False
     created_by: int | None = None
     tags: tuple[str, ...] = ()
+    #: The host that its visits ask, where that is one and kept to the common pace.
+    host: str | None = None
 
     @property
     def keep_days(self) -> int | None:
@@ -130,6 +135,8 @@ class Source:
     moved: Moved | None = None
     #: How often a person changed it.
     version: int = 0
+    #: The host that its visits ask.
+    host: str | None = None
 
     @property
     def own_interval(self) -> timedelta | None:

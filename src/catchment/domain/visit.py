@@ -31,6 +31,8 @@ class Fetched:
     is_window: bool = False
     #: Values that have tables of their own, stored in the same transaction as the items; see `collect/records.py`.
     records: tuple[object, ...] = ()
+    #: Entries that made no sense and were left out.
+    left_out: int = 0
     #: What was odd but did not keep the visit from succeeding, each in a sentence; it is logged.
     warnings: tuple[str, ...] = ()
 
@@ -97,6 +99,8 @@ class Visit:
     source: Source
     ending: Ending
     tally: Tally = Tally()
+    #: Until when the host of the source asks to be left alone.
+    host_held_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

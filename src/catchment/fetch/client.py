@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
 from types import TracebackType
@@ -23,10 +24,10 @@ from catchment.errors import BadBody, BadConfig
 from catchment.fetch.blocked import block_reason
 from catchment.fetch.body import Decoder, decode, too_large
 from catchment.fetch.dial import GuardedDialler, Lookup, SystemLookup
-from catchment.fetch.failures import blocked_error, status_error, translating
+from catchment.fetch.failures import blocked_error, redirect_error, status_error, translating
 from catchment.fetch.freshness import Validators, retry_after
 from catchment.fetch.guard import AddressGuard
-from catchment.fetch.pacing import Pacer
+from catchment.fetch.pacing import MAX_CRAWL_DELAY, Pacer
 from catchment.fetch.redirects import Hop, is_redirect, next_hop
 from catchment.fetch.streaming import Arriving, Head, Stream
 
@@ -38,6 +39,9 @@ _PEEKED_BYTES: Final = 16 * 1024
 #: Above this, unpacking is left to a thread so that the loop goes on.
 _UNPACKED_IN_THREAD: Final = 256 * 1024
 _DNS_SECONDS: Final = 60
+#: What a Retry-After means the whole host by.
+_BUSY: Final = frozenset({429, 503})
+_ASKING: Final = frozenset({"GET", "HEAD"})
 _NO_VALIDATORS: Final = Validators()
 
 
@@ -73,6 +77,8 @@ class Request:
     keep_failures: bool = False
     #: Whoever asks keeps to a pace of their own with this service, so the common one does not hold them up.
     own_pace: bool = False
+    #: For what is handed over rather than asked for: it is for this address alone, so that a redirect is a failure.
+    follow_redirects: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +104,12 @@ class HttpClient:
     ) -> None:
         self._guard = guard
         self._own_guard = guard.with_private()
-        self._pacer = pacer
+        self.pacer = pacer
         self._limits = limits
         self._clock = clock
         self._pace_allowed = pace_allowed
+        #: By host, until when it asked to be left alone.
+        self._holds: dict[str, datetime] = {}
         self._timeout = aiohttp.ClientTimeout(total=limits.total_seconds, connect=limits.connect_seconds)
         self._lookup = lookup or SystemLookup()
         self._session = _session(GuardedDialler(guard, self._lookup), user_agent)
@@ -126,6 +134,7 @@ class HttpClient:
     async def send(self, request: Request) -> Response:
         seconds = request.timeout_seconds or self._limits.total_seconds
         async with self._answered(request, seconds) as (hop, reply):
+            self._note_hold(request, hop, reply)
             with translating(hop.url):
                 body = await self._read(reply)
         answer = self._judged(hop, _response(hop, reply, body), keep_failures=request.keep_failures)
@@ -140,6 +149,7 @@ class HttpClient:
         """
         seconds = request.timeout_seconds or self._limits.stream_seconds
         async with self._answered(request, seconds) as (hop, reply):
+            self._note_hold(request, hop, reply)
             body = Arriving(reply, self._stream_decoder(reply), hop.url)
             with translating(hop.url):
                 is_failure = reply.status >= _FIRST_FAILURE
@@ -148,6 +158,30 @@ class HttpClient:
             yield Stream(
                 status=head.status, url=head.url, headers=head.headers, permanent_url=head.permanent_url, body=body
             )
+
+    def paces(self, host: str) -> bool:
+        """Whether requests to this host keep to the common pace: those to the user's own do not."""
+        return self._pace_allowed or not self._guard.exempts(host)
+
+    def slow_down(self, host: str, seconds: float) -> None:
+        """Ask a host no more often than this, as its robots.txt wishes."""
+        if self.paces(host):
+            self.pacer.slow_down(host, min(seconds, MAX_CRAWL_DELAY))
+
+    def held_until(self, host: str) -> datetime | None:
+        """Until when a host asked to be left alone, by an answer that told so."""
+        until = self._holds.get(host)
+        return until if until is not None and until > self._clock.now() else None
+
+    def _note_hold(self, request: Request, hop: Hop, reply: aiohttp.ClientResponse) -> None:
+        """Whoever keeps a pace of their own with a service minds its limits as well."""
+        if reply.status not in _BUSY or request.own_pace:
+            return
+        now = self._clock.now()
+        seconds = retry_after(reply.headers.get("Retry-After"), now)
+        if seconds:
+            self._holds = {host: until for host, until in self._holds.items() if until > now}
+            self._holds[hop.url.raw_host or ""] = now + timedelta(seconds=seconds)
 
     @asynccontextmanager
     async def _answered(self, request: Request, seconds: float) -> AsyncIterator[tuple[Hop, aiohttp.ClientResponse]]:
@@ -163,6 +197,8 @@ class HttpClient:
                     if not is_redirect(reply.status, reply.headers):
                         yield hop, reply
                         return
+                    if not request.follow_redirects:
+                        raise redirect_error(reply.status, hop.url, reply.headers["Location"])
                     with translating(hop.url):
                         await self._read_failure(reply)
             hop = next_hop(
@@ -193,7 +229,7 @@ class HttpClient:
         host = url.raw_host or ""
         if request.own_pace or (not self._pace_allowed and self._guard.is_allowed(host, url.port or 0)):
             return nullcontext()
-        return self._pacer.slot(request.host_group or host, patience=self._limits.patience_seconds)
+        return self.pacer.slot(request.host_group or host, patience=self._limits.patience_seconds)
 
     def _timeout_for(self, hop: Hop, request: Request) -> aiohttp.ClientTimeout:
         if hop.seconds_left == self._limits.total_seconds:
@@ -253,7 +289,9 @@ class HttpClient:
         reason = block_reason(answer.headers, answer.body)
         if reason is not None:
             raise blocked_error(reason, hop.url, answer.headers, self._clock.now())
-        if answer.status >= _FIRST_FAILURE and not answer.not_modified and not keep_failures:
+        # Only what was asked for can be as it was: what was handed over is not taken in by such an answer.
+        is_known = answer.not_modified and hop.method in _ASKING
+        if answer.status >= _FIRST_FAILURE and not is_known and not keep_failures:
             raise status_error(answer.status, hop.url, answer.headers, self._clock.now())
         return replace(answer, permanent_url=answer.url) if hop.visited and hop.permanent else answer
 

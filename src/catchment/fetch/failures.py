@@ -49,6 +49,21 @@ def status_error(status: int, url: URL, headers: Mapping[str, str], now: datetim
     )
 
 
+def redirect_error(status: int, url: URL, location: str) -> BadAnswer:
+    """For what follows no redirect. Of where it points only the origin is told: the rest may be a secret."""
+    return BadAnswer(
+        f"{url.host} redirects to {_origin_of(url, location)} (HTTP {status}), and nothing was handed over: "
+        "give the address that takes it in itself"
+    )
+
+
+def _origin_of(url: URL, location: str) -> str:
+    try:
+        return str(url.join(URL(location.strip())).origin())
+    except ValueError:
+        return "something that is not a URL"
+
+
 def blocked_error(reason: str, url: URL, headers: Mapping[str, str], now: datetime) -> Blocked:
     return Blocked(
         f"{url.host} did not give {redact_url(str(url))}: {reason}",

@@ -140,6 +140,10 @@ class AddressGuard:
         """Whether the setting, not being public, is what lets this host through."""
         return self._is_exempt(host, port, host)
 
+    def exempts(self, host: str) -> bool:
+        """Whether the setting lets this host through on some port."""
+        return any(self.is_allowed(host, rule.port or 0) for rule in self._exemptions)
+
     def _judge_exempt(self, host: str, port: int, address: str) -> bool:
         if not self._exemptions:
             return False

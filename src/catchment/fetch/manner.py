@@ -13,6 +13,7 @@ from catchment.domain.options import BasicAuth, Options
 from catchment.errors import BadConfig
 from catchment.fetch.client import HttpClient, Request, Response
 from catchment.fetch.freshness import Validators
+from catchment.fetch.pacing import host_of
 from catchment.fetch.streaming import Stream
 
 USER_AGENT = "User-Agent"
@@ -89,6 +90,11 @@ class SourceClient:
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         return self._http.stream(self._dressed(request))
+
+    def slow_down(self, url: str, seconds: float) -> None:
+        """Ask the host of this address no more often than this, as its robots.txt wishes."""
+        if host := host_of(url):
+            self._http.slow_down(host, seconds)
 
     def _dressed(self, request: Request) -> Request:
         return request if self._manner is PLAIN else self._manner.dress(request)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
+
+from yarl import URL
 
 from catchment.domain.source import Why
 from catchment.errors import CatchmentError
@@ -21,6 +23,10 @@ _WINDOW_SECONDS: Final = 60.0
 _FORGOTTEN_AT_ONCE: Final = 4
 #: When to come back to a host whose requests in flight take long, which nobody can foresee.
 _BUSY_SECONDS: Final = 1.0
+#: No host has us wait for longer between two requests, whatever its robots.txt says.
+MAX_CRAWL_DELAY: Final = 30.0
+#: Turns that a request waits for in place where a host wants long pauses: to come back costs it a request or two.
+_TURNS_OF_PATIENCE: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,26 +51,49 @@ class HostPace:
     def __init__(self, policy: PacePolicy) -> None:
         self._policy = policy
         self._starts: deque[float] = deque(maxlen=policy.budget_per_minute)
+        #: The seconds between requests that the host asks for itself.
+        self.crawl_delay = 0.0
+
+    @property
+    def spacing(self) -> float:
+        return max(self._policy.spacing_seconds, self.crawl_delay)
+
+    @property
+    def step(self) -> float:
+        """The seconds between requests that go on and on."""
+        return max(self.spacing, _WINDOW_SECONDS / self._policy.budget_per_minute)
+
+    def next_starts(self, now: float, count: int, *, ahead: int = 0) -> list[float]:
+        """When the next so many requests could start, after `ahead` others."""
+        starts, found = deque(self._starts, maxlen=self._starts.maxlen), []
+        for _ in range(ahead + count):
+            found.append(self._next_after(starts, now))
+            starts.append(found[-1])
+        return found[ahead:]
+
+    def recent(self, now: float) -> list[float]:
+        """The starts that still count."""
+        return [at for at in self._starts if at + max(_WINDOW_SECONDS, self.spacing) > now]
+
+    def recall(self, starts: Iterable[float]) -> None:
+        """Count what others started before."""
+        self._starts.extend(sorted(starts))
 
     def earliest(self, now: float, *, ahead: int = 0) -> float:
         """The earliest start for a request that lets `ahead` others go first."""
-        starts = deque(self._starts, maxlen=self._starts.maxlen) if ahead else self._starts
-        for _ in range(ahead):
-            starts.append(self._next_after(starts, now))
-        return self._next_after(starts, now)
+        return self.next_starts(now, 1, ahead=ahead)[0] if ahead else self._next_after(self._starts, now)
 
     def started(self, at: float) -> None:
         self._starts.append(at)
 
     def is_forgettable(self, now: float) -> bool:
         """Whether nothing that happened can delay a request any more."""
-        reach = max(_WINDOW_SECONDS, self._policy.spacing_seconds)
-        return not self._starts or self._starts[-1] + reach <= now
+        return not self._starts or self._starts[-1] + max(_WINDOW_SECONDS, self.spacing) <= now
 
     def _next_after(self, starts: deque[float], now: float) -> float:
         if not starts:
             return now
-        spaced = starts[-1] + self._policy.spacing_seconds
+        spaced = starts[-1] + self.spacing
         if len(starts) < self._policy.budget_per_minute:
             return max(now, spaced)
         return max(now, spaced, starts[0] + _WINDOW_SECONDS)
@@ -101,6 +130,40 @@ class Pacer:
         """How many hosts are remembered."""
         return len(self._queues)
 
+    @property
+    def concurrency(self) -> int:
+        """How many requests a host is asked at once."""
+        return self._policy.concurrency
+
+    def waits(self, key: str, count: int) -> list[float]:
+        """The seconds until each of the next so many requests to a host could start."""
+        now = self._timeline().time()
+        queue = self._queue(key)
+        return [at - now for at in queue.pace.next_starts(now, count, ahead=len(queue.waiting))]
+
+    def step(self, key: str) -> float:
+        """The seconds between requests to a host that go on and on."""
+        return self._queue(key).pace.step
+
+    def slow_down(self, key: str, seconds: float) -> None:
+        """Ask a host no more often than this from now on, as it wishes; 0 for the usual pace."""
+        self._queue(key).pace.crawl_delay = seconds
+
+    def usage(self, key: str) -> tuple[list[float], float]:
+        """How many seconds ago the requests to a host started that still count, and the delay that it asks for."""
+        now = self._timeline().time()
+        pace = self._queue(key).pace
+        return [now - at for at in pace.recent(now)], pace.crawl_delay
+
+    def recall(self, key: str, ages: Iterable[float], *, crawl_delay: float) -> None:
+        """Take over a host, with what others asked it before, in seconds ago."""
+        queue = self._queue(key)
+        if queue.is_idle():
+            now = self._timeline().time()
+            queue.pace = HostPace(self._policy)
+            queue.pace.recall(now - age for age in ages)
+            queue.pace.crawl_delay = crawl_delay
+
     @asynccontextmanager
     async def slot(self, key: str, *, patience: float | None = None) -> AsyncIterator[None]:
         """Hold one request's place at a host or group of hosts.
@@ -108,7 +171,7 @@ class Pacer:
         Waits its turn; with `patience` at most that many seconds, or raises Deferred.
         """
         queue = self._queue(key)
-        await self._take_turn(key, queue, patience)
+        await self._take_turn(key, queue, _patience(patience, queue.pace.crawl_delay))
         try:
             yield
         finally:
@@ -188,3 +251,15 @@ class Pacer:
         if queue.alarm is not None:
             queue.alarm.cancel()
         queue.alarm = timeline.call_at(when, lambda: self._advance(queue))
+
+
+def _patience(seconds: float | None, crawl_delay: float) -> float | None:
+    return None if seconds is None else max(seconds, _TURNS_OF_PATIENCE * crawl_delay)
+
+
+def host_of(url: str) -> str | None:
+    """The name under which requests to this address are paced."""
+    try:
+        return URL(url).raw_host or None
+    except ValueError:
+        return None

@@ -118,6 +118,7 @@ class Catalog:
             is_public=draft.is_public,
             created_by=caller.user_id,
             tags=_checked_tags(draft.tags),
+            host=self._registry.host(source_type, config),
         )
 
     async def add(self, draft: Draft, caller: Caller) -> Source:
@@ -185,6 +186,7 @@ class Catalog:
             "type": source_type,
             "config": config,
             "identity": identity,
+            "host": self._registry.host(source_type, config),
             "keep_days": config.get(KEEP_DAYS_KEY),
         }
         if identity != source.identity:

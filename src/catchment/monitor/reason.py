@@ -30,7 +30,8 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
         Why.RETRY_AFTER: "the server asked to wait until {at}",
         Why.BACK_OFF: "back-off after {failures}",
         Why.OFFLINE: "the network is away, or another fault on our side; tried again soon",
-        Why.HOST_BUDGET: "the host has had its share of requests; its turn comes at {at}",
+        Why.HOST_BUDGET: "waits for its turn at {host} until {at}",
+        Why.HOST_WAIT: "waits for {host} until {at}, as the host asked",
         Why.NO_COOKIE: (
             "no cookie of its platform can be used: `catchment cookies add` adds one, sealed by COOKIE_MASTER_KEY; "
             "looked at again at {at}"
@@ -47,7 +48,8 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
         Why.RETRY_AFTER: "服务器要求等到 {at}",
         Why.BACK_OFF: "连续失败 {failures}后退避",
         Why.OFFLINE: "网络不通或本机故障，稍后重试",
-        Why.HOST_BUDGET: "该主机的请求配额已用完，{at} 轮到它",
+        Why.HOST_BUDGET: "等待主机 {host} 的请求配额，{at} 轮到它",
+        Why.HOST_WAIT: "应主机 {host} 的要求等到 {at}",
         Why.NO_COOKIE: "没有可用的 Cookie：用 `catchment cookies add` 添加（由 COOKIE_MASTER_KEY 加密），{at} 再看",
         Why.PROBE: "因错误暂停，届时再次探测",
         Why.NO_FETCHER: "没有可抓取 {type} 类型的插件",
@@ -57,6 +59,7 @@ _NO_KEY: Mapping[Language, str] = {
     Language.ENGLISH: "it needs a key: set {key}",
     Language.CHINESE: "需要密钥：请设置 {key}",
 }
+_UNNAMED_HOST: Mapping[Language, str] = {Language.ENGLISH: "its host", Language.CHINESE: "所在站点"}
 _PAUSED: Mapping[Language, Mapping[PausedBy | None, str]] = {
     Language.ENGLISH: {
         PausedBy.PERSON: "paused by hand",
@@ -87,6 +90,7 @@ def next_check_reason(
         at=_clock_time(check.at),
         failures=_failures(source.fetch_error_count, language),
         type=source.type,
+        host=source.host or _UNNAMED_HOST[language],
     )
 
 

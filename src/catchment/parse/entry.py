@@ -59,6 +59,8 @@ class Feed:
     title: str
     link: str
     entries: tuple[Entry, ...]
+    #: Entries that make no sense.
+    left_out: int = 0
 
 
 class Found(NamedTuple):

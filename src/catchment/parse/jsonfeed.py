@@ -34,12 +34,13 @@ def read(body: bytes, url: str, *, summaries: bool = True) -> Feed:
     link = text_at(document, "home_page_url")
     base = feed_base(link, text_at(document, "feed_url") or url)
     author = _author(document)
+    listed = list_at(document, "items")[:MAX_ENTRIES]
+    items = [item for item in listed if isinstance(item, dict)]
     return Feed(
         title=plain_text(text_at(document, "title"), MAX_TITLE),
         link=absolute(link, base),
-        entries=EntryMaker(base, summaries=summaries).make(
-            [_entry(item, author) for item in objects_at(document, "items")[:MAX_ENTRIES]]
-        ),
+        entries=EntryMaker(base, summaries=summaries).make([_entry(item, author) for item in items]),
+        left_out=len(listed) - len(items),
     )
 
 

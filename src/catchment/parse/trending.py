@@ -29,9 +29,14 @@ class Repository:
 
 def read_trending(body: bytes, content_type: str = "") -> list[Repository]:
     """The repositories in the order of the page; none where the page says so itself."""
+    return [repository for repository in read_rows(body, content_type) if repository is not None]
+
+
+def read_rows(body: bytes, content_type: str = "") -> list[Repository | None]:
+    """Every row of the page; None for one that is no repository."""
     page = read_tree(body, content_type)
-    found = [repository for row in page.xpath(_ROWS)[:MOST_ROWS] if (repository := _repository(row)) is not None]
-    if not found and not _says_there_is_nothing(page):
+    found = [_repository(row) for row in page.xpath(_ROWS)[:MOST_ROWS]]
+    if not any(found) and not _says_there_is_nothing(page):
         raise ParseError("this is not the page of trending repositories, or its structure has changed")
     return found
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import quote
 
 from catchment.clock import Clock
-from catchment.errors import HttpError, SettingsError
+from catchment.errors import HttpError, SettingsError, TimedOut, Unreachable, VisitError
 from catchment.fetch.client import HttpClient, Request, Response
 from catchment.fetch.sigv4 import SigningKey, sign
 from catchment.settings import Settings
@@ -17,6 +19,9 @@ from catchment.settings import Settings
 CACHE_CONTROL = "public, max-age=300"
 #: Under which the hash of what lies there is kept, so that only what changed is sent.
 _HASH_HEADER = "x-amz-meta-sha256"
+#: Seconds between one try and the next; a store that asks for longer is given it up to the most.
+_WAITS = (1.0, 4.0, 16.0)
+MAX_WAIT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +36,20 @@ class BucketAddress:
 
 
 class Bucket:
-    def __init__(self, *, http: HttpClient, clock: Clock, address: BucketAddress, key: SigningKey) -> None:
+    def __init__(
+        self,
+        *,
+        http: HttpClient,
+        clock: Clock,
+        address: BucketAddress,
+        key: SigningKey,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._http = http
         self._clock = clock
         self._address = address
         self._key = key
+        self._sleep = sleep
 
     def url(self, name: str) -> str:
         """Where the object is, for whoever may read it."""
@@ -61,6 +75,17 @@ class Bucket:
         return answer.headers.get(_HASH_HEADER)
 
     async def _send(self, method: str, name: str, headers: dict[str, str], body: bytes) -> Response:
+        """Several times, where the trouble may pass."""
+        for wait in _WAITS:
+            try:
+                return await self._send_once(method, name, headers, body)
+            except VisitError as error:
+                if not _may_pass(error):
+                    raise
+                await self._sleep(max(wait, min(error.retry_after or 0.0, MAX_WAIT_SECONDS)))
+        return await self._send_once(method, name, headers, body)
+
+    async def _send_once(self, method: str, name: str, headers: dict[str, str], body: bytes) -> Response:
         url = self._address.url(name)
         signed = sign(self._key, method=method, url=url, headers=headers, body=body, now=self._clock.now())
         request = Request(
@@ -71,8 +96,15 @@ class Bucket:
             # The operator's own: it may be in the house, and there is nobody to be polite to.
             allow_private=True,
             own_pace=True,
+            follow_redirects=False,
         )
         return await self._http.send(request)
+
+
+def _may_pass(error: VisitError) -> bool:
+    if isinstance(error, HttpError):
+        return error.status == HTTPStatus.TOO_MANY_REQUESTS or error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return isinstance(error, TimedOut | Unreachable)
 
 
 def open_bucket(settings: Settings, http: HttpClient, clock: Clock) -> Bucket:

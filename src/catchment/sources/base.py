@@ -23,6 +23,8 @@ from catchment.domain.visit import Fetched
 from catchment.errors import SettingsError
 from catchment.fetch.freshness import Validators
 from catchment.fetch.manner import SourceClient
+from catchment.fetch.pacing import host_of
+from catchment.sources.outfit import address_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -184,6 +186,12 @@ class Registry:
         """What makes two sources the same one; of a type that nobody knows, everything in its config does."""
         fetcher = self._by_type.get(source_type)
         return fetcher.identity(config) if fetcher else json.dumps(without_options(config), sort_keys=True)
+
+    def host(self, source_type: str, config: Mapping[str, Any]) -> str | None:
+        """The host that visits to this source ask: that of the service, or of the address in its config."""
+        # A type whose sources are all at one host, which their configs do not name, says it itself.
+        host: str | None = getattr(self._by_type.get(source_type), "host", None)
+        return host or host_of(address_of(config) or "")
 
     def recognise(self, pasted: str) -> Suggestion | None:
         """What the first fetcher that knows the pasted text takes it for."""

@@ -16,6 +16,7 @@ from catchment.errors import BadConfig, ParseError, VisitError
 from catchment.fetch.client import Request
 from catchment.fetch.pacing import Deferred
 from catchment.parse.dates import from_epoch, parse_date
+from catchment.parse.encoding import as_utf8
 from catchment.parse.entry import MAX_ENTRIES
 from catchment.parse.json_values import as_text, read_json
 from catchment.parse.paths import Path, compile_path, first_at
@@ -23,8 +24,8 @@ from catchment.sources.base import Context, parse_beside
 from catchment.sources.config import choice, mapping, text, whole
 from catchment.sources.maker import ItemMaker
 from catchment.sources.outfit import address_of
-from catchment.sources.page import visit_page
-from catchment.sources.paging import PAGING_KEYS, Paging, is_past_end, read_paging
+from catchment.sources.page import Read, visit_page
+from catchment.sources.paging import PAGING_KEYS, ByCursor, Paging, is_past_end, read_paging
 from catchment.sources.templates import fill_body
 
 METHODS: Final = ("GET", "POST", "PUT")
@@ -67,6 +68,7 @@ class CustomApiFetcher:
 class _Page(NamedTuple):
     document: Any
     items: tuple[Item, ...]
+    left_out: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,19 +80,20 @@ class Layout:
     items_path: str
     fields: Mapping[str, Path]
 
-    def read(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:  # noqa: ARG002
-        return "", self.read_page(body, url=url).items
+    def read(self, body: bytes, *, url: str, content_type: str) -> Read:
+        page = self.read_page(body, url=url, content_type=content_type)
+        return Read(title="", items=page.items, left_out=page.left_out)
 
-    def read_page(self, body: bytes, *, url: str) -> _Page:
-        document = read_json(body)
+    def read_page(self, body: bytes, *, url: str, content_type: str = "") -> _Page:
+        document = read_json(as_utf8(body, content_type))
         listed = self._listed(document)
         maker = ItemMaker(url)
-        made = (self._item(one, maker) for one in listed[:MAX_ENTRIES] if isinstance(one, dict))
+        made = [self._item(one, maker) for one in listed[:MAX_ENTRIES] if isinstance(one, dict)]
         items = tuple(item for item in made if item is not None)
         if listed and not items:
             names = ", ".join(f"{name}_field" for name in FIELDS)
             raise ParseError(f"none of the {len(listed)} items has an id, URL, title or content; check {names}")
-        return _Page(document, items)
+        return _Page(document, items, min(len(listed), MAX_ENTRIES) - len(items))
 
     def _listed(self, document: Any) -> list[Any]:
         """The items as they are listed. A list that is null is how some say that it is empty."""
@@ -146,9 +149,16 @@ def _plan(config: Mapping[str, Any]) -> _Plan:
         headers=_headers(config, body),
         body=body,
         layout=_layout(config),
-        paging=read_paging(config),
+        paging=_paging(config, body),
         max_pages=whole(config, "max_pages", default=DEFAULT_PAGES, least=1, most=MOST_PAGES),
     )
+
+
+def _paging(config: Mapping[str, Any], body: str | Mapping[str, Any] | None) -> Paging | None:
+    paging = read_paging(config)
+    if isinstance(paging, ByCursor) and paging.body_path and not isinstance(body, Mapping):
+        raise BadConfig("cursor_body_path puts the cursor into the body: give a body that is an object, and POST.")
+    return paging
 
 
 def _address(config: Mapping[str, Any]) -> str:
@@ -189,13 +199,16 @@ async def _walk(context: Context, plan: _Plan, request: Request) -> Fetched:
     """
     ended: VisitError | None = None
     found: dict[str, Item] = {}
-    visited: set[str] = set()
+    left_out = 0
+    # A page that is asked for by POST may differ from another by its body alone.
+    visited: set[tuple[str, bytes | None]] = set()
     upcoming: Request | None = request
-    while upcoming and upcoming.url not in visited and len(visited) < plan.max_pages and len(found) < MAX_ENTRIES:
-        visited.add(upcoming.url)
+    while upcoming and _place(upcoming) not in visited and len(visited) < plan.max_pages and len(found) < MAX_ENTRIES:
+        visited.add(_place(upcoming))
         try:
             response = await context.http.send(upcoming)
-            page = await parse_beside(plan.layout.read_page, response.body, url=response.url)
+            content_type = response.headers.get("Content-Type", "")
+            page = await parse_beside(plan.layout.read_page, response.body, url=response.url, content_type=content_type)
         except (Deferred, VisitError) as error:
             if not found:
                 raise
@@ -203,12 +216,18 @@ async def _walk(context: Context, plan: _Plan, request: Request) -> Fetched:
             break
         fresh = {item.key: item for item in page.items if item.key not in found}
         found |= fresh
+        left_out += page.left_out
         upcoming = plan.paging.after(upcoming, response, page.document) if plan.paging and fresh else None
     return Fetched(
         items=tuple(found.values())[:MAX_ENTRIES],
+        left_out=left_out,
         fresh_for=timedelta(seconds=ended.retry_after) if ended and ended.retry_after else None,
         warnings=(f"broken off at page {len(visited)}: {ended}",) if ended else (),
     )
+
+
+def _place(request: Request) -> tuple[str, bytes | None]:
+    return request.url, request.body
 
 
 def _joined_text(value: Any) -> str:

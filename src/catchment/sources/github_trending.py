@@ -14,11 +14,12 @@ from catchment.domain.item import Item
 from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig
 from catchment.fetch.client import Request
-from catchment.parse.trending import Repository, read_trending
+from catchment.fetch.pacing import host_of
+from catchment.parse.trending import Repository, read_rows
 from catchment.sources.base import Context, Suggestion
 from catchment.sources.config import choice, text
 from catchment.sources.maker import ItemMaker
-from catchment.sources.page import visit_page
+from catchment.sources.page import Read, visit_page
 from catchment.sources.pasted import path_of, web_address
 
 PERIODS: Final = ("daily", "weekly", "monthly")
@@ -34,6 +35,7 @@ class GithubTrendingFetcher:
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
+        self.host = host_of(base_url)
 
     def identity(self, config: Mapping[str, Any]) -> str:
         wanted = _wanted(config)
@@ -108,9 +110,11 @@ def _read(
     content_type: str,
     title: str,
     base: str,
-) -> tuple[str, tuple[Item, ...]]:
+) -> Read:
     maker = ItemMaker(base)
-    return title, tuple(_item(repository, maker) for repository in read_trending(body, content_type))
+    rows = read_rows(body, content_type)
+    items = tuple(_item(repository, maker) for repository in rows if repository is not None)
+    return Read(title=title, items=items, left_out=len(rows) - len(items))
 
 
 def _item(repository: Repository, maker: ItemMaker) -> Item:

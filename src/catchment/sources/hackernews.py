@@ -7,14 +7,14 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from catchment.domain.item import Item
 from catchment.domain.visit import Fetched
 from catchment.errors import ParseError, VisitError
 from catchment.fetch.client import Request
 from catchment.fetch.manner import SourceClient
-from catchment.fetch.pacing import Deferred
+from catchment.fetch.pacing import Deferred, host_of
 from catchment.parse.dates import from_epoch
 from catchment.parse.json_values import number_at, read_json, text_at
 from catchment.sources.base import Context, Suggestion
@@ -46,6 +46,7 @@ class HackerNewsFetcher:
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
+        self.host = host_of(base_url)
 
     def identity(self, config: Mapping[str, Any]) -> str:
         wanted = _wanted(config)
@@ -55,7 +56,7 @@ class HackerNewsFetcher:
         wanted = _wanted(context.source.config)
         listed = await self._listed(context.http, wanted)
         # First whatever there was no room for the last time, so that every story gets its turn.
-        numbers = dict.fromkeys([*context.source.memory.get("pending", ()), *listed])
+        numbers = dict.fromkeys([*context.source.memory.get("pending", ()), *listed.numbers])
         walk = _Walk(context.http, self._base_url, numbers)
         left = await walk.finish()
         pending = [number for number in numbers if number in left][:MOST_STORIES]
@@ -65,6 +66,7 @@ class HackerNewsFetcher:
             title=f"Hacker News: {wanted.list}",
             items=tuple(item for item in items if item is not None),
             memory={"pending": pending} if pending else {},
+            left_out=listed.left_out + walk.malformed + sum(map(_is_nameless, stories)),
         )
 
     def recognise(self, pasted: str) -> Suggestion | None:
@@ -78,12 +80,19 @@ class HackerNewsFetcher:
             why=f"It is the list {name!r} of Hacker News.",
         )
 
-    async def _listed(self, http: SourceClient, wanted: _Wanted) -> list[int]:
+    async def _listed(self, http: SourceClient, wanted: _Wanted) -> _Listed:
         response = await http.get(f"{self._base_url}/v0/{wanted.list}stories.json")
         numbers = read_json(response.body)
-        if not isinstance(numbers, list) or not all(isinstance(number, int) for number in numbers):
+        known = [number for number in numbers if type(number) is int] if isinstance(numbers, list) else []
+        if not isinstance(numbers, list) or (numbers and not known):
             raise ParseError("Hacker News gave something else than a list of stories; tried again later")
-        return numbers[: wanted.limit]
+        return _Listed(known[: wanted.limit], len(numbers) - len(known))
+
+
+class _Listed(NamedTuple):
+    numbers: list[int]
+    #: Entries that are no numbers.
+    left_out: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +116,8 @@ class _Walk:
     def __init__(self, http: SourceClient, base_url: str, numbers: Iterable[int]) -> None:
         #: None for a story that is not there.
         self.answers: dict[int, dict[str, Any] | None] = {}
+        #: How many are something else than a story.
+        self.malformed = 0
         self._http = http
         self._base_url = base_url
         self._queue = deque(numbers)
@@ -136,6 +147,7 @@ class _Walk:
                 return
             except VisitError as error:
                 self._failures.append(error)
+                self.malformed += isinstance(error, ParseError)
 
     async def _ask(self, number: int) -> dict[str, Any] | None:
         url = f"{self._base_url}/v0/item/{number}.json"
@@ -144,6 +156,11 @@ class _Walk:
         if story is not None and not isinstance(story, dict):
             raise ParseError(f"Hacker News gave something else than the story {number}; tried again later")
         return story
+
+
+def _is_nameless(story: Mapping[str, Any] | None) -> bool:
+    """Whether it is there, but without a title, which every story has."""
+    return story is not None and not (story.get("dead") or story.get("deleted") or text_at(story, "title"))
 
 
 def _item(story: Mapping[str, Any], *, least: int) -> Item | None:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from yarl import URL
 
@@ -21,10 +21,18 @@ from catchment.sources.base import Context, parse_beside
 Judge = Callable[[Response, datetime], None]
 
 
+class Read(NamedTuple):
+    """What a reader found, where it also counts what made no sense."""
+
+    title: str
+    items: tuple[Item, ...]
+    left_out: int = 0
+
+
 class Reader(Protocol):
     """Pure: bytes to a title and items, or a ParseError."""
 
-    def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]: ...
+    def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]] | Read: ...
 
 
 async def visit_page(
@@ -42,12 +50,12 @@ async def visit_page(
     remembered = _remember(request, response)
     if remembered["body"] == memory.get("body"):
         return Fetched(memory=remembered, unchanged=True, fresh_for=fresh, moved_to=moved_to)
-    title, items = await parse_beside(
-        read, response.body, url=response.url, content_type=response.headers.get("Content-Type", "")
-    )
+    content_type = response.headers.get("Content-Type", "")
+    title, items, *left_out = await parse_beside(read, response.body, url=response.url, content_type=content_type)
     return Fetched(
         title=title,
         items=items,
+        left_out=sum(left_out),
         memory=remembered,
         fresh_for=fresh,
         moved_to=moved_to,

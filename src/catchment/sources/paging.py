@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
@@ -36,13 +37,20 @@ class Paging(Protocol):
 class ByCursor:
     path: Path
     parameter: str
+    #: Where the cursor goes in a body of JSON, rather than into the address, as GraphQL has it.
+    body_path: tuple[str, ...] = ()
 
     def first(self, request: Request) -> Request:
         return request
 
     def after(self, request: Request, response: Response, document: Any) -> Request | None:  # noqa: ARG002 - as asked
         cursor = as_text(first_at(self.path, document))
-        return _with_parameter(request, self.parameter, cursor) if cursor else None
+        if not cursor:
+            return None
+        if self.body_path:
+            body = _put(json.loads(request.body or b"{}"), self.body_path, cursor)
+            return replace(request, body=json.dumps(body, ensure_ascii=False).encode())
+        return _with_parameter(request, self.parameter, cursor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +82,12 @@ def read_paging(config: Mapping[str, Any]) -> Paging | None:
     match choice(config, "paging", WAYS, default="none"):
         case "cursor":
             path = compile_path(text(config, "cursor_path", example="meta.next_cursor"))
-            return ByCursor(path=path, parameter=text(config, "cursor_param", default="cursor"))
+            inside = text(config, "cursor_body_path", default="")
+            return ByCursor(
+                path=path,
+                parameter=text(config, "cursor_param", default="cursor"),
+                body_path=tuple(inside.split(".")) if inside else (),
+            )
         case "page":
             start = whole(config, "page_start", default=1, least=0, most=1_000_000)
             return ByNumber(parameter=text(config, "page_param", default="page"), start=start)
@@ -98,6 +111,13 @@ def next_link(headers: Mapping[str, str]) -> str:
             if name.strip().lower() == "rel" and "next" in value.strip().strip('"').lower().split():
                 return str(address).strip()
     return ""
+
+
+def _put(value: Any, path: Sequence[str], cursor: str) -> dict[str, Any]:
+    """The object with the cursor at that place; what is no object on the way there is replaced by one."""
+    found = value if isinstance(value, dict) else {}
+    first, *rest = path
+    return {**found, first: _put(found.get(first), rest, cursor) if rest else cursor}
 
 
 def _with_parameter(request: Request, name: str, value: str) -> Request:

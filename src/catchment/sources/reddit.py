@@ -19,14 +19,15 @@ from catchment.errors import BadConfig, Blocked, HttpError, ParseError, VisitErr
 from catchment.fetch.client import Request, Response
 from catchment.fetch.failures import status_error
 from catchment.fetch.freshness import retry_after
+from catchment.fetch.pacing import host_of
 from catchment.parse.dates import from_epoch
 from catchment.parse.entry import absolute
 from catchment.parse.html import plain_text
-from catchment.parse.json_values import number_at, object_at, objects_at, read_object, text_at
+from catchment.parse.json_values import list_at, number_at, object_at, read_object, text_at
 from catchment.sources.base import Context, Suggestion
 from catchment.sources.config import choice, text, whole
 from catchment.sources.maker import ItemMaker
-from catchment.sources.page import visit_page
+from catchment.sources.page import Read, visit_page
 from catchment.sources.pasted import path_of, web_address
 
 SORTS: Final = ("hot", "new", "top", "rising", "controversial")
@@ -56,6 +57,7 @@ class RedditFetcher:
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
+        self.host = host_of(base_url)
 
     def identity(self, config: Mapping[str, Any]) -> str:
         wanted = _wanted(config)
@@ -110,16 +112,22 @@ def read_listing(
     content_type: str,  # noqa: ARG001
     base: str,
     wanted: Wanted,
-) -> tuple[str, tuple[Item, ...]]:
+) -> Read:
     """The posts of a listing, without what moderators pinned on top of it."""
     listing = read_object(body)
     if listing.get("kind") != "Listing":
         raise ParseError("Reddit gave something else than a listing of posts; tried again later")
-    children = objects_at(object_at(listing, "data"), "children")
-    posts = [object_at(child, "data") for child in children if child.get("kind") == "t3"]
+    children = list_at(object_at(listing, "data"), "children")
+    objects = [child for child in children if isinstance(child, dict)]
+    posts = [object_at(child, "data") for child in objects if child.get("kind") == "t3"]
+    named = [post for post in posts if text_at(post, "name") or text_at(post, "id")]
     maker = ItemMaker(base)
-    shown = [post for post in posts if not post.get("stickied")]
-    return f"r/{wanted.subreddit}", tuple(_item(post, base, maker) for post in shown[: wanted.limit])
+    shown = [post for post in named if not post.get("stickied")]
+    return Read(
+        title=f"r/{wanted.subreddit}",
+        items=tuple(_item(post, base, maker) for post in shown[: wanted.limit]),
+        left_out=len(children) - len(objects) + len(posts) - len(named),
+    )
 
 
 def judge(response: Response, now: datetime, *, subreddit: str) -> None:

@@ -13,15 +13,20 @@ from catchment.fetch.client import Request, Response
 from catchment.parse.robots import Robots
 
 Ask = Callable[[Request], Awaitable[Response]]
+#: An address, and the seconds between requests that its site asks for.
+SlowDown = Callable[[str, float], None]
 
 
 class RobotsBook:
-    def __init__(self, ask: Ask, *, home: URL, user_agent: str) -> None:
+    def __init__(self, ask: Ask, *, home: URL, user_agent: str, slow_down: SlowDown | None = None) -> None:
         self._ask = ask
+        #: Who minds the pauses that a site asks for; None where nobody has to.
+        self._slow_down = slow_down
         #: The site of the visit: without its robots.txt there is nothing to do.
         self._home = home.origin()
         self._user_agent = user_agent
-        self._known: dict[URL, Robots] = {}
+        #: What was found, or why nothing was: a robots.txt that fails is asked for once as well.
+        self._known: dict[URL, Robots | VisitError] = {}
         self._lock = asyncio.Lock()
 
     async def check(self, url: str) -> None:
@@ -46,8 +51,20 @@ class RobotsBook:
         # Several pages of one site are asked for at once: the first of them asks for all.
         async with self._lock:
             if origin not in self._known:
-                self._known[origin] = await self._fetch(origin)
-            return self._known[origin]
+                self._known[origin] = await self._fetch_or_fail(origin)
+        found = self._known[origin]
+        if isinstance(found, VisitError):
+            raise found
+        return found
+
+    async def _fetch_or_fail(self, origin: URL) -> Robots | VisitError:
+        try:
+            robots = await self._fetch(origin)
+        except VisitError as error:
+            return error
+        if self._slow_down is not None:
+            self._slow_down(str(origin), robots.crawl_delay(self._user_agent) or 0.0)
+        return robots
 
     async def _fetch(self, origin: URL) -> Robots:
         """A site without robots.txt allows everything; one whose robots.txt is out of order is left alone."""

@@ -14,7 +14,7 @@ from catchment.parse.feed import Entry, parse_feed
 from catchment.sources.base import Context
 from catchment.sources.config import text
 from catchment.sources.maker import item_of
-from catchment.sources.page import visit_page
+from catchment.sources.page import Read, visit_page
 
 
 class RssFetcher:
@@ -25,13 +25,20 @@ class RssFetcher:
         return str(URL(_url(config)).with_fragment(None))
 
     async def fetch(self, context: Context) -> Fetched:
-        return await visit_page(context, Request(url=_url(context.source.config)), read_items, is_window=True)
+        return await visit_page(context, Request(url=_url(context.source.config)), read_counted, is_window=True)
 
 
 def read_items(body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
     """The title of a feed, and its entries as items."""
+    title, items, _ = read_counted(body, url=url, content_type=content_type)
+    return title, items
+
+
+def read_counted(body: bytes, *, url: str, content_type: str) -> Read:
+    """The same, with how many entries make no sense."""
     feed = parse_feed(body, url=url, content_type=content_type, summaries=False)
-    return feed.title, tuple([item_of(entry, _metadata(entry)) for entry in feed.entries])
+    items = tuple([item_of(entry, _metadata(entry)) for entry in feed.entries])
+    return Read(title=feed.title, items=items, left_out=feed.left_out)
 
 
 def _url(config: Mapping[str, Any]) -> str:

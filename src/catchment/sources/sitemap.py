@@ -102,7 +102,8 @@ class SitemapJourney:
     def __init__(self, context: Context, config: SitemapConfig, *, user_agent: str) -> None:
         self._context = context
         self._config = config
-        self._robots = RobotsBook(self._send, home=config.url, user_agent=user_agent)
+        slow_down = context.http.slow_down if config.respect_robots else None
+        self._robots = RobotsBook(self._send, home=config.url, user_agent=user_agent, slow_down=slow_down)
         self.policy = config.policy
         self.address = str(config.url)
         self.name = text(context.source.config, "site_name", default=context.source.name)

@@ -36,7 +36,7 @@ from catchment.store.types import Json, UtcDateTime
 
 TABLE_NAME = runs.name
 # Spelled out rather than bound, so that both planners see that the partial index serves.
-_IS_RUNNING: ColumnElement[bool] = runs.c.status == text("'running'")
+IS_RUNNING: ColumnElement[bool] = runs.c.status == text("'running'")
 #: A process of ours runs it and extends its lease; a workflow may be driven from elsewhere.
 _IS_OURS: ColumnElement[bool] = runs.c.kind != text("'workflow'")
 
@@ -47,7 +47,7 @@ BY_URGENCY = (sources.c.last_fetched_at.asc().nulls_first(), sources.c.id)
 
 def running_on(source_id: ColumnElement[int]) -> ColumnElement[bool]:
     """Somebody works on this source."""
-    return exists().where(runs.c.kind == RunKind.SOURCE, runs.c.subject == cast(source_id, String), _IS_RUNNING)
+    return exists().where(runs.c.kind == RunKind.SOURCE, runs.c.subject == cast(source_id, String), IS_RUNNING)
 
 
 def claim_due(
@@ -91,7 +91,7 @@ def start(
 
 def heartbeat(conn: Connection, *, owner: str, now: datetime, until: datetime) -> int:
     """Extend every lease of `owner` that still holds; says how many."""
-    held = update(runs).where(_IS_RUNNING, runs.c.owner == owner, runs.c.lease_until > now)
+    held = update(runs).where(IS_RUNNING, runs.c.owner == owner, runs.c.lease_until > now)
     return conn.execute(held.values(heartbeat_at=now, lease_until=until)).rowcount
 
 
@@ -111,13 +111,13 @@ def holds(conn: Connection, run_id: int) -> bool:
 
 def running_of(conn: Connection, kind: RunKind, owner: str) -> Run | None:
     """What this owner runs, of a kind of which it runs one at a time."""
-    statement = select(runs).where(_IS_RUNNING, runs.c.kind == kind, runs.c.owner == owner)
+    statement = select(runs).where(IS_RUNNING, runs.c.kind == kind, runs.c.owner == owner)
     row = conn.execute(statement).one_or_none()
     return _run(row) if row else None
 
 
 def has_expired(conn: Connection, *, now: datetime) -> bool:
-    return conn.execute(select(exists().where(_IS_RUNNING, _IS_OURS, runs.c.lease_until <= now))).scalar_one()
+    return conn.execute(select(exists().where(IS_RUNNING, _IS_OURS, runs.c.lease_until <= now))).scalar_one()
 
 
 def expire(conn: Connection, *, now: datetime) -> list[Run]:
@@ -138,23 +138,21 @@ def expire_workflows(conn: Connection, *, now: datetime, name: str | None = None
 
 def running_owners(conn: Connection) -> set[str]:
     """The processes of ours that run something."""
-    return set(conn.execute(select(runs.c.owner).where(_IS_RUNNING, _IS_OURS).distinct()).scalars())
+    return set(conn.execute(select(runs.c.owner).where(IS_RUNNING, _IS_OURS).distinct()).scalars())
 
 
 def release_owner(conn: Connection, owner: str, *, now: datetime) -> None:
     """Give back everything `owner` holds, unfinished."""
-    conn.execute(
-        update(runs).where(_IS_RUNNING, runs.c.owner == owner).values(status=RunStatus.FAILED, finished_at=now)
-    )
+    conn.execute(update(runs).where(IS_RUNNING, runs.c.owner == owner).values(status=RunStatus.FAILED, finished_at=now))
 
 
 def set_progress(conn: Connection, kind: RunKind, subject: str, progress: Mapping[str, Any]) -> None:
-    running = update(runs).where(runs.c.kind == kind, runs.c.subject == subject, _IS_RUNNING)
+    running = update(runs).where(runs.c.kind == kind, runs.c.subject == subject, IS_RUNNING)
     conn.execute(running.values(progress=dict(progress)))
 
 
 def list_running(conn: Connection, kind: RunKind) -> list[Run]:
-    statement = select(runs).where(_IS_RUNNING, runs.c.kind == kind).order_by(runs.c.id)
+    statement = select(runs).where(IS_RUNNING, runs.c.kind == kind).order_by(runs.c.id)
     return [_run(row) for row in conn.execute(statement)]
 
 
@@ -169,12 +167,12 @@ def purge(conn: Connection, *, finished_before: datetime, limit: int) -> int:
     return conn.execute(delete(runs).where(runs.c.id.in_(old.scalar_subquery()))).rowcount
 
 
-_HOLDS = select(runs.c.id).where(runs.c.id == bindparam("run"), _IS_RUNNING).with_for_update(read=True)
-_HELD = select(runs.c.id).where(runs.c.id.in_(bindparam("ids", expanding=True)), _IS_RUNNING).with_for_update()
+_HOLDS = select(runs.c.id).where(runs.c.id == bindparam("run"), IS_RUNNING).with_for_update(read=True)
+_HELD = select(runs.c.id).where(runs.c.id.in_(bindparam("ids", expanding=True)), IS_RUNNING).with_for_update()
 _COUNT_HELD = select(func.count()).select_from(_HELD.subquery())
 _FINISH = (
     update(runs)
-    .where(runs.c.id.in_(bindparam("ids", expanding=True)), _IS_RUNNING)
+    .where(runs.c.id.in_(bindparam("ids", expanding=True)), IS_RUNNING)
     .values(status=bindparam("new_status"), finished_at=bindparam("finished_at"))
 )
 
@@ -219,7 +217,7 @@ def _claim(
 
 def _time_out(conn: Connection, which: ColumnElement[bool], *, now: datetime) -> list[Run]:
     statement = (
-        update(runs).where(_IS_RUNNING, which).values(status=RunStatus.TIMEOUT, finished_at=now).returning(*runs.c)
+        update(runs).where(IS_RUNNING, which).values(status=RunStatus.TIMEOUT, finished_at=now).returning(*runs.c)
     )
     return [_run(row) for row in conn.execute(statement)]
 

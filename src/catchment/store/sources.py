@@ -23,14 +23,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from catchment.domain.host import DueSource
 from catchment.domain.rhythm import from_json, to_json
 from catchment.domain.source import LastError, Moved, NewSource, NextCheck, PausedBy, Source, Why
 from catchment.domain.visit import SourceState
 from catchment.errors import Conflict
 from catchment.store.bulk import BulkUpdate
 from catchment.store.changes import note_edit
+from catchment.store.hosts import is_free_to, note_shared
 from catchment.store.runs import BY_URGENCY, running_on
-from catchment.store.tables import sources, subscriptions
+from catchment.store.tables import hosts, sources, subscriptions
 from catchment.store.types import UtcDateTime
 
 
@@ -55,6 +57,8 @@ def add_all(conn: Connection, new: Sequence[NewSource], *, now: datetime) -> lis
             stored = conn.execute(_ADD, rows).all()
     except IntegrityError as error:
         raise Conflict("One of these sources exists already.") from error
+    if any(one.host for one in new):
+        note_shared(conn, [row.id for row in stored])
     note_edit(conn, now=now)
     return [_source(row) for row in stored]
 
@@ -138,6 +142,8 @@ def change(conn: Connection, source_id: int, values: Mapping[str, Any], *, now: 
             ).one()
     except IntegrityError as error:
         raise Conflict("Another source is the same one already.") from error
+    if values.get("host"):
+        note_shared(conn, [source_id])
     note_edit(conn, now=now)
     return _source(row)
 
@@ -163,9 +169,9 @@ def delete(conn: Connection, source_id: int, *, now: datetime) -> None:
     note_edit(conn, now=now)
 
 
-def due_ids(conn: Connection, *, now: datetime, limit: int) -> list[int]:
-    """What is due and not being worked on, the most urgent first."""
-    return list(conn.execute(_DUE, {"now": now, "most": limit}).scalars())
+def due(conn: Connection, *, now: datetime, limit: int, owner: str) -> list[DueSource]:
+    """What is due, not being worked on and at no host that others look after, the most urgent first."""
+    return [DueSource._make(row) for row in conn.execute(_DUE, {"now": now, "most": limit, "owner": owner})]
 
 
 def save_states(conn: Connection, states: Iterable[tuple[Source, SourceState]]) -> None:
@@ -237,8 +243,19 @@ _SAME_FOR_UPDATE = (
 _COUNT_SAME = select(func.count()).select_from(_SAME_FOR_UPDATE.subquery())
 
 _DUE = (
-    select(sources.c.id)
-    .where(sources.c.next_check_at <= bindparam("now", type_=UtcDateTime), ~running_on(sources.c.id))
+    select(
+        sources.c.id,
+        sources.c.next_check_why == Why.HOST_BUDGET,
+        hosts.c.host,
+        hosts.c.held_until,
+        hosts.c.booked_until,
+    )
+    .select_from(sources.outerjoin(hosts, hosts.c.host == sources.c.host))
+    .where(
+        sources.c.next_check_at <= bindparam("now", type_=UtcDateTime),
+        ~running_on(sources.c.id),
+        or_(hosts.c.host.is_(None), is_free_to()),
+    )
     .order_by(*BY_URGENCY)
     .limit(bindparam("most", type_=Integer))
 )
@@ -288,6 +305,7 @@ def _new_row(new: NewSource, now: datetime) -> dict[str, Any]:
         "rhythm": {},
         "keep_days": new.keep_days,
         "version": 0,
+        "host": new.host,
     }
 
 
@@ -350,4 +368,5 @@ def _source(row: Row[Any]) -> Source:
         rhythm=from_json(at["rhythm"]),
         moved=Moved(**at["moved"]) if at["moved"] else None,
         version=at["version"],
+        host=at["host"],
     )

@@ -128,6 +128,8 @@ sources = Table(
     Column("keep_days", Integer),
     # Counts what people changed, so that a visit can tell whether the source is still as it knew it.
     Column("version", Integer, nullable=False),
+    # Whose patience its visits use up: what several sources share has a row in `hosts`.
+    Column("host", String(255)),
     UniqueConstraint("identity", "identity_scope"),
 )
 Index(
@@ -143,7 +145,30 @@ Index(
     postgresql_where=sources.c.keep_days.is_not(None),
 )
 Index("ix_sources_type", sources.c.type)
+Index(
+    "ix_sources_host",
+    sources.c.host,
+    sqlite_where=sources.c.host.is_not(None),
+    postgresql_where=sources.c.host.is_not(None),
+)
 Index("ix_sources_created_by", sources.c.created_by)
+
+# The hosts that several sources share, so that all processes together are as polite as one. One process at a time looks
+# after a host and keeps its pace; when it has nothing more to ask there, it leaves behind what the next must know.
+hosts = Table(
+    "hosts",
+    metadata,
+    Column("host", String(255), primary_key=True),
+    Column("owner", String(200)),
+    Column("owner_until", UtcDateTime),
+    # Until when it asked to be left alone, and until when its turns are given away.
+    Column("held_until", UtcDateTime),
+    Column("booked_until", UtcDateTime),
+    # When the requests of the last minute started, in seconds since 1970; what its robots.txt asks for.
+    Column("starts", Json, nullable=False, server_default=text("'[]'")),
+    Column("crawl_delay", Float),
+    sqlite_with_rowid=False,
+)
 
 subscriptions = Table(
     "user_subscriptions",

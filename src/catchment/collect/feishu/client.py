@@ -142,6 +142,7 @@ class Bitable:
             keep_failures=True,
             # One request at a time is slower than what Bitable allows.
             own_pace=True,
+            follow_redirects=False,
         )
         try:
             response = await self._http.send(request)

@@ -59,6 +59,7 @@ class ServiceSigner:
             # The operator named it, so it may well be at home; and it is none of the hosts that are to be spared.
             allow_private=True,
             own_pace=True,
+            follow_redirects=False,
             timeout_seconds=self._seconds,
         )
         try:

@@ -1,0 +1,135 @@
+"""Hosts that several sources share. One process at a time looks after such a host, so that its pace is kept by one.
+
+Nothing is stored of hosts that have a single source: whoever claims that has its host as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, String, bindparam, case, cast, exists, or_, select, update
+
+from catchment.domain.host import HostUse, Seating
+from catchment.domain.run import RunKind
+from catchment.domain.source import Why
+from catchment.store.conflict import insert_or_ignore
+from catchment.store.runs import IS_RUNNING
+from catchment.store.tables import hosts, runs, sources
+from catchment.store.types import UtcDateTime
+
+_NOW = bindparam("now", type_=UtcDateTime)
+_OWNER = bindparam("owner", type_=String)
+
+
+def is_free_to(owner: ColumnElement[str] = _OWNER, now: ColumnElement[datetime] = _NOW) -> ColumnElement[bool]:
+    """Nobody else looks after the host."""
+    return or_(hosts.c.owner.is_(None), hosts.c.owner == owner, hosts.c.owner_until <= now)
+
+
+def note_shared(conn: Connection, ids: Sequence[int]) -> None:
+    """Have a row for each host that one of these sources shares with any other."""
+    other = sources.alias()
+    is_shared = exists().where(other.c.host == sources.c.host, other.c.id != sources.c.id)
+    shared = select(sources.c.host).where(sources.c.id.in_(ids), sources.c.host.is_not(None), is_shared).distinct()
+    conn.execute(insert_or_ignore(conn, hosts).from_select(["host"], shared))
+
+
+def take(conn: Connection, wanted: Collection[str], *, owner: str, now: datetime, until: datetime) -> list[HostUse]:
+    """Look after those hosts that nobody else does and that did not ask to be left alone, in one statement."""
+    taken = conn.execute(_TAKE, {"wanted": sorted(wanted), "owner": owner, "now": now, "until": until})
+    return [HostUse(host=row.host, starts=row.starts, crawl_delay=row.crawl_delay) for row in taken]
+
+
+def give_back(conn: Connection, used: Iterable[HostUse], *, owner: str) -> None:
+    """Leave hosts to whoever comes next, with what they must know."""
+    rows = [{"b_host": one.host, "b_starts": list(one.starts), "b_delay": one.crawl_delay} for one in used]
+    if rows:
+        conn.execute(_GIVE_BACK, [{**row, "b_owner": owner} for row in rows])
+
+
+def keep(conn: Connection, *, owner: str, until: datetime) -> None:
+    """Go on looking after those at which the owner has something under way."""
+    conn.execute(_KEEP, {"b_owner": owner, "b_until": until})
+
+
+def hold(conn: Connection, host: str, *, until: datetime) -> None:
+    """Leave a host alone until then: what is due there before that is put off, all in one statement."""
+    held = conn.execute(_HOLD, {"b_host": host, "b_until": until}).scalar_one_or_none()
+    if held is not None:
+        conn.execute(_PUT_OFF_ALL, {"b_host": host, "b_until": until, "b_why": Why.HOST_WAIT})
+
+
+def put_off(conn: Connection, seating: Seating, *, owner: str, now: datetime, until: datetime) -> list[HostUse]:
+    """Put off what has to wait, unless it was changed meanwhile, and look after the hosts whose turns are given away.
+
+    Nothing is done for those that somebody else looks after.
+    """
+    taken = take(conn, seating.booked, owner=owner, now=now, until=until) if seating.booked else []
+    left = seating.without(seating.booked.keys() - {use.host for use in taken})
+    if left.later:
+        rows = [{"b_id": one.id, "b_at": check.at, "b_why": check.why, "b_now": now} for one, check in left.later]
+        conn.execute(_PUT_OFF, rows)
+    if left.booked:
+        conn.execute(_BOOK, [{"b_host": host, "b_until": end} for host, end in left.booked.items()])
+    return taken
+
+
+_AVAILABLE = (
+    select(hosts.c.host)
+    .where(
+        hosts.c.host.in_(bindparam("wanted", expanding=True)),
+        is_free_to(),
+        or_(hosts.c.held_until.is_(None), hosts.c.held_until <= _NOW),
+    )
+    # Whoever takes it at the same time has it.
+    .with_for_update(skip_locked=True)
+)
+_TAKE = (
+    update(hosts)
+    .where(hosts.c.host.in_(_AVAILABLE.scalar_subquery()))
+    .values(owner=_OWNER, owner_until=bindparam("until", type_=UtcDateTime))
+    .returning(hosts.c.host, hosts.c.starts, hosts.c.crawl_delay)
+)
+_GIVE_BACK = (
+    update(hosts)
+    .where(hosts.c.host == bindparam("b_host"), hosts.c.owner == bindparam("b_owner"))
+    .values(owner=None, owner_until=None, starts=bindparam("b_starts"), crawl_delay=bindparam("b_delay"))
+)
+# Subjects of other kinds are no numbers.
+_SOURCE_ID = cast(case((runs.c.kind == RunKind.SOURCE, runs.c.subject)), BigInteger)
+_BUSY = select(sources.c.host).join(runs, sources.c.id == _SOURCE_ID).where(IS_RUNNING)
+_KEEP = (
+    update(hosts)
+    .where(
+        hosts.c.owner == bindparam("b_owner"),
+        hosts.c.host.in_(_BUSY.where(runs.c.owner == bindparam("b_owner")).scalar_subquery()),
+    )
+    .values(owner_until=bindparam("b_until"))
+)
+_HOLD = (
+    update(hosts)
+    .where(
+        hosts.c.host == bindparam("b_host"),
+        or_(hosts.c.held_until.is_(None), hosts.c.held_until < bindparam("b_until", type_=UtcDateTime)),
+    )
+    .values(held_until=bindparam("b_until"))
+    .returning(hosts.c.host)
+)
+_DUE_THERE = (
+    select(sources.c.id)
+    .where(sources.c.host == bindparam("b_host"), sources.c.next_check_at < bindparam("b_until", type_=UtcDateTime))
+    # What is locked is being visited, or is put off when it is looked at next.
+    .with_for_update(key_share=True, skip_locked=True)
+)
+_PUT_OFF_ALL = (
+    update(sources)
+    .where(sources.c.id.in_(_DUE_THERE.scalar_subquery()))
+    .values(next_check_at=bindparam("b_until"), next_check_why=bindparam("b_why"))
+)
+_PUT_OFF = (
+    update(sources)
+    .where(sources.c.id == bindparam("b_id"), sources.c.next_check_at <= bindparam("b_now", type_=UtcDateTime))
+    .values(next_check_at=bindparam("b_at"), next_check_why=bindparam("b_why"))
+)
+_BOOK = update(hosts).where(hosts.c.host == bindparam("b_host")).values(booked_until=bindparam("b_until"))

@@ -1,0 +1,77 @@
+"""Entries that make no sense, of whatever service: left out and counted, and no other suffers for them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from collecting import add, collect
+from feed_site import FeedSite
+from service_visits import capture, visitor
+
+pytestmark = pytest.mark.proves("R-49")
+
+
+@pytest.fixture
+async def site():
+    async with FeedSite() as site:
+        yield site
+
+
+def story(number: int, **values: object) -> dict[str, object]:
+    return {"id": number, "type": "story", "title": f"Story {number}", "score": 100, "time": 1716543983, **values}
+
+
+async def test_of_hacker_news(site):
+    stories = {1: story(1), 2: "no story", 3: story(3, title=7.5, score="many"), 4: story(4, title=None), 5: None}
+    site.serve(json.dumps([*stories, "six", None, True]), path="/v0/topstories.json")
+    for number, one in stories.items():
+        site.serve(json.dumps(one), path=f"/v0/item/{number}.json")
+    async with visitor(site.url("")) as visit:
+        fetched = await visit("hackernews", {"min_score": 0})
+    assert [item.key for item in fetched.items] == ["1", "3"]
+    assert fetched.left_out == 5
+
+
+async def test_of_reddit(site):
+    good = {"kind": "t3", "data": {"name": "t3_1", "title": "One", "url": "https://example.org/1"}}
+    children = [good, 7, {"kind": "t3", "data": None}, {"kind": "t3", "data": {"title": ["x"]}}, {"kind": "more"}]
+    site.serve(json.dumps({"kind": "Listing", "data": {"children": children}}), path="/r/python/hot.json")
+    async with visitor(site.url("")) as visit:
+        fetched = await visit("reddit", {"subreddit": "python"})
+    assert [item.key for item in fetched.items] == ["t3_1"]
+    assert fetched.left_out == 3
+
+
+async def test_of_github_trending(site):
+    page = capture("github_trending", "trending_2026-04_trimmed_llmx.html").decode()
+    site.serve(page.replace("<article", "<article><p>no repository</p></article><article", 1), path="/trending")
+    async with visitor(site.url("")) as visit:
+        fetched = await visit("github_trending", {})
+    assert fetched.items
+    assert fetched.left_out == 1
+
+
+async def test_of_a_json_feed(site):
+    items = [{"id": "1", "title": "One"}, None, "two", ["three"]]
+    url = site.serve(json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "F", "items": items}))
+    async with visitor("") as visit:
+        fetched = await visit("rss", {"url": url})
+    assert ([item.title for item in fetched.items], fetched.left_out) == (["One"], 3)
+
+
+@pytest.mark.parametrize("paging", ["none", "page"])
+async def test_of_any_api(site, paging):
+    url = site.serve(json.dumps({"items": [{"id": 1}, None, {"unknown": 2}, 3]}))
+    async with visitor("") as visit:
+        fetched = await visit("custom_api", {"url": url, "paging": paging, "max_pages": 1})
+    assert ([item.key for item in fetched.items], fetched.left_out) == (["1"], 3)
+
+
+async def test_the_visit_says_how_many(system, site, log):
+    url = site.serve(json.dumps({"items": [{"id": 1}, None]}))
+    await add(system, url, type="custom_api")
+    [result] = await collect(system)
+    assert (result.error, result.inserted, result.failed) == (None, 1, 1)
+    assert any("1 entries make no sense" in line for line in log)
