@@ -23,13 +23,14 @@ from catchment.domain.options import (
     has_options,
     read_options,
 )
-from catchment.domain.source import NewSource, NextCheck, PausedBy, Source, Why
+from catchment.domain.source import RESTING, NewSource, NextCheck, PausedBy, Source, Why
 from catchment.domain.storable import is_storable
 from catchment.errors import CatchmentError, Conflict, Forbidden, InvalidInput, NotFound, VisitError
 from catchment.fetch.guard import AddressGuard
 from catchment.redact import MASK
-from catchment.schedule.due import after_interval_change, after_resume
+from catchment.schedule.due import after_interval_change
 from catchment.schedule.intervals import DEFAULT_MINUTES, MOST_MINUTES, read_minutes
+from catchment.schedule.resuming import resumed
 from catchment.sources.base import Registry
 from catchment.sources.outfit import PASSWORD
 from catchment.store import sources
@@ -269,17 +270,17 @@ def _changeable(conn: Connection, source_id: int, caller: Caller) -> Source:
 def _changed_activity(source: Source, is_active: bool | None, now: datetime) -> dict[str, Any]:
     """A person's pause also holds where errors paused it before: it is neither probed nor resumed by itself then."""
     if is_active is True and not source.is_active:
-        return _resumed(now)
+        return resumed(now)
     if is_active is False and source.paused_by is not PausedBy.PERSON:
         return _paused()
     return {}
 
 
 def _due_at_new_address(source: Source, now: datetime) -> dict[str, Any]:
-    """At once, also where the old address was given up; not where a person paused it."""
+    """At once, also where the old address was given up; not where a person paused it or its owner is disabled."""
     if source.is_active:
         return sources.schedule_columns(NextCheck(at=now, why=Why.NEW))
-    return {} if source.paused_by is PausedBy.PERSON else _resumed(now)
+    return {} if source.paused_by in RESTING else resumed(now)
 
 
 def _paused() -> dict[str, Any]:
@@ -287,17 +288,6 @@ def _paused() -> dict[str, Any]:
         "is_active": False,
         "paused_by": PausedBy.PERSON,
         **sources.schedule_columns(NextCheck(at=None, why=None)),
-    }
-
-
-def _resumed(now: datetime) -> dict[str, Any]:
-    return {
-        "is_active": True,
-        "paused_by": None,
-        "fetch_error_count": 0,
-        "last_error": None,
-        "last_error_at": None,
-        **sources.schedule_columns(after_resume(now)),
     }
 
 

@@ -24,6 +24,7 @@ from catchment.settings.spec import (
     flag,
     log_format,
     log_level,
+    networks,
     number,
     passphrase,
     path,
@@ -80,6 +81,13 @@ class Settings(XSettings, CrawlSettings):
         help="Key that may do everything (X-API-Key or Bearer).",
         read=any_text,
         secret=True,
+    )
+    trusted_proxies: str = setting(
+        "CATCHMENT_TRUSTED_PROXIES",
+        default="",
+        help="Proxies in front of the server, as addresses or networks, that are believed who asks (X-Forwarded-For).",
+        read=networks,
+        expects="addresses or networks, comma-separated, such as 127.0.0.1 or 10.0.0.0/8",
     )
     allow_networks: str = setting(
         "CATCHMENT_ALLOW_NETWORKS",

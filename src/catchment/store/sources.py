@@ -204,6 +204,17 @@ def list_active_of_types(conn: Connection, types: Sequence[str]) -> list[Source]
     return [_source(row) for row in conn.execute(statement.order_by(sources.c.id))]
 
 
+def rest_private_of(conn: Connection, owner_id: int, *, now: datetime) -> None:
+    """Let somebody's private sources rest, but for those that a person paused or that are gone anyway."""
+    theirs = (sources.c.created_by == owner_id, sources.c.is_public.is_(False), sources.c.next_check_at.is_not(None))
+    resting = {"is_active": False, "paused_by": PausedBy.OWNER, **schedule_columns(NextCheck(at=None, why=None))}
+    _change_all(conn, theirs, resting, now=now)
+
+
+def wake_private_of(conn: Connection, owner_id: int, values: Mapping[str, Any], *, now: datetime) -> None:
+    _change_all(conn, (sources.c.created_by == owner_id, sources.c.paused_by == PausedBy.OWNER), values, now=now)
+
+
 def wake_types(conn: Connection, types: Sequence[str], *, now: datetime) -> None:
     """Make due at once what was put off because its type had no fetcher, now that it has one."""
     conn.execute(
@@ -220,6 +231,14 @@ def subscribe(conn: Connection, user_id: int, source_id: int, *, now: datetime) 
         return False
     conn.execute(insert(subscriptions), {"user_id": user_id, "source_id": source_id, "created_at": now})
     return True
+
+
+def _change_all(
+    conn: Connection, which: Iterable[ColumnElement[bool]], values: Mapping[str, Any], *, now: datetime
+) -> None:
+    changed = update(sources).where(*which).values(**values, updated_at=now, version=sources.c.version + 1)
+    if conn.execute(changed).rowcount:
+        note_edit(conn, now=now)
 
 
 # Sorted, so that what comes back is in the order of what was given.

@@ -45,6 +45,7 @@ async def serve_app(
     app: FastAPI, *, host: str, port: int, stop: asyncio.Event, on_ready: Callable[[str], None]
 ) -> None:
     listener = _listen(host, port)
+    proxies = app.state.system.settings.trusted_proxies
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -52,6 +53,9 @@ async def serve_app(
         server_header=False,
         lifespan="off",
         ws="none",
+        # What others say of where they come from is not believed, on this machine either.
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     server = _Server(config, lambda: on_ready(_base_url(listener)))
