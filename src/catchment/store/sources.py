@@ -12,8 +12,10 @@ from sqlalchemy import (
     Connection,
     Integer,
     Row,
+    String,
     and_,
     bindparam,
+    cast,
     func,
     insert,
     or_,
@@ -23,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from catchment.domain.options import SEALED_KEY
 from catchment.domain.rhythm import from_json, to_json
 from catchment.domain.source import LastError, Moved, NewSource, NextCheck, PausedBy, Source, Why
 from catchment.domain.visit import SourceState
@@ -202,6 +205,21 @@ def page_of_type(conn: Connection, source_type: str, *, after_id: int, limit: in
 def list_active_of_types(conn: Connection, types: Sequence[str]) -> list[Source]:
     statement = select(sources).where(sources.c.type.in_(types), sources.c.is_active.is_(True), ~sources.c.is_deleted)
     return [_source(row) for row in conn.execute(statement.order_by(sources.c.id))]
+
+
+def page_with_doubtful_config(conn: Connection, *, after_id: int, limit: int) -> list[Source]:
+    """Those whose config may hold a secret that is not sealed, by its text alone: most need not be read."""
+    written = cast(sources.c.config, String)
+    doubtful = or_(*(written.like(pattern) for pattern in ("%{%{%", "%@%", "%?%")))
+    is_sealed = written.like(f'%"{SEALED_KEY}"%')
+    statement = select(sources).where(sources.c.id > after_id, doubtful, ~is_sealed).order_by(sources.c.id)
+    return [_source(row) for row in conn.execute(statement.limit(limit))]
+
+
+def set_config(conn: Connection, source: Source, config: Mapping[str, Any]) -> bool:
+    """Write the same config in another form, unless somebody changed it meanwhile."""
+    unchanged = (sources.c.id == source.id, sources.c.version == source.version)
+    return conn.execute(update(sources).where(*unchanged).values(config=dict(config))).rowcount > 0
 
 
 def rest_private_of(conn: Connection, owner_id: int, *, now: datetime) -> None:
