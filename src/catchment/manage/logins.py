@@ -32,7 +32,7 @@ class Logins:
 
     async def check(self, email: str, password: str, *, address: str) -> Login | None:
         """Who this is, or None. Whoever was wrong too often is told TooManyAttempts, even with the right password."""
-        account, place, now = read_email(email) or "", _neighbourhood(address), self._clock.now()
+        account, place, now = read_email(email) or "", neighbourhood(address), self._clock.now()
         self._admit(account, place, now)
         login = await self._store.read(users.find_login, account)
         try:
@@ -59,7 +59,8 @@ class Logins:
         self._by_address.note(place, now=now)
 
 
-def _neighbourhood(address: str) -> str:
+def neighbourhood(address: str) -> str:
+    """What counts as one address."""
     try:
         parsed = ip_address(address)
     except ValueError:
