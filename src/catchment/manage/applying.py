@@ -7,6 +7,7 @@ nothing of them: a name may come from the feed, and what paused by itself should
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -154,11 +155,14 @@ class Applier:
 
     def _by_masked_identity(self, present: Sequence[Present]) -> dict[tuple[str, str], Mapping[str, Any]]:
         """The configs that masks in a file stand for, by what of them a file shows. One's own come last, and win."""
-        known = sorted((one for one in present if secret_paths(one.listed.config)), key=lambda one: one.is_mine)
-        return {
-            (one.listed.type, self._catalog.identity(one.listed.type, masked(one.listed.config))): one.listed.config
-            for one in known
-        }
+        found: dict[tuple[str, str], Mapping[str, Any]] = {}
+        for one in sorted(present, key=lambda one: one.is_mine):
+            config = one.listed.config
+            # What may not be asked any more, or is of a type that is not there any more, is nothing to stand for.
+            with suppress(InvalidInput, VisitError):
+                if secret_paths(config):
+                    found[one.listed.type, self._catalog.identity(one.listed.type, masked(config))] = config
+        return found
 
     def _checked(self, listed: Listed, stored: Mapping[tuple[str, str], Mapping[str, Any]], caller: Caller) -> Wanted:
         """As the catalogue would store it, in plain text."""
