@@ -53,6 +53,7 @@ from catchment.domain.cookie import CookiePolicy
 from catchment.domain.job import SCRAPER_JOB
 from catchment.domain.note import Platform
 from catchment.domain.scrape_task import usernames_in
+from catchment.domain.sealing import open_config
 from catchment.domain.tweet import Scrape
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.dial import SystemLookup
@@ -361,7 +362,7 @@ class _Workshop:
     def _committer(self) -> Committer:
         rules = Rules(
             cadence_of=self._cadences.of,
-            identity_of=self._registry.identity,
+            identity_of=lambda kind, config: self._registry.identity(kind, open_config(config, self._vault)),
             is_explored=lambda source_type: self._registry.explorer(source_type) is not None,
             keep_records=Keepers({Scrape: self._scrape_keeper}),
         )

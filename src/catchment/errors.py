@@ -8,6 +8,7 @@ CatchmentError
 ├── NotFound                 no such thing, or not yours to see (404)
 ├── Conflict                 it exists already or is being changed (409)
 ├── TooManyAttempts          wait as long as it says (429)
+│   └── TooBusy              it is us, not whoever asks (503)
 ├── LeaseLost                another worker took the work over: drop the result
 ├── StoreError               the database could not be used: stop and say why
 │   ├── DamagedStore         its file is broken: restore a backup, or start a new one
@@ -73,6 +74,10 @@ class TooManyAttempts(CatchmentError):
     def __init__(self, message: str, *, retry_after: int) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class TooBusy(TooManyAttempts):
+    pass
 
 
 class LeaseLost(CatchmentError):

@@ -137,12 +137,13 @@ def test_what_is_over_budget_is_put_off_and_not_failed():
     assert (put_off.fetch_error_count, put_off.last_error) == (0, None)
 
 
-@pytest.mark.proves("A-29")
-@given(endings)
-def test_what_a_person_paused_stays_paused_whatever_comes_of_a_visit(ending):
-    source = make_source(is_active=False, paused_by=PausedBy.PERSON, next_check=NextCheck(at=None, why=None))
+@pytest.mark.proves("A-29", "R-24")
+@pytest.mark.parametrize("paused_by", [PausedBy.PERSON, PausedBy.OWNER])
+@given(ending=endings)
+def test_what_a_person_paused_stays_paused_whatever_comes_of_a_visit(paused_by, ending):
+    source = make_source(is_active=False, paused_by=paused_by, next_check=NextCheck(at=None, why=None))
     visited = after(source, ending)
-    assert (visited.is_active, visited.paused_by, visited.next_check.at) == (False, PausedBy.PERSON, None)
+    assert (visited.is_active, visited.paused_by, visited.next_check.at) == (False, paused_by, None)
 
 
 @pytest.mark.proves("A-11", "A-29")

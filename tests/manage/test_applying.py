@@ -200,11 +200,11 @@ async def stored(system: System) -> Any:
 
 async def test_a_password_is_sealed_and_compared_all_the_same(system: System) -> None:
     assert await applied(system, SECRETS) == {"add": 1}
-    sealed = (await stored(system))["basic_auth"]["password"]
+    sealed = (await stored(system))["sealed"]
     assert sealed.startswith("v2:")
     assert await applied(system, SECRETS) == {"unchanged": 1}
     assert await applied(system, SECRETS.replace("hunter2", "hunter3")) == {"change": 1}
-    assert (await stored(system))["basic_auth"]["password"] != sealed
+    assert (await stored(system))["sealed"] != sealed
     assert await applied(system, SECRETS.replace("hunter2", "hunter3")) == {"unchanged": 1}
 
 
@@ -213,11 +213,11 @@ async def test_a_masked_secret_keeps_the_stored_one(system: System) -> None:
     exported = await export_sources(system.catalog, OPERATOR, Format.YAML, now=system.clock.now())
     assert b"hunter2" not in exported.body
     assert b"k3y" not in exported.body
-    assert exported.notes == ("Masked: basic_auth, headers.X-Api-Key of 'Secret'.",)
+    assert exported.notes == ("Masked: basic_auth, headers.X-Api-Key, headers.X-Lang of 'Secret'.",)
     body = exported.body.decode()
     assert await applied(system, body) == {"unchanged": 1}
-    assert await applied(system, body.replace("X-Lang: en", "X-Lang: zh")) == {"change": 1}
-    assert (await stored(system))["headers"] == {"X-Api-Key": "k3y", "X-Lang": "zh"}
+    assert await applied(system, body.replace("X-Lang: '***REDACTED***'", "X-Lang: zh")) == {"change": 1}
+    assert await applied(system, SECRETS.replace("X-Lang: en", "X-Lang: zh")) == {"unchanged": 1}
     assert await applied(system, SECRETS) == {"change": 1}
 
 

@@ -82,12 +82,12 @@ async def test_a_pack_carries_no_secret_and_opens_no_door(system: System) -> Non
         {
             "name": "Secret",
             "type": "rss",
-            "config": {"url": "https://s.example/feed", "headers": {"X-Lang": "en"}},
+            "config": {"url": "https://s.example/feed"},
             "tags": ["x"],
         },
     )
     assert made.notes == (
-        "Left out of 'Secret': basic_auth, headers.Authorization, verify_tls.",
+        "Left out of 'Secret': basic_auth, headers.Authorization, headers.X-Lang, verify_tls.",
         "Left out 'Token': its address holds a secret.",
     )
 

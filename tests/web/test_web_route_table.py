@@ -30,9 +30,9 @@ REFUSALS: dict[str, dict[str | None, int]] = {
     "anyone": {},
     "known": {None: 401},
     "signed in": {None: 303},
-    "service": {None: 401, "bob": 401, "alice": 401},
-    "admin": {None: 401, "bob": 403, "alice": 403},
-    "administrator": {None: 401, "bob": 403, "alice": 403},
+    "service": {None: 401, "bob": 403, "alice": 403},
+    "admin": {None: 401, "bob": 403, "alice": 403, "service": 403},
+    "administrator": {None: 401, "bob": 403, "alice": 403, "service": 403},
 }
 EXPECTED = {
     "GET /": "anyone",
@@ -45,6 +45,7 @@ EXPECTED = {
     "POST /account/password": "signed in",
     "POST /api/auth/login": "anyone",
     "GET /api/users/me": "known",
+    "PUT /api/users/me": "known",
     "PUT /api/users/me/password": "known",
     "GET /api/users/me/api-keys": "known",
     "POST /api/users/me/api-keys": "known",
@@ -242,24 +243,33 @@ async def peopled_site(lean_site: Site) -> Site:
     return lean_site
 
 
-@pytest.mark.proves("A-13", "C-51", "D-12")
+@pytest.mark.proves("A-13", "C-51", "D-12", "R-17")
 @pytest.mark.parametrize("name", sorted(set(EXPECTED) - ENDLESS))
 async def test_each_route_lets_in_whom_it_declares_and_nobody_else(peopled_site: Site, name: str):
     method, path = name.split()
     path = re.sub(r"{\w+}", "1", path)
-    for who in (None, "bob", "alice", "chief"):
+    for who in (None, "bob", "alice", "service", "chief"):
         refused = REFUSALS[EXPECTED[name]].get(who)
         # Who is let in sends nothing: it is enough that what they send is looked at.
         answer = await peopled_site.ask(method, path, who, json=BODIES.get(name) if refused else None)
         if refused:
             assert answer.status_code == refused, (who, answer.text)
             assert refused != 303 or answer.headers["location"] == "/signin"
-        elif name not in DOORS and (name not in OWNED or who == "alice"):
+        elif name not in DOORS and (name not in OWNED or who == "alice") and who != "service":
+            # The service acts for nobody in particular, who has no account, keys or subscriptions.
             assert answer.status_code not in {401, 403}, (who, answer.text)
         assert answer.status_code < 500
 
 
-@pytest.mark.proves("A-20", "D-12")
+@pytest.mark.proves("R-17")
+@pytest.mark.parametrize("name", sorted(set(EXPECTED) - ENDLESS - {"POST /signin", "POST /api/auth/login"}))
+async def test_a_key_that_nobody_knows_is_refused_at_every_route(lean_site: Site, name: str):
+    method, path = name.split()
+    answer = await lean_site.ask(method, re.sub(r"{\w+}", "1", path), headers={"X-API-Key": "nobody's"})
+    assert answer.status_code == 401, answer.text
+
+
+@pytest.mark.proves("A-20", "D-12", "R-17")
 @pytest.mark.parametrize("name", sorted(OWNED))
 async def test_what_belongs_to_somebody_is_there_for_them_and_not_for_others(peopled_site: Site, name: str):
     method, path = name.split()
@@ -302,7 +312,7 @@ async def test_the_administration_says_in_the_callers_language_whom_it_refuses(
     [
         ("GET /api/config", 403, 403, 200),
         ("PUT /api/config", 403, 403, 200),
-        ("POST /api/digests", 401, 201, 201),
+        ("POST /api/digests", 403, 201, 201),
         ("GET /api/collector/status", 200, 200, 200),
         ("GET /api/raw-items", 200, 200, 200),
         ("GET /api/raw-items/for-digest", 200, 200, 200),

@@ -180,7 +180,7 @@ async def test_what_is_found_for_no_keyword_source_is_refused(driver):
 
 
 @pytest.mark.proves("E-01")
-@pytest.mark.parametrize("key", [None, "alice"])
-async def test_only_the_service_and_admins_drive_the_workflow(driver, key):
+@pytest.mark.parametrize(("key", "refused"), [(None, (401, "UNAUTHENTICATED")), ("alice", (403, "FORBIDDEN"))])
+async def test_only_the_service_and_admins_drive_the_workflow(driver, key, refused):
     status, answer = await driver.post("/lock", {"workflow_name": "x"}, key=key)
-    assert (status, answer["success"], answer["error"]["code"]) == (401, False, "UNAUTHENTICATED")
+    assert (status, answer["error"]["code"], answer["success"]) == (*refused, False)

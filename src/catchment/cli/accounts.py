@@ -159,6 +159,29 @@ def enable(who: Who, *, as_json: AsJson = False) -> None:
     _switch(who, is_active=True, as_json=as_json)
 
 
+@users.command()
+def digests(
+    who: Who,
+    *,
+    public: Annotated[bool, typer.Option("--public/--private", help="Who may see them.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Show somebody's digests to everybody, or to them alone.
+
+    Example: catchment users digests ada@example.org --public
+    """
+
+    async def work(system: System) -> User:
+        found = await system.accounts.find_user(who)
+        return await system.accounts.set_digests_public(found.id, is_public=public)
+
+    user = with_system(work)
+    if as_json:
+        print_json(user)
+    else:
+        typer.echo(f"The digests of {user.name} <{user.email}> are {'public' if public else 'private'}.")
+
+
 @users.command("reset-password")
 def reset_password(who: Who, *, as_json: AsJson = False) -> None:
     """Give somebody a new password to begin with, shown this once; the old one's sign-ins end.

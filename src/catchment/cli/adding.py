@@ -12,7 +12,7 @@ from catchment.cli.printing import AsJson, print_facts, print_json, say
 from catchment.cli.session import with_system
 from catchment.cli.sources import source_shape
 from catchment.domain.caller import OPERATOR
-from catchment.domain.options import shown
+from catchment.domain.confidential import masked
 from catchment.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _planned(system: System, draft: Draft, resolved: Resolved) -> dict[str, Any]
     return {
         "name": new.name,
         "type": new.type,
-        "config": shown(new.config),
+        "config": masked(new.config),
         "tags": list(new.tags),
         "is_public": new.is_public,
         "icon": resolved.icon,

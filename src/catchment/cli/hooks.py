@@ -11,7 +11,6 @@ from catchment.cli.numbers import storable
 from catchment.cli.printing import AsJson, print_json, print_table, say
 from catchment.cli.session import with_system
 from catchment.domain.outbox import Format
-from catchment.redact import redact_hook
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -65,7 +64,7 @@ def list_(*, as_json: AsJson = False) -> None:
         return
     print_table(
         ("id", "name", "url", "topics", "format", "active"),
-        ((one.id, one.name, redact_hook(one.url), one.topics, one.format, one.is_active) for one in found),
+        ((one.id, one.name, one.url, one.topics, one.format, one.is_active) for one in found),
     )
 
 
@@ -130,4 +129,4 @@ def redeliver(
 
 def _shape(hook: Webhook) -> dict[str, Any]:
     """Without the secret, sealed as it is, and without what opens doors in the URL."""
-    return {name: value for name, value in asdict(hook).items() if name != "secret"} | {"url": redact_hook(hook.url)}
+    return {name: value for name, value in asdict(hook).items() if name != "secret"}

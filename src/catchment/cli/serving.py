@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from loguru import logger
 
 from catchment.cli.failing import FAILED
 from catchment.cli.printing import say
@@ -56,6 +57,7 @@ async def serve_and_collect(system: System, stop: asyncio.Event, *, collect: boo
     """Both side by side until the stop; False when collecting had to be cut off."""
     from catchment.web.server import serve
 
+    await seal_plain(system)
     await follow_environment(system)
     listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     async with asyncio.TaskGroup() as tasks:
@@ -64,6 +66,13 @@ async def serve_and_collect(system: System, stop: asyncio.Event, *, collect: boo
         tasks.create_task(_welcome(system, listening))
         collecting = tasks.create_task(_collect(system, stop)) if collect else None
     return collecting is None or collecting.result()
+
+
+async def seal_plain(system: System) -> None:
+    """Secrets that an earlier release stored as they are."""
+    sealed = await system.catalog.seal_plain() + await system.webhooks.seal_plain()
+    if sealed:
+        logger.info("The secrets of {} sources and webhooks were stored as they are, and are sealed now.", sealed)
 
 
 async def follow_environment(system: System) -> None:

@@ -11,7 +11,7 @@ from catchment.cli.numbers import storable
 from catchment.cli.printing import AsJson, print_facts, print_json, print_table
 from catchment.cli.session import read_settings, say_empty, with_system
 from catchment.domain.caller import OPERATOR
-from catchment.domain.options import shown
+from catchment.domain.confidential import masked
 from catchment.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ async def source_shapes(system: System, found: Sequence[Source]) -> list[dict[st
                 "paused_by": source.paused_by,
                 "is_public": source.is_public,
                 "tags": list(source.tags),
-                "config": shown(source.config),
+                "config": masked(source.config),
                 "created_by": source.created_by,
                 "created_at": source.created_at,
                 "updated_at": source.updated_at,

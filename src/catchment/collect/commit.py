@@ -22,7 +22,7 @@ from catchment.collect.decide import (
 )
 from catchment.collect.records import KeepRecords, keep_no_records
 from catchment.collect.telling import Told, tell
-from catchment.domain.options import holds_secrets
+from catchment.domain.confidential import holds_secrets
 from catchment.domain.run import RunStatus
 from catchment.domain.source import ADDRESS_KEY, Source
 from catchment.domain.visit import Collected, Failed, Postponed, Skipped, SourceState, Visit, VisitResult

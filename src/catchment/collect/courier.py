@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from loguru import logger
@@ -12,7 +13,7 @@ from catchment.clock import Clock
 from catchment.collect.beside import beside
 from catchment.collect.fencing import FencedStore
 from catchment.collect.leases import LeasePolicy, keep_leases
-from catchment.crypto import Unsealable, Vault
+from catchment.crypto import Unsealable, Vault, is_sealed
 from catchment.domain.outbox import Letter, Webhook, next_try
 from catchment.domain.run import RunKind, RunStatus
 from catchment.errors import BadAnswer, LeaseLost, VisitError
@@ -25,6 +26,7 @@ from catchment.store.door import Store
 
 #: What the secrets of webhooks are bound to when they are sealed.
 WEBHOOK_SECRET = "webhook secret"  # noqa: S105 - a label
+WEBHOOK_ADDRESS = "webhook address"
 TIMEOUT_SECONDS = 10.0
 TURN = timedelta(seconds=10)
 MOST_ERROR = 300
@@ -80,6 +82,7 @@ class Courier:
             return False
         hook, letter = found
         try:
+            hook = opened(hook, self._vault)
             await self._post(hook, letter)
         except Deferred as later:
             await fenced.write(outbox.put_off, letter.id, until=self._clock.now() + timedelta(seconds=later.seconds))
@@ -114,6 +117,11 @@ class Courier:
         await fenced.write(outbox.note_failed, letter.id, error=error, next_try_at=again, now=now)
         if again is None:
             logger.error("webhook {} ({}): event {} is given up: {}", hook.id, hook.name, letter.event_id, error)
+
+
+def opened(hook: Webhook, vault: Vault) -> Webhook:
+    """With its address, which is stored sealed; one of before that still is plain."""
+    return replace(hook, url=vault.open(hook.url, purpose=WEBHOOK_ADDRESS)) if is_sealed(hook.url) else hook
 
 
 def _next_letter(conn: Connection, webhook_id: int, *, now: datetime) -> tuple[Webhook, Letter] | None:

@@ -11,6 +11,7 @@ from catchment.domain.rhythm import Rhythm, learn, mark_gap
 from catchment.domain.source import (
     ADDRESS_KEY,
     FAILURES_UNTIL_PAUSE,
+    RESTING,
     LastError,
     Moved,
     NextCheck,
@@ -69,8 +70,8 @@ def sort_items(items: Iterable[Item], remembered: Mapping[str, bytes]) -> News:
 def decide(source: Source, ending: Ending, cadence: Cadence, now: datetime, news: News = NO_NEWS) -> SourceState:
     """The state of the source after a visit. What a person paused stays paused, whatever came of the visit."""
     state = _after(source, ending, cadence, now, news)
-    if source.paused_by is PausedBy.PERSON:
-        return replace(state, is_active=False, paused_by=PausedBy.PERSON, next_check=_NEVER)
+    if source.paused_by in RESTING:
+        return replace(state, is_active=False, paused_by=source.paused_by, next_check=_NEVER)
     return state
 
 

@@ -28,6 +28,7 @@ from catchment.domain.candidate import (
 from catchment.domain.filters import Filters
 from catchment.domain.source import Source
 from catchment.domain.visit import Tally
+from catchment.redact import redact_url
 from catchment.sources.base import Journey, Rechecker
 from catchment.store import candidates, expeditions
 
@@ -59,7 +60,9 @@ class Traveller:
         expedition = await self._store.write(
             expeditions.begin_round,
             self._source.id,
-            Whereabouts(identity=self._source.identity, site_name=self._journey.name, address=self._journey.address),
+            Whereabouts(
+                identity=self._source.identity, site_name=self._journey.name, address=redact_url(self._journey.address)
+            ),
             now=now,
             resume_since=now - RESUMED_WITHIN,
         )

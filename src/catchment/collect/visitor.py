@@ -128,6 +128,7 @@ class Visitor:
         return Fetched(memory=source.memory)
 
     def _prepare(self, source: Source) -> tuple[Options, Context]:
+        source = self._outfitter.opened(source)
         options, http = self._outfitter.outfit(source.config)
         return options, Context(source=source, now=self._clock.now(), http=http)
 

@@ -29,6 +29,8 @@ class User:
     #: Who is not is refused everywhere, by whatever key, token or session.
     is_active: bool
     created_at: datetime
+    #: Whether everybody may see their digests, or they alone.
+    digests_public: bool = False
 
     def caller(self, scope: Scope = Scope.ADMIN) -> Caller:
         """The role is the present one, so that a change counts at once; a narrower key has no part in it."""

@@ -1,78 +1,152 @@
-"""What of a source's config stays where it is when the source goes into a file. Pure.
+"""What of a source's config is secret: the one declaration that sealing, masking, files and the audit go by. Pure.
 
-A config holds secrets in two places: the password of `basic_auth`, and headers, parameters or fields of a body whose
-names say so. Keys on the first level belong to the type's own vocabulary and are no secrets.
+Secret are: the password of `basic_auth`; the value of every header, whatever its name, unless it only names a variable
+(`Bearer ${TOKEN}`); headers, parameters and fields of a body whose names say so; and an address that holds a password
+or a key. Other keys on the first level belong to the type's own vocabulary and are no secrets.
+
+Stored, a config has masks in place of its secrets, and all of them in one sealed text (`domain/sealing.py`): whoever
+shows or passes on a config has nothing to leave out.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from catchment.domain.options import ALLOW_PRIVATE_KEY, AUTH_KEY, VERIFY_TLS_KEY
+from catchment.domain.options import ALLOW_PRIVATE_KEY, AUTH_KEY, HEADERS_KEY, SEALED_KEY, VERIFY_TLS_KEY
+from catchment.errors import InvalidInput
 from catchment.redact import MASK, is_secret_name, redact_url
 
 #: What opens doors on the machine that reads the file, with the value that opens none: for its owner to decide.
 RISKY_OPTIONS: Final[Mapping[str, bool]] = {ALLOW_PRIVATE_KEY: False, VERIFY_TLS_KEY: True}
+#: Where a source is, in its config.
+ADDRESS_KEYS: Final = ("url", "endpoint")
+_NAMES_A_VARIABLE: Final = re.compile(r"(?:[A-Za-z]+ )?\$\{[^}]*\}")
+_PORTS: Final = {"http": 80, "https": 443}
+
+Path = tuple[str, ...]
 
 
-def secret_paths(config: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Where the secrets of a config are, such as `("headers", "Authorization")`."""
-    auth = config.get(AUTH_KEY)
-    found: list[tuple[str, ...]] = [(AUTH_KEY, "password")] if isinstance(auth, Mapping) else []
+def secret_paths(config: Mapping[str, Any]) -> list[Path]:
+    """Where the secrets of a config are, such as `("headers", "Authorization")`, masked or not; always in one order."""
+    found: list[Path] = [(key,) for key in config if _is_secret_address(config[key])]
     for key, value in config.items():
-        if key != AUTH_KEY and isinstance(value, Mapping):
-            found += _named_secrets(value, (key,))
-    return found
+        if isinstance(value, Mapping):
+            found += _secrets_of_option(key, value)
+    return sorted(found)
 
 
 def masked(config: Mapping[str, Any]) -> dict[str, Any]:
     """The config with a mask in place of each secret."""
-    shown = dict(config)
+    shown = {key: value for key, value in config.items() if key != SEALED_KEY}
     for path in secret_paths(config):
-        shown = _with(shown, path, MASK)
+        shown = put(shown, path, _mask_of(config, path))
     return shown
 
 
-def unmasked(config: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The config with what is stored in place of each mask, where there is something stored."""
+def restored(config: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The config with what is stored in place of each mask; InvalidInput where nothing may take its place.
+
+    What was entered for one origin is told to no other: whoever moves a source elsewhere enters its secrets again.
+    """
+    hidden = names_of(mask_paths(config))
+    if hidden and stored and origin_of(config) != origin_of(stored):
+        raise InvalidInput(
+            f"{hidden} was entered for {origin_of(stored)}, and is not told to {origin_of(config) or 'anybody else'}: "
+            "enter it again, or leave it out.",
+            field="config",
+        )
     whole = dict(config)
     for path in mask_paths(config):
-        kept = _at(stored, path)
-        if kept is not None:
-            whole = _with(whole, path, kept)
+        if path in secret_paths(stored) and at(config, path) == _mask_of(stored, path):
+            whole = put(whole, path, at(stored, path))
+    if missing := names_of(mask_paths(whole)):
+        raise InvalidInput(
+            f"{missing} is masked, and nothing is stored that it could stand for: write it out.", field="config"
+        )
     return whole
 
 
-def mask_paths(config: Mapping[str, Any], before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = []
+def mask_paths(config: Mapping[str, Any], before: Path = ()) -> list[Path]:
+    found: list[Path] = []
     for key, value in config.items():
-        if value == MASK:
+        if isinstance(value, str) and (value == MASK or (MASK in value and _is_secret_address(value))):
             found.append((*before, key))
         elif isinstance(value, Mapping):
             found += mask_paths(value, (*before, key))
     return found
 
 
-def without(config: Mapping[str, Any], paths: list[tuple[str, ...]]) -> dict[str, Any]:
-    """The config without these parts. A user name without its password is of no use, and goes with it."""
-    rest = dict(config)
+def without(config: Mapping[str, Any], paths: list[Path]) -> dict[str, Any]:
+    """The config without these parts. A user name without its password is of no use, and goes with it; an address
+    stays, masked, or nobody would know what it was.
+    """
+    rest = {key: value for key, value in config.items() if key != SEALED_KEY}
     for path in paths:
-        rest = _without(rest, path[:1] if path[0] == AUTH_KEY else path)
+        if _is_secret_address(at(config, path)):
+            rest = put(rest, path, _mask_of(config, path))
+        else:
+            rest = _without(rest, path[:1] if path[0] == AUTH_KEY else path)
     return rest
 
 
-def names_of(paths: list[tuple[str, ...]]) -> str:
+def names_of(paths: list[Path]) -> str:
     return ", ".join(dict.fromkeys(AUTH_KEY if path[0] == AUTH_KEY else ".".join(path) for path in paths))
 
 
 def has_secret_address(config: Mapping[str, Any]) -> bool:
     """The address itself holds a key or a password, so nothing of the source can be shared."""
-    return any(isinstance(value, str) and "://" in value and redact_url(value) != value for value in config.values())
+    return any(_is_secret_address(value) for value in config.values())
 
 
-def _named_secrets(values: Mapping[str, Any], before: tuple[str, ...]) -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = []
+def holds_secrets(config: Mapping[str, Any]) -> bool:
+    """Whether a config has what only the source's own origin may be told. Any header may be that, whatever its name."""
+    return bool(config.get(HEADERS_KEY)) or bool(secret_paths(config))
+
+
+def address_of(config: Mapping[str, Any]) -> str | None:
+    """The address that a source is at, where its config names one."""
+    given = (config.get(key) for key in ADDRESS_KEYS)
+    return next((one.strip() for one in given if isinstance(one, str) and one.strip()), None)
+
+
+def origin_of(config: Mapping[str, Any]) -> str:
+    """Scheme, host and port of where a source is; empty for one that is at no address."""
+    return origin_of_url(address_of(config) or "")
+
+
+def origin_of_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname else ""
+
+
+def at(config: Any, path: Path) -> Any:
+    for step in path:
+        config = config.get(step) if isinstance(config, Mapping) else None
+    return config
+
+
+def put(config: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
+    head, *rest = path
+    return {**config, head: put(config[head], tuple(rest), value) if rest else value}
+
+
+def _secrets_of_option(key: str, value: Mapping[str, Any]) -> list[Path]:
+    if key == AUTH_KEY:
+        return [(key, "password")]
+    if key == HEADERS_KEY:
+        return [(key, name) for name, text in value.items() if not _NAMES_A_VARIABLE.fullmatch(str(text))]
+    return _named_secrets(value, (key,))
+
+
+def _named_secrets(values: Mapping[str, Any], before: Path) -> list[Path]:
+    found: list[Path] = []
     for name, value in values.items():
         if isinstance(value, Mapping):
             found += _named_secrets(value, (*before, name))
@@ -81,18 +155,16 @@ def _named_secrets(values: Mapping[str, Any], before: tuple[str, ...]) -> list[t
     return found
 
 
-def _at(config: Any, path: tuple[str, ...]) -> Any:
-    for step in path:
-        config = config.get(step) if isinstance(config, Mapping) else None
-    return config
+def _is_secret_address(value: Any) -> bool:
+    return isinstance(value, str) and "://" in value and (MASK in value or redact_url(value) != value)
 
 
-def _with(config: Mapping[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
-    head, *rest = path
-    return {**config, head: _with(config[head], tuple(rest), value) if rest else value}
+def _mask_of(config: Mapping[str, Any], path: Path) -> str:
+    value = at(config, path)
+    return redact_url(value) if _is_secret_address(value) else MASK
 
 
-def _without(config: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+def _without(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """An object that is left empty goes too."""
     head, *rest = path
     inner = _without(config[head], tuple(rest)) if rest and head in config else {}

@@ -81,13 +81,15 @@ class SavedFeed:
     owner_id: int | None
     #: Whether the owner, as they are now, sees every source; else their own and what is public.
     sees_all: bool
+    #: Whether the owner is disabled: then it is there for nobody but those who see everything.
+    is_stopped: bool = False
     #: Counts its changes.
     version: int
     created_at: datetime
     updated_at: datetime
 
     def may_be_seen_by(self, caller: Caller) -> bool:
-        return self.is_public or caller.sees_all or caller.owns(self.owner_id)
+        return (self.is_public and not self.is_stopped) or caller.sees_all or caller.owns(self.owner_id)
 
     def may_be_changed_by(self, caller: Caller) -> bool:
         return caller.may_change_what_is_of(self.owner_id)

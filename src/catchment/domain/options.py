@@ -12,7 +12,6 @@ from typing import Any
 
 from catchment.domain.filters import Filters, read_filters
 from catchment.errors import BadConfig
-from catchment.redact import MASK, is_secret_name
 
 INTERVAL_KEY = "fetch_interval_minutes"
 ADAPTIVE_KEY = "adaptive"
@@ -25,6 +24,8 @@ VERIFY_TLS_KEY = "verify_tls"
 KEEP_DAYS_KEY = "keep_days"
 #: It was taken for what its address is spelt like, and is looked at as soon as it can be reached.
 UNRESOLVED_KEY = "unresolved"
+#: Where a stored config keeps its secrets, sealed; nobody's to write.
+SEALED_KEY = "sealed"
 #: What says nothing about which source it is.
 OPTION_KEYS = frozenset(
     {
@@ -38,6 +39,7 @@ OPTION_KEYS = frozenset(
         VERIFY_TLS_KEY,
         KEEP_DAYS_KEY,
         UNRESOLVED_KEY,
+        SEALED_KEY,
     }
 )
 MOST_HEADERS, MOST_HEADER_CHARS, MOST_KEEP_DAYS = 50, 4096, 36_500
@@ -46,7 +48,6 @@ MOST_HEADERS, MOST_HEADER_CHARS, MOST_KEEP_DAYS = 50, 4096, 36_500
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BasicAuth:
     username: str
-    #: As it is stored: sealed, never in plain text.
     password: str
 
 
@@ -76,17 +77,6 @@ def has_options(config: Mapping[str, Any]) -> bool:
 def without_options(config: Mapping[str, Any]) -> dict[str, Any]:
     """What the type itself needs."""
     return {key: value for key, value in config.items() if key not in OPTION_KEYS}
-
-
-def shown(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A config as those may see it who may change it: with the password masked."""
-    auth = config.get(AUTH_KEY)
-    return {**config, AUTH_KEY: {**auth, "password": MASK}} if isinstance(auth, Mapping) else dict(config)
-
-
-def holds_secrets(config: Mapping[str, Any]) -> bool:
-    """Whether a config has what only the source's own origin may be told. Any header may be that, whatever its name."""
-    return any(bool(value) and (key == HEADERS_KEY or is_secret_name(key)) for key, value in config.items())
 
 
 def read_flag(name: str, value: Any) -> bool:

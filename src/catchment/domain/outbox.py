@@ -45,6 +45,7 @@ class Event:
 class Webhook:
     id: int
     name: str
+    #: Sealed as it is stored, masked as it is shown: whoever knows the address of a Slack or Lark hook may post there.
     url: str
     topics: tuple[str, ...]
     is_active: bool

@@ -24,6 +24,12 @@ class PausedBy(StrEnum):
     ERROR = "error"
     #: It is gone for good, it said: nobody knocks again unless somebody resumes it.
     GONE = "gone"
+    #: Whoever added it is disabled: it rests until they are not.
+    OWNER = "owner"
+
+
+#: What nothing but a person or its owner's return brings back.
+RESTING = frozenset({PausedBy.PERSON, PausedBy.OWNER})
 
 
 #: Types that are there once their service's key is, by the setting that holds it.

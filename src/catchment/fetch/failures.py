@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Final
 
 import aiohttp
+from loguru import logger
 from yarl import URL
 
 from catchment.errors import BadAnswer, BadBody, Blocked, HttpError, RefusedAddress, TimedOut, Unreachable, VisitError
@@ -37,6 +38,7 @@ _FAILURES: Final[tuple[tuple[type[Exception], type[VisitError], str], ...]] = (
     (aiohttp.ClientResponseError, BadAnswer, "answered with something that is not HTTP; tried again later"),
 )
 _SERVER_FAULT: Final = 500
+_NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _OUR_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN})
 
 
@@ -82,6 +84,8 @@ def translating(url: URL) -> Iterator[None]:
 def translated(error: aiohttp.ClientError | OSError, url: URL) -> VisitError:
     """Our error for what the HTTP library raised while `url` was asked for."""
     host = url.host or ""
+    if isinstance(error, OSError) and error.errno in _NO_DESCRIPTORS:
+        return _out_of_descriptors(host)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return Unreachable(f"{host} did not take the connection in time; tried again later", host=host)
     for kind, ours, sentence in _FAILURES:
@@ -90,6 +94,11 @@ def translated(error: aiohttp.ClientError | OSError, url: URL) -> VisitError:
     if isinstance(error, aiohttp.ClientConnectorError):
         return _unconnected(error.os_error, host)
     return BadAnswer(f"{host} broke off the connection; tried again later")
+
+
+def _out_of_descriptors(host: str) -> VisitError:
+    logger.error("This process has no file descriptors left to reach {}; raise its limit (ulimit -n).", host)
+    return Unreachable(f"no descriptor was left here to reach {host}: it is not to blame", host=host, ours=True)
 
 
 def _unconnected(cause: OSError, host: str) -> VisitError:

@@ -18,8 +18,7 @@ from catchment.fetch.streaming import Stream
 
 USER_AGENT = "User-Agent"
 
-#: From a password as it is stored to the one that is sent, and from a header as it is written likewise.
-Unseal = Callable[[str], str]
+#: From a header as it is written to the one that is sent.
 Fill = Callable[[str], str]
 
 
@@ -49,12 +48,12 @@ class Manner:
 PLAIN = Manner()
 
 
-def manner_of(options: Options, *, address: str | None, unseal: Unseal, fill: Fill) -> Manner:
+def manner_of(options: Options, *, address: str | None, fill: Fill) -> Manner:
     headers = {name: fill(value) for name, value in options.headers.items()}
     if options.user_agent:
         headers[USER_AGENT] = options.user_agent
     if options.basic_auth:
-        headers["Authorization"] = _basic(options.basic_auth, unseal)
+        headers["Authorization"] = _basic(options.basic_auth)
     return Manner(
         headers=headers,
         own_origin=_origin(address) if address else None,
@@ -70,8 +69,8 @@ def _origin(url: str) -> URL:
         raise BadConfig("The address of the source is no web address; it starts with https:// or http://.") from error
 
 
-def _basic(auth: BasicAuth, unseal: Unseal) -> str:
-    pair = f"{auth.username}:{unseal(auth.password)}"
+def _basic(auth: BasicAuth) -> str:
+    pair = f"{auth.username}:{auth.password}"
     return "Basic " + base64.b64encode(pair.encode()).decode()
 
 

@@ -19,7 +19,8 @@ from catchment.domain.storable import is_storable
 from catchment.errors import Forbidden, InvalidInput, NotFound
 from catchment.manage.logins import Logins
 from catchment.manage.passwords import Passwords, checked_password, new_password
-from catchment.store import keys, sessions, users
+from catchment.schedule.resuming import resumed
+from catchment.store import keys, sessions, sources, users
 from catchment.store.door import Store
 from catchment.store.sessions import Standing
 
@@ -98,10 +99,18 @@ class Accounts:
         return _found(await self._store.read(users.find_by_email, email) if email else None, who)
 
     async def set_active(self, user_id: int, *, is_active: bool) -> User:
-        """Disabled, somebody is refused from now on by whatever key, token or session."""
-        user = _found(await self._store.write(users.set_active, user_id, is_active=is_active), user_id)
+        """Disabled, somebody is refused from now on by whatever key, token or session.
+
+        Their feeds are not there then, and their private sources rest; enabled, all of it goes on.
+        """
+        user = await self._store.write(_set_active, user_id, is_active=is_active, now=self._clock.now())
         logger.info("User {} was {}.", user.id, "enabled" if is_active else "disabled")
         return user
+
+    async def set_digests_public(self, user_id: int, *, is_public: bool) -> User:
+        """Show somebody's digests to everybody, or to them alone."""
+        changed = await self._store.write(users.set_digests_public, user_id, is_public=is_public)
+        return _found(changed, user_id)
 
     async def reset_password(self, user_id: int) -> str:
         """A new password to begin with; whoever was signed in by the old one is out."""
@@ -166,6 +175,15 @@ def user_of(caller: Caller) -> int:
     if caller.user_id is None:
         raise Forbidden("This belongs to a user, and this key acts for none.")
     return caller.user_id
+
+
+def _set_active(conn: Connection, user_id: int, *, is_active: bool, now: datetime) -> User:
+    user = _found(users.set_active(conn, user_id, is_active=is_active), user_id)
+    if is_active:
+        sources.wake_private_of(conn, user_id, resumed(now), now=now)
+    else:
+        sources.rest_private_of(conn, user_id, now=now)
+    return user
 
 
 def _enrol(conn: Connection, person: dict[str, Any], *, now: datetime) -> tuple[User, NewKey]:

@@ -7,20 +7,20 @@ nothing of them: a name may come from the feed, and what paused by itself should
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from catchment.crypto import Unsealable, Vault, is_sealed
+from catchment.crypto import Unsealable, Vault
 from catchment.domain.caller import Caller
-from catchment.domain.confidential import mask_paths, masked, names_of, unmasked
+from catchment.domain.confidential import mask_paths, masked, restored, secret_paths
 from catchment.domain.listing import BadLine, Listed, Listing
-from catchment.domain.options import AUTH_KEY
+from catchment.domain.sealing import open_config
 from catchment.domain.source import Source
 from catchment.errors import CatchmentError, InvalidInput, VisitError
 from catchment.manage.catalog import Catalog, Change
 from catchment.manage.importing import LineResult, add_entries, draft_of
-from catchment.sources.outfit import PASSWORD
 from catchment.store.sources import identity_hash
 
 NEW_SECRET = "(a new secret)"  # noqa: S105 - what is shown in its place
@@ -138,7 +138,7 @@ class Applier:
     def _wanted(
         self, listing: Listing, present: Sequence[Present], caller: Caller
     ) -> tuple[list[Wanted], list[BadLine]]:
-        stored = {one.key: one.listed.config for one in sorted(present, key=lambda one: one.is_mine)}
+        stored = self._by_masked_identity(present)
         wanted: dict[str, Wanted] = {}
         bad = listing.bad_lines
         for listed in listing.sources:
@@ -153,14 +153,25 @@ class Applier:
                 wanted[one.key] = one
         return list(wanted.values()), sorted(bad, key=lambda one: one.line)
 
-    def _checked(self, listed: Listed, stored: Mapping[str, Mapping[str, Any]], caller: Caller) -> Wanted:
-        """As the catalogue would store it, but with its password as it is written."""
+    def _by_masked_identity(self, present: Sequence[Present]) -> dict[tuple[str, str], Mapping[str, Any]]:
+        """The configs that masks in a file stand for, by what of them a file shows. One's own come last, and win."""
+        found: dict[tuple[str, str], Mapping[str, Any]] = {}
+        for one in sorted(present, key=lambda one: one.is_mine):
+            config = one.listed.config
+            # What may not be asked any more, or is of a type that is not there any more, is nothing to stand for.
+            with suppress(InvalidInput, VisitError):
+                if secret_paths(config):
+                    found[one.listed.type, self._catalog.identity(one.listed.type, masked(config))] = config
+        return found
+
+    def _checked(self, listed: Listed, stored: Mapping[tuple[str, str], Mapping[str, Any]], caller: Caller) -> Wanted:
+        """As the catalogue would store it, in plain text."""
+        if mask_paths(listed.config):
+            alike = stored.get((listed.type, self._catalog.identity(listed.type, listed.config)), {})
+            listed = replace(listed, config=restored(listed.config, alike))
         new = self._catalog.check(draft_of(listed), caller)
         key = identity_hash(new.type, new.identity)
-        plain = {**new.config, AUTH_KEY: listed.config[AUTH_KEY]} if AUTH_KEY in new.config else new.config
-        config = unmasked(plain, stored.get(key, {}))
-        if hidden := names_of(mask_paths(config)):
-            raise InvalidInput(f"{hidden} is masked, and nothing is stored that it could stand for: write it out.")
+        config = self._open(new.config)
         name = new.name if listed.name else ""
         return Wanted(key=key, listed=replace(listed, name=name, type=new.type, config=config, tags=new.tags))
 
@@ -170,7 +181,7 @@ class Applier:
             id=source.id,
             listed=Listed(
                 type=source.type,
-                config=self._revealed(source.config),
+                config=self._open(source.config),
                 name=source.name,
                 tags=source.tags,
                 is_public=source.is_public,
@@ -179,16 +190,12 @@ class Applier:
             is_mine=source.created_by == caller.user_id,
         )
 
-    def _revealed(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
-        """With the password in plain text, to compare it with the file's. One that does not open is a different one."""
-        auth = config.get(AUTH_KEY)
-        if not isinstance(auth, Mapping) or not is_sealed(auth["password"]):
-            return config
+    def _open(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """In plain text, to compare it with the file's. What does not open is a different one."""
         try:
-            password = self._vault.open(auth["password"], purpose=PASSWORD)
+            return open_config(config, self._vault)
         except Unsealable:
-            return config
-        return {**config, AUTH_KEY: {**auth, "password": password}}
+            return masked(config)
 
 
 def _bad(listed: Listed, reason: str) -> BadLine:

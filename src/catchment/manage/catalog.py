@@ -8,34 +8,36 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from loguru import logger
 from sqlalchemy import Connection
 from yarl import URL
 
 from catchment.clock import Clock
 from catchment.collect.cadence import CadenceBook
-from catchment.crypto import Vault, is_sealed
+from catchment.crypto import Unsealable, Vault
 from catchment.domain.caller import Caller
+from catchment.domain.confidential import mask_paths, restored
 from catchment.domain.listing import HTML_URL
 from catchment.domain.options import (
     ALLOW_PRIVATE_KEY,
-    AUTH_KEY,
     INTERVAL_KEY,
     KEEP_DAYS_KEY,
     OPTION_KEYS,
+    SEALED_KEY,
     has_options,
     read_options,
 )
-from catchment.domain.source import NewSource, NextCheck, PausedBy, Source, Why
+from catchment.domain.sealing import is_plain, open_config, seal_config
+from catchment.domain.source import RESTING, NewSource, NextCheck, PausedBy, Source, Why
 from catchment.domain.storable import is_storable
 from catchment.errors import CatchmentError, Conflict, Forbidden, InvalidInput, NotFound, VisitError
 from catchment.fetch.guard import AddressGuard
 from catchment.publish.views import CHANNEL_KEY
-from catchment.redact import MASK
-from catchment.schedule.due import after_interval_change, after_resume
+from catchment.schedule.due import after_interval_change
 from catchment.schedule.intervals import DEFAULT_MINUTES, MOST_MINUTES, read_minutes
+from catchment.schedule.resuming import resumed
 from catchment.settings.unknown import likely_one
 from catchment.sources.base import Registry
-from catchment.sources.outfit import PASSWORD
 from catchment.store import sources
 from catchment.store.door import Store
 
@@ -108,12 +110,12 @@ class Catalog:
         self._refuse_unknown_keys(source_type, config)
         if draft.fetch_interval_minutes is not None:
             config = {**config, INTERVAL_KEY: draft.fetch_interval_minutes}
-        config = self._with_checked_options(_with_checked_interval(config), caller)
-        identity = self._identity(source_type, config)
+        config = self._with_checked_options(_with_checked_interval(restored(config, {})), caller)
+        identity = self.identity(source_type, config)
         return NewSource(
             name=_checked_name(draft.name or default_name(source_type, config)),
             type=source_type,
-            config=config,
+            config=seal_config(config, self._vault),
             identity=identity,
             is_public=draft.is_public,
             created_by=caller.user_id,
@@ -151,6 +153,20 @@ class Catalog:
     async def remove(self, source_id: int, caller: Caller) -> None:
         await self._store.write(self._remove, source_id, caller)
 
+    async def seal_plain(self) -> int:
+        """Seal the secrets that were stored before they were sealed; says of how many sources."""
+        sealed, after_id = 0, 0
+        while found := await self._store.read(sources.page_with_doubtful_config, after_id=after_id, limit=BATCH):
+            for source in filter(lambda one: is_plain(one.config), found):
+                try:
+                    config = seal_config(open_config(source.config, self._vault), self._vault)
+                except Unsealable as error:
+                    logger.warning("source {} ({}): {}", source.id, source.name, error)
+                    continue
+                sealed += await self._store.write(sources.set_config, source, config)
+            after_id = found[-1].id
+        return sealed
+
     def _checked(self, draft: Draft, caller: Caller) -> NewSource | Refused:
         try:
             return self.check(draft, caller)
@@ -176,12 +192,9 @@ class Catalog:
         if change.config is None and change.type is None and change.fetch_interval_minutes is None:
             return {}
         source_type = self._checked_type(change.type) if change.type is not None else source.type
-        config = _checked_config(change.config if change.config is not None else source.config)
         # What was stored before keys were checked stays as it is.
-        self._refuse_unknown_keys(source_type, config.keys() - source.config.keys())
-        config = _with_checked_interval(_with_interval(config, change.fetch_interval_minutes))
-        config = self._with_checked_options(_with_kept_password(config, source.config), caller)
-        identity = sources.identity_hash(source_type, self._identity(source_type, config))
+        self._refuse_unknown_keys(source_type, (change.config or {}).keys() - source.config.keys())
+        config, identity = self._wanted_config(source, source_type, change, caller)
         values: dict[str, Any] = {
             "type": source_type,
             "config": config,
@@ -194,6 +207,28 @@ class Catalog:
         changed = replace(source, type=source_type, config=config)
         check = after_interval_change(changed, self._cadences.of(changed))
         return {**values, **sources.schedule_columns(check)}
+
+    def _wanted_config(
+        self, source: Source, source_type: str, change: Change, caller: Caller
+    ) -> tuple[dict[str, Any], str]:
+        """As it is stored, with its identity. A new interval alone leaves the secrets sealed as they are."""
+        if change.config is None and change.type is None:
+            config = _with_checked_interval(_with_interval(source.config, change.fetch_interval_minutes))
+            return self._with_checked_options(config, caller), source.identity
+        plain = _with_checked_interval(_with_interval(self._plain(source, change), change.fetch_interval_minutes))
+        identity = self.identity(source_type, self._with_checked_options(plain, caller))
+        return seal_config(plain, self._vault), sources.identity_hash(source_type, identity)
+
+    def _plain(self, source: Source, change: Change) -> Mapping[str, Any]:
+        """A secret is shown as a mask; one that comes back as the mask is the one that was there."""
+        wanted = None if change.config is None else _checked_config(change.config)
+        if wanted is not None and not mask_paths(wanted):
+            return wanted
+        try:
+            stored = open_config(source.config, self._vault)
+        except Unsealable as error:
+            raise InvalidInput(f"The secrets of source {source.id} do not open: write them all out.") from error
+        return stored if wanted is None else restored(wanted, stored)
 
     def _remove(self, conn: Connection, source_id: int, caller: Caller) -> None:
         _changeable(conn, source_id, caller)
@@ -216,18 +251,16 @@ class Catalog:
             raise InvalidInput(f"The config of a {source_type} source has no {key!r}; {hint}", field=key)
 
     def _with_checked_options(self, config: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        """The config with its password sealed, once everything in it is known to be right."""
+        """The config, once everything in it is known to be right."""
         if not has_options(config):
             return config
         options = read_options(config)
         if options.allow_private and not caller.is_admin:
             raise Forbidden("Only an administrator may let a source reach private addresses (allow_private).")
-        if options.basic_auth is None or is_sealed(options.basic_auth.password):
-            return config
-        sealed = self._vault.seal(options.basic_auth.password, purpose=PASSWORD)
-        return {**config, AUTH_KEY: {"username": options.basic_auth.username, "password": sealed}}
+        return config
 
-    def _identity(self, source_type: str, config: Mapping[str, Any]) -> str:
+    def identity(self, source_type: str, config: Mapping[str, Any]) -> str:
+        """What makes it the same source as another, once its address is one that may be asked."""
         if isinstance(config.get("url"), str):
             guard = self._own_guard if config.get(ALLOW_PRIVATE_KEY) else self._guard
             guard.check_url(config["url"].strip())
@@ -288,17 +321,17 @@ def _changeable(conn: Connection, source_id: int, caller: Caller) -> Source:
 def _changed_activity(source: Source, is_active: bool | None, now: datetime) -> dict[str, Any]:
     """A person's pause also holds where errors paused it before: it is neither probed nor resumed by itself then."""
     if is_active is True and not source.is_active:
-        return _resumed(now)
+        return resumed(now)
     if is_active is False and source.paused_by is not PausedBy.PERSON:
         return _paused()
     return {}
 
 
 def _due_at_new_address(source: Source, now: datetime) -> dict[str, Any]:
-    """At once, also where the old address was given up; not where a person paused it."""
+    """At once, also where the old address was given up; not where a person paused it or its owner is disabled."""
     if source.is_active:
         return sources.schedule_columns(NextCheck(at=now, why=Why.NEW))
-    return {} if source.paused_by is PausedBy.PERSON else _resumed(now)
+    return {} if source.paused_by in RESTING else resumed(now)
 
 
 def _paused() -> dict[str, Any]:
@@ -306,17 +339,6 @@ def _paused() -> dict[str, Any]:
         "is_active": False,
         "paused_by": PausedBy.PERSON,
         **sources.schedule_columns(NextCheck(at=None, why=None)),
-    }
-
-
-def _resumed(now: datetime) -> dict[str, Any]:
-    return {
-        "is_active": True,
-        "paused_by": None,
-        "fetch_error_count": 0,
-        "last_error": None,
-        "last_error_at": None,
-        **sources.schedule_columns(after_resume(now)),
     }
 
 
@@ -330,6 +352,8 @@ def _checked_name(name: object) -> str:
 def _checked_config(config: object) -> dict[str, Any]:
     if not isinstance(config, Mapping):
         raise InvalidInput('The config is an object, such as {"url": "https://…"}.', field="config")
+    if SEALED_KEY in config:
+        raise InvalidInput(f"{SEALED_KEY!r} is where secrets are kept; write them where they belong.", field="config")
     if not is_storable(dict(config)):
         raise InvalidInput("The config holds what cannot be kept: a NUL, NaN, or broken characters.", field="config")
     if len(json.dumps(dict(config))) > MOST_CONFIG_CHARS:
@@ -355,14 +379,6 @@ def _with_checked_interval(config: Mapping[str, Any]) -> dict[str, Any]:
             field=INTERVAL_KEY,
         )
     return {**config, INTERVAL_KEY: minutes}
-
-
-def _with_kept_password(config: dict[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """A password is shown as a mask; one that comes back as the mask is the one that was there."""
-    auth, kept = config.get(AUTH_KEY), before.get(AUTH_KEY)
-    if not isinstance(auth, Mapping) or not isinstance(kept, Mapping) or auth.get("password") != MASK:
-        return config
-    return {**config, AUTH_KEY: {**auth, "password": kept["password"]}}
 
 
 def _checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:

@@ -90,6 +90,8 @@ class Feeds:
 
 def opens(feed: SavedFeed, token: str) -> bool:
     """Whether this token lets whoever has it read the feed."""
+    if feed.is_stopped:
+        return False
     return feed.token_hash is not None and same_secret(hash_secret(token), feed.token_hash)
 
 

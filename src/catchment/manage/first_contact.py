@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from catchment.domain.caller import OPERATOR
-from catchment.domain.options import UNRESOLVED_KEY
+from catchment.domain.options import SEALED_KEY, UNRESOLVED_KEY
 from catchment.domain.source import Source
 from catchment.errors import Conflict, InvalidInput, VisitError
 from catchment.manage.catalog import Catalog, Change, default_name
@@ -17,6 +17,9 @@ class FirstContact:
 
     async def resolve(self, source: Source) -> Source:
         """The source as what it turned out to be; as it is where it still cannot be reached, or leads nowhere."""
+        if SEALED_KEY in source.config:
+            # Its address opens only where it is collected: it stays what it was taken for.
+            return source
         rest = {key: value for key, value in source.config.items() if key not in {"url", UNRESOLVED_KEY}}
         try:
             found = await self._resolver.resolve(Pasted(text=str(source.config["url"]), config=rest), OPERATOR)

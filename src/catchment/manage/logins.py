@@ -10,7 +10,7 @@ from loguru import logger
 
 from catchment.clock import Clock
 from catchment.domain.account import Login, read_email
-from catchment.errors import TooManyAttempts
+from catchment.errors import TooBusy, TooManyAttempts
 from catchment.manage.passwords import Passwords
 from catchment.manage.throttle import Throttle
 from catchment.store import users
@@ -32,10 +32,16 @@ class Logins:
 
     async def check(self, email: str, password: str, *, address: str) -> Login | None:
         """Who this is, or None. Whoever was wrong too often is told TooManyAttempts, even with the right password."""
-        account, place, now = read_email(email) or "", _neighbourhood(address), self._clock.now()
+        account, place, now = read_email(email) or "", neighbourhood(address), self._clock.now()
         self._admit(account, place, now)
         login = await self._store.read(users.find_login, account)
-        fits = await self._passwords.fits(password, login.password_hash if login else None)
+        try:
+            fits = await self._passwords.fits(password, login.password_hash if login else None)
+        except TooBusy:
+            # Nobody looked at it, so it was not wrong.
+            self._by_account.take_back(account, at=now)
+            self._by_address.take_back(place, at=now)
+            raise
         if login is None or not fits or not login.user.is_active:
             logger.warning("A sign-in by password from {} was refused.", address)
             return None
@@ -53,7 +59,8 @@ class Logins:
         self._by_address.note(place, now=now)
 
 
-def _neighbourhood(address: str) -> str:
+def neighbourhood(address: str) -> str:
+    """What counts as one address."""
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -52,8 +52,9 @@ class Previewer:
         if fetcher is None:
             return Preview(doubt=_missing(new.type))
         now = self._clock.now()
-        _, http = self._outfitter.outfit(new.config)
-        context = Context(source=unsaved(new, now), now=now, http=http)
+        source = self._outfitter.opened(unsaved(new, now))
+        _, http = self._outfitter.outfit(source.config)
+        context = Context(source=source, now=now, http=http)
         try:
             fetched = await _first_look(fetcher, context)
         except HOPELESS:

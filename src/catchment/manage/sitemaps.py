@@ -26,6 +26,7 @@ from catchment.clock import Clock, SystemClock
 from catchment.domain.candidate import CandidatePolicy, Listed, Whereabouts
 from catchment.domain.source import NewSource, NextCheck, PausedBy
 from catchment.errors import DamagedStore
+from catchment.redact import redact_url
 from catchment.settings import Settings, load_settings, store_url_of
 from catchment.store import candidates, expeditions, sources
 from catchment.store.damage import set_aside
@@ -199,6 +200,8 @@ def _in_utc(moment: datetime | None) -> datetime | None:
 
 
 def _begin(conn: Connection, site_name: str, sitemap_url: str, *, now: datetime) -> int:
+    # It is only shown, and whoever fetches it knows its token.
+    sitemap_url = redact_url(sitemap_url)
     found = expeditions.find(conn, site_name)
     source_id = found[0] if found else _add_site(conn, site_name, sitemap_url, now)
     where = found[1].where if found else Whereabouts(identity="", site_name=site_name, address="")

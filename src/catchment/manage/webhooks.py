@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
-from catchment.collect.courier import WEBHOOK_SECRET
-from catchment.crypto import Vault, new_token
+from catchment.collect.courier import WEBHOOK_ADDRESS, WEBHOOK_SECRET, opened
+from catchment.crypto import Unsealable, Vault, is_sealed, new_token
+from catchment.domain.confidential import origin_of_url
 from catchment.domain.outbox import Event, Format, Letter, Topic, Webhook
 from catchment.domain.storable import is_storable
 from catchment.errors import InvalidInput, NotFound
 from catchment.fetch.guard import AddressGuard
+from catchment.redact import MASK, redact_hook
 from catchment.store import outbox
 from catchment.store.door import Store
 
@@ -48,14 +50,15 @@ class Webhooks:
         """The webhook and its secret, which is shown only now."""
         self._check(new)
         secret = new.secret or (new_token() if new.format is Format.JSON else "")
-        return await self._store.write(self._add, new, secret), secret
+        return self._shown(await self._store.write(self._add, new, secret)), secret
 
     async def list(self) -> list[Webhook]:
-        return await self._store.read(outbox.list_webhooks)
+        """As they may be shown: without what lets anybody in who knows it."""
+        return [self._shown(hook) for hook in await self._store.read(outbox.list_webhooks)]
 
     async def set_active(self, webhook_id: int, *, is_active: bool) -> Webhook:
         changed = await self._store.write(outbox.change_webhook, webhook_id, {"is_active": is_active})
-        return _found(changed, webhook_id)
+        return self._shown(_found(changed, webhook_id))
 
     async def remove(self, webhook_id: int) -> None:
         """With everything that was on its way to it."""
@@ -79,12 +82,15 @@ class Webhooks:
 
     async def follow_environment(self, *, url: str, is_enabled: bool) -> None:
         """Have the summarisation's webhook as the environment says: there and active, or silent."""
-        known = {hook.name: hook for hook in await self.list()}.get(SUMMARIZATION)
+        hooks = {hook.name: hook for hook in await self._store.read(outbox.list_webhooks)}
+        known = hooks.get(SUMMARIZATION)
         if known is None and url and is_enabled:
             await self.add(NewWebhook(name=SUMMARIZATION, url=url, topics=(Topic.TWEETS_NEW,), allow_private=True))
-        elif known is not None and (known.is_active != is_enabled or (url and known.url != url)):
-            values: dict[str, Any] = {"is_active": is_enabled, "url": url or known.url}
-            await self._store.write(outbox.change_webhook, known.id, values)
+        elif known is not None:
+            values = {"is_active": is_enabled} if known.is_active != is_enabled else {}
+            values |= self._moved(known, url) if url else {}
+            if values:
+                await self._store.write(outbox.change_webhook, known.id, values)
 
     async def follow_alerts(self, *, url: str, form: Format, secret: str) -> None:
         """Have the webhook of alerts as the environment says: there and so, or not at all."""
@@ -92,6 +98,36 @@ class Webhooks:
         if url:
             self._own_guard.check_url(url)
         await self._store.write(self._follow, wanted if url else None)
+
+    async def seal_plain(self) -> int:
+        """Seal the addresses that were stored before they were sealed; says how many."""
+        plain = [hook for hook in await self._store.read(outbox.list_webhooks) if not is_sealed(hook.url)]
+        for hook in plain:
+            await self._store.write(outbox.change_webhook, hook.id, {"url": self._sealed(hook.url)})
+        return len(plain)
+
+    def _moved(self, known: Webhook, url: str) -> dict[str, Any]:
+        """A new address. What deliveries were signed with at another origin is not used here."""
+        before = self._address(known)
+        if before == url:
+            return {}
+        values = {"url": self._sealed(url)}
+        if origin_of_url(before) != origin_of_url(url):
+            values["secret"] = self._vault.seal(new_token(), purpose=WEBHOOK_SECRET)
+        return values
+
+    def _shown(self, hook: Webhook) -> Webhook:
+        return replace(hook, url=redact_hook(self._address(hook)) or MASK)
+
+    def _address(self, hook: Webhook) -> str:
+        """Empty where it does not open."""
+        try:
+            return opened(hook, self._vault).url
+        except Unsealable:
+            return ""
+
+    def _sealed(self, url: str) -> str:
+        return self._vault.seal(url, purpose=WEBHOOK_ADDRESS)
 
     def _follow(self, conn: Connection, wanted: NewWebhook | None) -> None:
         known = {hook.name: hook for hook in outbox.list_webhooks(conn)}.get(ALERTS)
@@ -118,7 +154,7 @@ class Webhooks:
     def _values(self, new: NewWebhook, secret: str) -> dict[str, Any]:
         return {
             "name": new.name.strip(),
-            "url": new.url,
+            "url": self._sealed(new.url),
             "topics": list(new.topics),
             "allow_private": new.allow_private,
             "secret": self._vault.seal(secret, purpose=WEBHOOK_SECRET),

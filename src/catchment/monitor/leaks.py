@@ -20,8 +20,8 @@ from math import log2
 from typing import Any, Final
 
 from catchment.crypto import KEY_PREFIX, is_sealed
-from catchment.domain.options import AUTH_KEY
-from catchment.redact import MASK, sightings
+from catchment.domain.confidential import at, names_of, secret_paths
+from catchment.redact import MASK, redact_url, sightings
 
 PLACEHOLDER_WORDS: Final = (
     "test", "example", "planted", "fake", "dummy", "placeholder", "changeme", "your", "hunter2",
@@ -36,7 +36,7 @@ _SESSION: Final = "sessionid"
 _SESSION_OF_DOUYIN = re.compile(r"[0-9a-f]{32,}")
 LEAST_COOKIE: Final = 8
 #: Columns that hold nothing but what is sealed.
-SEALED_COLUMNS: Final = frozenset({("cookies", "sealed"), ("webhooks", "secret")})
+SEALED_COLUMNS: Final = frozenset({("cookies", "sealed"), ("webhooks", "secret"), ("webhooks", "url")})
 SOURCE_CONFIG: Final = ("sources", "config")
 
 _ASSIGNED = re.compile(
@@ -164,11 +164,14 @@ def in_column(table: str, column: str, value: str, *, where: str) -> Iterator[Is
 
 
 def in_config(config: Mapping[str, Any], *, where: str) -> Iterator[Issue]:
-    """Of a source: its password is sealed."""
-    auth = config.get(AUTH_KEY)
-    password = auth.get("password") if isinstance(auth, Mapping) else None
-    if isinstance(password, str) and not is_sealed(password):
-        yield Issue(kind=Kind.UNSEALED, where=where, message="The password of the source is stored as it is.")
+    """Of a source: what is secret is sealed, by the same declaration that it is sealed by."""
+    bare = [path for path in secret_paths(config) if not _is_hidden(at(config, path))]
+    if bare:
+        yield Issue(kind=Kind.UNSEALED, where=where, message=f"{names_of(bare)} of the source is stored as it is.")
+
+
+def _is_hidden(value: Any) -> bool:
+    return isinstance(value, str) and (is_sealed(value) or (MASK in value and redact_url(value) == value))
 
 
 def _cookies(text: str) -> Iterator[tuple[str, str]]:

@@ -65,12 +65,14 @@ _PAUSED: Mapping[Language, Mapping[PausedBy | None, str]] = {
         PausedBy.PERSON: "paused by hand",
         PausedBy.ERROR: "paused by errors; resume it by hand",
         PausedBy.GONE: "gone for good, it says; remove it or give it its new address",
+        PausedBy.OWNER: "its owner is disabled",
         None: "not by itself",
     },
     Language.CHINESE: {
         PausedBy.PERSON: "已手动暂停",
         PausedBy.ERROR: "因错误暂停，需手动恢复",
         PausedBy.GONE: "对方表示已永久下线，请删除或更换地址",
+        PausedBy.OWNER: "其所有者已被停用",
         None: "不会自动抓取",
     },
 }

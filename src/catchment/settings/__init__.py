@@ -24,6 +24,7 @@ from catchment.settings.spec import (
     flag,
     log_format,
     log_level,
+    networks,
     number,
     passphrase,
     path,
@@ -82,6 +83,34 @@ class Settings(XSettings, CrawlSettings):
         help="Key that may do everything (X-API-Key or Bearer).",
         read=any_text,
         secret=True,
+    )
+    trusted_proxies: str = setting(
+        "CATCHMENT_TRUSTED_PROXIES",
+        default="",
+        help="Proxies in front of the server, as addresses or networks, that are believed who asks (X-Forwarded-For).",
+        read=networks,
+        expects="addresses or networks, comma-separated, such as 127.0.0.1 or 10.0.0.0/8",
+    )
+    max_connections: int = setting(
+        "CATCHMENT_MAX_CONNECTIONS",
+        default=1000,
+        help="Connections to the server at once; fewer where descriptors are short, so that collecting keeps its own.",
+        read=whole(20, 60_000),
+        expects="a whole number, 20 to 60000",
+    )
+    max_connections_per_address: int = setting(
+        "CATCHMENT_MAX_CONNECTIONS_PER_ADDRESS",
+        default=100,
+        help="Connections from one address at once (an IPv6 /64 is one); trusted proxies have no such bound.",
+        read=whole(1, 60_000),
+        expects="a whole number, 1 to 60000",
+    )
+    request_seconds: float = setting(
+        "CATCHMENT_REQUEST_SECONDS",
+        default=30.0,
+        help="Seconds within which a request has to arrive whole; its head has 10 at most.",
+        read=number(0.1, 3600),
+        expects="seconds, 0.1 to 3600",
     )
     allow_networks: str = setting(
         "CATCHMENT_ALLOW_NETWORKS",

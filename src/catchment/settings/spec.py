@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,11 @@ def variables(value: str) -> str:
     if not all(name.isascii() and name.isidentifier() for name in names):
         raise ValueError(value)
     return ",".join(names)
+
+
+def networks(value: str) -> str:
+    """Addresses and networks, each as it is usually written."""
+    return ",".join(str(ip_network(part.strip())) for part in value.split(",") if part.strip())
 
 
 def list_path(value: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+from catchment.domain.confidential import address_of
 from catchment.domain.item import Item
 from catchment.domain.options import HEADERS_KEY, without_options
 from catchment.domain.visit import Fetched
@@ -23,7 +24,6 @@ from catchment.parse.paths import Path, compile_path, first_at
 from catchment.sources.base import Context, parse_beside
 from catchment.sources.config import choice, mapping, text, whole
 from catchment.sources.maker import ItemMaker
-from catchment.sources.outfit import address_of
 from catchment.sources.page import Read, visit_page
 from catchment.sources.paging import PAGING_KEYS, ByCursor, Paging, is_past_end, read_paging
 from catchment.sources.templates import fill_body

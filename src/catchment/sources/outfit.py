@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from catchment.crypto import Vault, is_sealed
+from catchment.crypto import Vault
+from catchment.domain.confidential import address_of
 from catchment.domain.options import Options, has_options, read_options
+from catchment.domain.sealing import open_config
+from catchment.domain.source import Source
 from catchment.errors import BadConfig
 from catchment.fetch.client import HttpClient
 from catchment.fetch.manner import SourceClient, manner_of
 
-#: What sealed passwords are bound to.
-PASSWORD = "source password"  # noqa: S105 - a label
 _NO_OPTIONS = Options()
-_ADDRESS_KEYS = ("url", "endpoint")
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -27,17 +28,18 @@ class Outfitter:
         self._variables = variables
         self._plain = SourceClient(http)
 
+    def opened(self, source: Source) -> Source:
+        """The source with its secrets, as its fetcher needs it. Most have none, and are given back as they are."""
+        plain = open_config(source.config, self._vault)
+        return source if plain is source.config else replace(source, config=plain)
+
     def outfit(self, config: Mapping[str, Any]) -> tuple[Options, SourceClient]:
-        """The options in a config, and a client that heeds them."""
+        """The options in an open config, and a client that heeds them."""
         if not has_options(config):
             return _NO_OPTIONS, self._plain
         options = read_options(config)
-        manner = manner_of(options, address=address_of(config), unseal=self._unseal, fill=self._fill)
+        manner = manner_of(options, address=address_of(config), fill=self._fill)
         return options, SourceClient(self._http, manner)
-
-    def _unseal(self, password: str) -> str:
-        """One that is not stored yet, as when a source is tried before it is added, is still plain."""
-        return self._vault.open(password, purpose=PASSWORD) if is_sealed(password) else password
 
     def _fill(self, header: str) -> str:
         """The header with its variables filled in: only here, so that no fetcher ever holds their values."""
@@ -50,9 +52,3 @@ class Outfitter:
         if not self._variables[name]:
             raise BadConfig(f"headers use {name!r}, which is not set: set it where the collector runs.")
         return self._variables[name]
-
-
-def address_of(config: Mapping[str, Any]) -> str | None:
-    """The address that a source is at, where its config names one."""
-    given = (config.get(key) for key in _ADDRESS_KEYS)
-    return next((one.strip() for one in given if isinstance(one, str) and one.strip()), None)

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, Protocol
 from yarl import URL
 
 from catchment.domain.item import Item
-from catchment.domain.source import ADDRESS_KEY
+from catchment.domain.source import ADDRESS_KEY, Source
 from catchment.domain.visit import Fetched
 from catchment.fetch.client import Request, Response
 from catchment.fetch.freshness import Validators, fresh_for
+from catchment.redact import redact_url
 from catchment.sources.base import Context, parse_beside
 
 #: Raises a VisitError for an answer that is not what was asked for, though it may look like it.
@@ -44,7 +45,7 @@ async def visit_page(
     if judge is not None:
         judge(response, context.now)
     fresh = fresh_for(response.headers, context.now)
-    moved_to = response.permanent_url if request.url == context.source.config.get(ADDRESS_KEY) else None
+    moved_to = _new_address(context.source, request, response.permanent_url)
     if response.not_modified:
         return Fetched(memory=memory, unchanged=True, fresh_for=fresh, moved_to=moved_to)
     remembered = _remember(request, response)
@@ -61,6 +62,13 @@ async def visit_page(
         moved_to=moved_to,
         is_window=is_window,
     )
+
+
+def _new_address(source: Source, request: Request, permanent_url: str | None) -> str | None:
+    """Where a source moved for good. An address with a secret in it is neither given up nor taken by itself."""
+    if permanent_url is None or request.url != source.config.get(ADDRESS_KEY):
+        return None
+    return None if any(redact_url(url) != url for url in (request.url, permanent_url)) else permanent_url
 
 
 def _validators(memory: Mapping[str, Any]) -> Validators:

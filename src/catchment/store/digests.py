@@ -12,14 +12,17 @@ from catchment.domain.digest import Digest, DigestType, NewDigest
 from catchment.errors import InvalidInput
 from catchment.store import users
 from catchment.store.tables import digests
+from catchment.store.tables import users as users_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestQuery:
-    """Which digests to list, newest first: everybody's, and those of `user_id`; or really all."""
+    """Which digests to list, newest first: those that a caller may see, or of those everybody's and one user's."""
 
+    #: Who asks.
     user_id: int | None = None
     all_users: bool = False
+    shelf_of: int | None = None
     type: DigestType | None = None
     since: datetime | None = None
     limit: int = 20
@@ -64,6 +67,8 @@ def count(conn: Connection, query: DigestQuery) -> int:
 
 def _conditions(query: DigestQuery) -> list[ColumnElement[bool]]:
     conditions = [_visible_to(query.user_id, all_users=query.all_users)]
+    if query.shelf_of is not None:
+        conditions.append(or_(digests.c.user_id.is_(None), digests.c.user_id == query.shelf_of))
     if query.type is not None:
         conditions.append(digests.c.type == query.type)
     if query.since is not None:
@@ -72,11 +77,12 @@ def _conditions(query: DigestQuery) -> list[ColumnElement[bool]]:
 
 
 def _visible_to(user_id: int | None, *, all_users: bool) -> ColumnElement[bool]:
+    """The one rule: everybody's, those of whoever shows theirs, and one's own; the service and admins see all."""
     if all_users:
         return true()
-    if user_id is None:
-        return digests.c.user_id.is_(None)
-    return or_(digests.c.user_id.is_(None), digests.c.user_id == user_id)
+    shown_by = select(users_table.c.id).where(users_table.c.digests_public.is_(True), users_table.c.is_active.is_(True))
+    seen = or_(digests.c.user_id.is_(None), digests.c.user_id.in_(shown_by))
+    return seen if user_id is None else or_(seen, digests.c.user_id == user_id)
 
 
 def _digest(row: Row[Any]) -> Digest:

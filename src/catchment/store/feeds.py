@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, insert, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
 from catchment.domain.feed import NewFeed, SavedFeed, read_feed_filter
@@ -75,6 +75,7 @@ def saved_feed(row: Row[Any]) -> SavedFeed:
         token_hash=row.token_hash,
         owner_id=row.owner_id,
         sees_all=row.owner_id is None or bool(row.owner_is_admin),
+        is_stopped=row.owner_id is not None and not row.owner_is_active,
         version=row.version,
         created_at=row.created_at,
         updated_at=row.updated_at,
@@ -82,12 +83,18 @@ def saved_feed(row: Row[Any]) -> SavedFeed:
 
 
 def _feeds() -> Select[Any]:
-    return select(*feeds.c, users.c.is_admin.label("owner_is_admin")).outerjoin(users, users.c.id == feeds.c.owner_id)
+    owner = (users.c.is_admin.label("owner_is_admin"), users.c.is_active.label("owner_is_active"))
+    return select(*feeds.c, *owner).outerjoin(users, users.c.id == feeds.c.owner_id)
+
+
+def owner_is_active() -> ColumnElement[bool]:
+    """Of a feed whose owner is joined to it; that of nobody has none who could be disabled."""
+    return or_(feeds.c.owner_id.is_(None), users.c.is_active.is_(True))
 
 
 def _visible_to(user_id: int | None, *, all_feeds: bool) -> ColumnElement[bool]:
     """`SavedFeed.may_be_seen_by` is the same rule."""
     if all_feeds:
         return true()
-    public = feeds.c.is_public.is_(True)
+    public = and_(feeds.c.is_public.is_(True), owner_is_active())
     return public if user_id is None else or_(public, feeds.c.owner_id == user_id)

@@ -158,7 +158,7 @@ def list_running(conn: Connection, kind: RunKind) -> list[Run]:
 
 def list_held(conn: Connection, *, now: datetime) -> list[Run]:
     """Everything that somebody works on, of whatever kind, as far as leases tell."""
-    held = select(runs).where(_IS_RUNNING, runs.c.lease_until > now).order_by(runs.c.id)
+    held = select(runs).where(IS_RUNNING, runs.c.lease_until > now).order_by(runs.c.id)
     return [_run(row) for row in conn.execute(held)]
 
 

@@ -12,8 +12,10 @@ from sqlalchemy import (
     Connection,
     Integer,
     Row,
+    String,
     and_,
     bindparam,
+    cast,
     func,
     insert,
     or_,
@@ -24,6 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from catchment.domain.host import DueSource
+from catchment.domain.options import SEALED_KEY
 from catchment.domain.rhythm import from_json, to_json
 from catchment.domain.source import LastError, Moved, NewSource, NextCheck, PausedBy, Source, Why
 from catchment.domain.visit import SourceState
@@ -210,6 +213,32 @@ def list_active_of_types(conn: Connection, types: Sequence[str]) -> list[Source]
     return [_source(row) for row in conn.execute(statement.order_by(sources.c.id))]
 
 
+def page_with_doubtful_config(conn: Connection, *, after_id: int, limit: int) -> list[Source]:
+    """Those whose config may hold a secret that is not sealed, by its text alone: most need not be read."""
+    written = cast(sources.c.config, String)
+    doubtful = or_(*(written.like(pattern) for pattern in ("%{%{%", "%@%", "%?%")))
+    is_sealed = written.like(f'%"{SEALED_KEY}"%')
+    statement = select(sources).where(sources.c.id > after_id, doubtful, ~is_sealed).order_by(sources.c.id)
+    return [_source(row) for row in conn.execute(statement.limit(limit))]
+
+
+def set_config(conn: Connection, source: Source, config: Mapping[str, Any]) -> bool:
+    """Write the same config in another form, unless somebody changed it meanwhile."""
+    unchanged = (sources.c.id == source.id, sources.c.version == source.version)
+    return conn.execute(update(sources).where(*unchanged).values(config=dict(config))).rowcount > 0
+
+
+def rest_private_of(conn: Connection, owner_id: int, *, now: datetime) -> None:
+    """Let somebody's private sources rest, but for those that a person paused or that are gone anyway."""
+    theirs = (sources.c.created_by == owner_id, sources.c.is_public.is_(False), sources.c.next_check_at.is_not(None))
+    resting = {"is_active": False, "paused_by": PausedBy.OWNER, **schedule_columns(NextCheck(at=None, why=None))}
+    _change_all(conn, theirs, resting, now=now)
+
+
+def wake_private_of(conn: Connection, owner_id: int, values: Mapping[str, Any], *, now: datetime) -> None:
+    _change_all(conn, (sources.c.created_by == owner_id, sources.c.paused_by == PausedBy.OWNER), values, now=now)
+
+
 def wake_types(conn: Connection, types: Sequence[str], *, now: datetime) -> None:
     """Make due at once what was put off because its type had no fetcher, now that it has one."""
     conn.execute(
@@ -226,6 +255,14 @@ def subscribe(conn: Connection, user_id: int, source_id: int, *, now: datetime) 
         return False
     conn.execute(insert(subscriptions), {"user_id": user_id, "source_id": source_id, "created_at": now})
     return True
+
+
+def _change_all(
+    conn: Connection, which: Iterable[ColumnElement[bool]], values: Mapping[str, Any], *, now: datetime
+) -> None:
+    changed = update(sources).where(*which).values(**values, updated_at=now, version=sources.c.version + 1)
+    if conn.execute(changed).rowcount:
+        note_edit(conn, now=now)
 
 
 # Sorted, so that what comes back is in the order of what was given.

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, func, or_, select
 
 from catchment.domain.alert_rules import SilentWebhook, SourceTrouble, TroubledSource
-from catchment.domain.source import PausedBy
+from catchment.domain.source import RESTING, PausedBy
 from catchment.store.runs import running_on
 from catchment.store.tables import candidates, outbox, scraper_fetch_stats, sources, webhooks
 
@@ -51,8 +51,8 @@ def count_late(conn: Connection, *, due_before: datetime) -> int:
 
 
 def active_types(conn: Connection, types: Collection[str]) -> set[str]:
-    """Those of the types that some source is of, unless it is paused by hand."""
-    is_wanted = or_(sources.c.paused_by.is_(None), sources.c.paused_by != PausedBy.PERSON)
+    """Those of the types that some source is of, unless it is paused by hand or with its owner."""
+    is_wanted = or_(sources.c.paused_by.is_(None), sources.c.paused_by.not_in(RESTING))
     wanted = (sources.c.type.in_(types), sources.c.is_deleted.is_(False), is_wanted)
     return set(conn.execute(select(sources.c.type).where(*wanted).distinct()).scalars())
 

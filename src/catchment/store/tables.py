@@ -54,6 +54,7 @@ users = Table(
     # Tokens and sessions carry it; they are void once it has risen.
     Column("login_version", Integer, nullable=False, server_default="0"),
     Column("google_id", String(255)),
+    Column("digests_public", Boolean, nullable=False, server_default=false()),
 )
 Index("uq_users_google_id", users.c.google_id, unique=True)
 

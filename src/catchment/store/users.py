@@ -82,6 +82,11 @@ def set_active(conn: Connection, user_id: int, *, is_active: bool) -> User | Non
     return _change(conn, users.c.id == user_id, is_active=is_active)
 
 
+def set_digests_public(conn: Connection, user_id: int, *, is_public: bool) -> User | None:
+    statement = update(users).where(users.c.id == user_id).values(digests_public=is_public)
+    return _one(conn.execute(statement.returning(*users.c)).one_or_none())
+
+
 def list_all(conn: Connection) -> list[User]:
     return [_user(row) for row in conn.execute(select(users).order_by(users.c.id))]
 
@@ -113,5 +118,6 @@ def _user(row: Row[Any]) -> User:
         slug=row.slug,
         is_admin=row.is_admin,
         is_active=row.is_active,
+        digests_public=row.digests_public,
         created_at=row.created_at,
     )

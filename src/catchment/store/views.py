@@ -14,10 +14,12 @@ from sqlalchemy import (
     Dialect,
     Row,
     Select,
+    and_,
     bindparam,
     exists,
     func,
     literal,
+    or_,
     select,
     true,
     union_all,
@@ -110,7 +112,7 @@ def _question(feed: SavedFeed, dialect: Dialect) -> Question:
         .select_from(feed_table.join(counted, true()))
         .outerjoin(users, users.c.id == feed_table.c.owner_id)
         .outerjoin(edits, edits.c.source_id == CATALOGUE)
-        .where(feed_table.c.id == feed.id)
+        .where(feed_table.c.id == feed.id, feeds.owner_is_active())
     )
     compiled = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
     assert isinstance(compiled, SQLCompiler)
@@ -123,7 +125,7 @@ def only_source(conn: Connection, feed: SavedFeed) -> Source | None:
     """The source of a feed that shows exactly one, if its owner may see it."""
     if len(set(feed.filter.sources)) != 1:
         return None
-    seen = visible_to(feed.owner_id, all_sources=feed.sees_all)
+    seen = _seen_by(feed)
     source_id = conn.execute(
         select(source_table.c.id).where(source_table.c.id == feed.filter.sources[0], seen)
     ).scalar()
@@ -191,13 +193,13 @@ def _load(conn: Connection, ids: Any) -> Iterator[ShownItem]:
 
 def _takes_every_source(feed: SavedFeed) -> bool:
     wanted = feed.filter
-    return feed.sees_all and not (wanted.sources or wanted.types or wanted.tags)
+    return feed.sees_all and not feed.is_public and not (wanted.sources or wanted.types or wanted.tags)
 
 
 def _of_feed(source_id: Column[Any], feed: SavedFeed, dialect: Dialect) -> list[ColumnElement[bool]]:
     """The source is one that the feed takes, and one that its owner may see."""
     wanted = feed.filter
-    fits = [source_table.c.id == source_id, visible_to(feed.owner_id, all_sources=feed.sees_all)]
+    fits = [source_table.c.id == source_id, _seen_by(feed)]
     if wanted.types:
         fits.append(source_table.c.type.in_(wanted.types))
     if wanted.tags:
@@ -206,6 +208,18 @@ def _of_feed(source_id: Column[Any], feed: SavedFeed, dialect: Dialect) -> list[
         return [_exists(*fits)]
     # Named on both sides, so that either may be the one to begin with.
     return [source_id.in_(wanted.sources), _exists(*fits, source_table.c.id.in_(wanted.sources))]
+
+
+def _seen_by(feed: SavedFeed) -> ColumnElement[bool]:
+    """What the feed may show: what its owner sees, but to the public nothing private of somebody else."""
+    if not (feed.is_public and feed.sees_all):
+        return visible_to(feed.owner_id, all_sources=feed.sees_all)
+    # What belongs to nobody is the installation's own, and whoever sees everything speaks for that.
+    return or_(visible_to(feed.owner_id, all_sources=False), _is_nobodys())
+
+
+def _is_nobodys() -> ColumnElement[bool]:
+    return and_(source_table.c.is_deleted.is_(False), source_table.c.created_by.is_(None))
 
 
 def _is_tagged(wanted: FeedFilter, dialect: Dialect) -> ColumnElement[bool]:

@@ -38,7 +38,7 @@ TheSystem = Annotated[System, Depends(system_of)]
 
 
 def address_of(request: Request) -> str:
-    """Where the request comes from; a proxy on this machine is believed what it says of it."""
+    """Where the request comes from; a proxy that the settings name is believed what it says of it."""
     return request.client.host if request.client else ""
 
 
@@ -108,9 +108,11 @@ async def signed_in(request: Request, caller: Annotated[Caller, Depends(anyone)]
 
 
 async def service(request: Request, caller: Annotated[Caller, Depends(anyone)]) -> Caller:
-    """The service or an admin. Whoever else comes is told what a wrong key is told."""
-    if not caller.sees_all:
+    """The service or an admin. Whoever does not say who they are is told what a wrong key is told."""
+    if not caller.is_known:
         raise Unauthenticated("invalid api key")
+    if not caller.sees_all:
+        raise Forbidden("This takes the key of the service or of an admin.")
     return _within_scope(request, caller)
 
 

@@ -23,6 +23,7 @@ from catchment.errors import (
     RefusedAddress,
     SchedulerFailed,
     StoreError,
+    TooBusy,
     TooManyAttempts,
     Unauthenticated,
 )
@@ -33,6 +34,7 @@ STATUS_OF: tuple[tuple[type[CatchmentError], HTTPStatus], ...] = (
     (Forbidden, HTTPStatus.FORBIDDEN),
     (NotFound, HTTPStatus.NOT_FOUND),
     (Conflict, HTTPStatus.CONFLICT),
+    (TooBusy, HTTPStatus.SERVICE_UNAVAILABLE),
     (TooManyAttempts, HTTPStatus.TOO_MANY_REQUESTS),
     (InvalidInput, HTTPStatus.UNPROCESSABLE_ENTITY),
     (RefusedAddress, HTTPStatus.UNPROCESSABLE_ENTITY),

@@ -9,6 +9,7 @@ from time import perf_counter
 from loguru import logger
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from catchment.logs import marked
@@ -34,6 +35,7 @@ _HEADERS = {
 }
 #: Headers whose secrets are meant for whoever gets them, and of no use without.
 _MEANT = {b"set-cookie", b"location"}
+_ASKED_BY_HEAD = "catchment.asked_by_head"
 
 
 class Surroundings:
@@ -104,11 +106,16 @@ class HeadAsGet:
             await self._app(scope, receive, send)
             return
         # A copy: the server tells by its own that no body is to come.
-        asked = {**scope, "method": "GET"}
+        asked = {**scope, "method": "GET", _ASKED_BY_HEAD: True}
         try:
             await self._app(asked, receive, _without_body(send))
         finally:
             scope["route"] = asked.get("route")
+
+
+def only_looks(request: HTTPConnection) -> bool:
+    """Whether it is a HEAD, which may change nothing, where a GET would."""
+    return _ASKED_BY_HEAD in request.scope
 
 
 class BodyCap:

@@ -12,7 +12,9 @@ from fastapi import FastAPI
 
 from catchment.bootstrap import System
 from catchment.errors import SettingsError
+from catchment.settings import Settings
 from catchment.web.app import create_app
+from catchment.web.frontdoor import bounds_of, keeper_of, raise_descriptor_limit
 from catchment.web.live import Live
 
 #: Requests in flight have this long to end once a stop was asked for.
@@ -45,6 +47,7 @@ async def serve_app(
     app: FastAPI, *, host: str, port: int, stop: asyncio.Event, on_ready: Callable[[str], None]
 ) -> None:
     listener = _listen(host, port)
+    settings: Settings = app.state.system.settings
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -52,6 +55,10 @@ async def serve_app(
         server_header=False,
         lifespan="off",
         ws="none",
+        # What others say of where they come from is not believed, on this machine either.
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=settings.trusted_proxies,
+        http=keeper_of(bounds_of(settings, descriptors=raise_descriptor_limit())),
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     server = _Server(config, lambda: on_ready(_base_url(listener)))

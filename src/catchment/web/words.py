@@ -67,6 +67,7 @@ class Words:
     or_by_key: str
     wrong_password: str
     too_often: str
+    busy: str
     account: str
     your_keys: str
     keys_help: str
@@ -162,6 +163,7 @@ _ENGLISH = Words(
     or_by_key="Sign in with an API key",
     wrong_password="Wrong e-mail address or password.",
     too_often="Wrong too often. Wait a quarter of an hour, or sign in with a key.",
+    busy="Too many passwords are being checked at this moment; try again in a few seconds.",
     account="Account",
     your_keys="Your API keys",
     keys_help="For scripts and other programs, which act in your name with them. A revoked key is refused at once.",
@@ -287,6 +289,7 @@ _CHINESE = Words(
     or_by_key="使用 API 密钥登录",
     wrong_password="邮箱或密码错误。",
     too_often="错误次数过多。请等待一刻钟，或使用密钥登录。",
+    busy="此刻正在验证的密码过多，请几秒后再试。",
     account="账户",
     your_keys="你的 API 密钥",
     keys_help="供脚本和其他程序以你的身份使用。撤销后立即失效。",

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from catchment.bootstrap import System
 from catchment.domain.caller import Caller, Scope
-from catchment.errors import InvalidInput, TooManyAttempts
+from catchment.errors import InvalidInput, TooBusy, TooManyAttempts
 from catchment.manage.accounts import user_of
 from catchment.monitor.reason import Language
 from catchment.web.auth import SignedIn, TheSystem, address_of
@@ -70,8 +70,7 @@ async def change_password(request: Request, system: TheSystem, caller: SignedIn,
     try:
         changed = await system.accounts.change_password(user, old, new, address=address)
     except (InvalidInput, TooManyAttempts) as error:
-        problem = "bad_password" if isinstance(error, InvalidInput) else "too_often"
-        return await _page(request, system, caller, language, status=400, change_problem=problem)
+        return await _page(request, system, caller, language, status=400, change_problem=_problem(error))
     if not changed:
         return await _page(request, system, caller, language, status=400, change_problem="wrong_old_password")
     session = await system.entrance.sign_in_by_password(user.email, new, address=address)
@@ -86,6 +85,12 @@ async def _page(
     scopes = [scope for scope in Scope if caller.scope.holds(scope)]
     shown = {"user": user, "caller": caller, "keys": keys, "scopes": scopes, **context}
     return render(request, language, "account.html", shown, status=status)
+
+
+def _problem(error: InvalidInput | TooManyAttempts) -> str:
+    if isinstance(error, TooBusy):
+        return "busy"
+    return "bad_password" if isinstance(error, InvalidInput) else "too_often"
 
 
 def _scope(text: str) -> Scope | None:

@@ -50,7 +50,7 @@ class Created(Out):
 async def list_digests(
     system: TheSystem, caller: Anyone, type_: DigestTypeAsked = None, limit: Limit = 20, offset: Offset = 0
 ) -> list[DigestOut]:
-    """Everybody's digests and your own, newest first; at most 200 at once."""
+    """Everybody's digests, those of users who show theirs, and your own, newest first; at most 200 at once."""
     query = DigestQuery(
         user_id=caller.user_id,
         all_users=caller.sees_all,
@@ -69,7 +69,7 @@ async def show_digest(digest_id: PathId, system: TheSystem, caller: Anyone) -> D
     return DigestOut.model_validate(found)
 
 
-@router.post("", dependencies=[SERVICE_ONLY], status_code=201, responses=problems(*OF_A_BODY))
+@router.post("", dependencies=[SERVICE_ONLY], status_code=201, responses=problems(403, *OF_A_BODY))
 async def add_digest(body: DigestIn, system: TheSystem) -> Created:
     new = NewDigest(
         type=body.type,

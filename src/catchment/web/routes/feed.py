@@ -1,4 +1,4 @@
-"""A user's digests, for anybody who knows their short name: as JSON, JSON Feed and RSS."""
+"""Everybody's digests and a user's, as far as whoever asks may see them: as JSON, JSON Feed and RSS."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import Connection
 
 from catchment.domain.account import User
+from catchment.domain.caller import Caller
 from catchment.domain.digest import Digest, DigestType
 from catchment.errors import NotFound
 from catchment.publish import jsonfeed, rss
@@ -18,7 +19,7 @@ from catchment.publish.feed import Feed
 from catchment.store import digests, users
 from catchment.store.digests import DigestQuery
 from catchment.web.address import base_url
-from catchment.web.auth import OPEN, TheSystem
+from catchment.web.auth import Anyone, TheSystem
 from catchment.web.errors import problems
 from catchment.web.inputs import Limit, Since
 from catchment.web.outputs import Out
@@ -68,29 +69,27 @@ class Shelf:
 # The suffixed ones come first, or the bare one would take them for part of the name.
 @router.get(
     "/{slug}.json",
-    dependencies=[OPEN],
     response_class=Response,
     responses={200: {"content": {jsonfeed.MEDIA_TYPE: {"schema": {}}}}},
 )
-async def json_feed(slug: str, request: Request, system: TheSystem, choice: Chosen) -> Response:
-    shelf = await system.store.read(_read_shelf, slug, choice)
+async def json_feed(slug: str, request: Request, system: TheSystem, caller: Anyone, choice: Chosen) -> Response:
+    shelf = await system.store.read(_read_shelf, slug, choice, caller)
     return Response(jsonfeed.write_json_feed(shelf.feed(request)), media_type=jsonfeed.MEDIA_TYPE)
 
 
 @router.get(
     "/{slug}.rss",
-    dependencies=[OPEN],
     response_class=Response,
     responses={200: {"content": {rss.MEDIA_TYPE: {"schema": {"type": "string"}}}}},
 )
-async def rss_feed(slug: str, request: Request, system: TheSystem, choice: Chosen) -> Response:
-    shelf = await system.store.read(_read_shelf, slug, choice)
+async def rss_feed(slug: str, request: Request, system: TheSystem, caller: Anyone, choice: Chosen) -> Response:
+    shelf = await system.store.read(_read_shelf, slug, choice, caller)
     return Response(rss.write_rss(shelf.feed(request)), media_type=rss.MEDIA_TYPE)
 
 
-@router.get("/{slug}", dependencies=[OPEN])
-async def plain_feed(slug: str, system: TheSystem, choice: Chosen) -> DigestsOut:
-    shelf = await system.store.read(_read_shelf, slug, choice)
+@router.get("/{slug}")
+async def plain_feed(slug: str, system: TheSystem, caller: Anyone, choice: Chosen) -> DigestsOut:
+    shelf = await system.store.read(_read_shelf, slug, choice, caller)
     return DigestsOut(
         user=FeedUser(name=shelf.user.name, slug=shelf.user.slug),
         digests=[DigestOut.model_validate(digest) for digest in shelf.digests],
@@ -98,10 +97,17 @@ async def plain_feed(slug: str, system: TheSystem, choice: Chosen) -> DigestsOut
     )
 
 
-def _read_shelf(conn: Connection, slug: str, choice: Choice) -> Shelf:
+def _read_shelf(conn: Connection, slug: str, choice: Choice, caller: Caller) -> Shelf:
     # Short names are plain ASCII; anything else names nobody, and might be more than a store can compare.
     user = users.find_by_slug(conn, slug) if slug.isascii() and slug.isprintable() else None
-    if user is None:
+    if user is None or not user.is_active:
         raise NotFound("user not found")
-    query = DigestQuery(user_id=user.id, type=choice.type, since=choice.since, limit=choice.limit)
+    query = DigestQuery(
+        user_id=caller.user_id,
+        all_users=caller.sees_all,
+        shelf_of=user.id,
+        type=choice.type,
+        since=choice.since,
+        limit=choice.limit,
+    )
     return Shelf(user=user, digests=digests.list_digests(conn, query), total=digests.count(conn, query))

@@ -16,7 +16,7 @@ from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import Text
 from catchment.web.words import AdministrationsLanguage
 
-router = APIRouter(prefix="/api/auth", tags=["users"], responses=problems(401, 429, *OF_A_BODY))
+router = APIRouter(prefix="/api/auth", tags=["users"], responses=problems(401, 429, 503, *OF_A_BODY))
 
 _WRONG = {Language.CHINESE: "邮箱或密码错误", Language.ENGLISH: "Wrong e-mail address or password"}
 

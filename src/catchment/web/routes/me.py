@@ -25,6 +25,7 @@ class UserOut(Out):
     is_admin: bool
     is_active: bool
     created_at: Moment
+    digests_public: bool
 
     @classmethod
     def of(cls, user: User) -> UserOut:
@@ -55,6 +56,10 @@ class KeyIn(BaseModel):
     scope: Scope | None = Field(None, description="What the key in hand may, unless less is wanted.")
 
 
+class UserChange(BaseModel):
+    digests_public: bool = Field(description="Show your digests to everybody, at /feed/{slug} and /api/digests.")
+
+
 class PasswordIn(BaseModel):
     old_password: Text = Field(max_length=MOST)
     new_password: Text = Field(min_length=LEAST, max_length=MOST)
@@ -65,7 +70,13 @@ async def who_am_i(system: TheSystem, caller: Known) -> UserOut:
     return UserOut.of(await system.accounts.get_user(user_of(caller)))
 
 
-@router.put("/users/me/password", status_code=204, responses=problems(429, *OF_A_BODY))
+@router.put("/users/me", responses=problems(*OF_A_BODY))
+async def change_me(system: TheSystem, caller: Known, body: UserChange) -> UserOut:
+    changed = await system.accounts.set_digests_public(user_of(caller), is_public=body.digests_public)
+    return UserOut.of(changed)
+
+
+@router.put("/users/me/password", status_code=204, responses=problems(429, 503, *OF_A_BODY))
 async def change_password(request: Request, system: TheSystem, caller: Known, body: PasswordIn) -> None:
     """Whoever was signed in by the old password is signed out; keys stay."""
     user = await system.accounts.get_user(user_of(caller))

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from catchment.errors import TooManyAttempts
+from catchment.errors import TooBusy, TooManyAttempts
 from catchment.web.auth import DOOR, OPEN, TheSystem, address_of
 from catchment.web.errors import OF_A_BODY, problems_of_page
 from catchment.web.forgery import SESSION_COOKIE, check_origin, form_of
+from catchment.web.middleware import only_looks
 from catchment.web.pages import PAGE, begin_session, form_fields, render
 from catchment.web.words import TheLanguage
 
@@ -20,6 +21,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     303: {"description": "Signed in: on to the dashboard.", "content": {}},
     401: {"description": "Not signed in.", "content": {**PAGE, **problems_of_page(401)[401]["content"]}},
     429: {"description": "Wrong too often.", "content": PAGE},
+    503: {"description": "Too many passwords are being checked.", "content": PAGE},
 }
 
 
@@ -31,7 +33,8 @@ async def sign_in_page(
     token: Annotated[str | None, Query(description="Of a one-time link.")] = None,
 ) -> Response:
     """The form; or, with the token of a one-time link, straight in."""
-    if token is None:
+    # Mail filters and chat programs look at every link before the one it was sent to does.
+    if token is None or only_looks(request):
         return render(request, language, "signin.html", {})
     session = await system.entrance.sign_in_by_link(token)
     if session is None:
@@ -56,7 +59,8 @@ async def sign_in(request: Request, system: TheSystem, language: TheLanguage) ->
         else:
             session = await system.entrance.sign_in_by_password(email, password, address=address_of(request))
     except TooManyAttempts as error:
-        page = render(request, language, "signin.html", {"problem": "too_often", "email": email}, status=429)
+        problem, status = ("busy", 503) if isinstance(error, TooBusy) else ("too_often", 429)
+        page = render(request, language, "signin.html", {"problem": problem, "email": email}, status=status)
         page.headers["Retry-After"] = str(error.retry_after)
         return page
     if session is None:

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, BaseModel, Field, StrictInt, StrictStr
 from catchment.bootstrap import System
 from catchment.domain.caller import Caller
 from catchment.domain.candidate import Backlog
-from catchment.domain.options import shown
+from catchment.domain.confidential import masked
 from catchment.domain.source import Source, SourceStatus
 from catchment.manage.catalog import Change, Draft
 from catchment.monitor.status import Mark, SourceHealth, View, describe, read_backlogs
@@ -163,7 +163,7 @@ class _Surroundings:
             "last_fetched_at": source.last_fetched_at,
             "fetch_count": source.fetch_count,
             "fetch_error_count": source.fetch_error_count,
-            "config": shown(source.config) if self.caller.may_change(source) else _address_of(source),
+            "config": masked(source.config) if self.caller.may_change(source) else _address_of(source),
         }
 
     def _for_known(self, source: Source, health: SourceHealth) -> dict[str, Any]:
