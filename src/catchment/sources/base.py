@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Told
+from catchment.domain.confidential import address_of
 from catchment.domain.item import Item
 from catchment.domain.note import Crawled
 from catchment.domain.options import without_options
@@ -24,7 +25,6 @@ from catchment.errors import SettingsError
 from catchment.fetch.freshness import Validators
 from catchment.fetch.manner import SourceClient
 from catchment.fetch.pacing import host_of
-from catchment.sources.outfit import address_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
