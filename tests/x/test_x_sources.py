@@ -135,6 +135,15 @@ async def test_a_preview_is_one_page_that_is_not_paid_for_again(open_test_system
 
 
 @pytest.mark.proves("R-30")
+async def test_a_preview_may_hold_what_no_store_takes_as_it_is(open_test_system, clock, long_provider):
+    long_provider.users["gil"][0]["text"] = "half a pair \ud800 and a \0"
+    async with engine(open_test_system, clock, long_provider) as system:
+        resolved = await system.resolver.resolve(PASTED, OPERATOR)
+        assert (resolved.doubt, len(resolved.preview)) == (None, 5)
+        assert await system.resolver.resolve(PASTED, OPERATOR) == resolved
+
+
+@pytest.mark.proves("R-30")
 async def test_a_preview_that_is_old_is_not_taken_for_what_is_there_now(open_test_system, clock, long_provider):
     async with engine(open_test_system, clock, long_provider) as system:
         resolved = await system.resolver.resolve(PASTED, OPERATOR)

@@ -117,7 +117,7 @@ class CrawlSettings:
     detail_batch_timeout: float = setting(
         "CATCHMENT_DETAIL_BATCH_TIMEOUT",
         default=60.0,
-        help="Seconds that a batch of notes may take.",
+        help="Seconds that a batch of notes may take, besides the pauses between its requests.",
         read=number(1, 120),
         expects="seconds, 1 to 120",
     )

@@ -465,7 +465,8 @@ x_previews = Table(
     "x_previews",
     metadata,
     Column("timeline", String(500), primary_key=True),
-    Column("page", Json, nullable=False),
+    # JSON as text: strangers' words may hold what no column for JSON does.
+    Column("page", Text, nullable=False),
     Column("fetched_at", UtcDateTime, nullable=False),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -15,14 +16,14 @@ from catchment.store.tables import x_previews
 def get(conn: Connection, timeline: str, *, since: datetime) -> Mapping[str, Any] | None:
     """The page, unless it is older than that."""
     found = select(x_previews.c.page).where(x_previews.c.timeline == timeline, x_previews.c.fetched_at > since)
-    page: Mapping[str, Any] | None = conn.execute(found).scalar_one_or_none()
-    return page
+    page = conn.execute(found).scalar_one_or_none()
+    return None if page is None else json.loads(page)
 
 
 def put(conn: Connection, timeline: str, page: Mapping[str, Any], *, now: datetime, since: datetime) -> None:
     """Keep it, and forget those that are older than that."""
     conn.execute(delete(x_previews).where(x_previews.c.fetched_at <= since))
-    values = {"timeline": timeline, "page": page, "fetched_at": now}
+    values = {"timeline": timeline, "page": json.dumps(page), "fetched_at": now}
     fresh = insert_into(conn, x_previews).values(values)
     conn.execute(fresh.on_conflict_do_update(index_elements=["timeline"], set_=values))
 

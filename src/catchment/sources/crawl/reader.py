@@ -28,7 +28,7 @@ from catchment.sources.crawl.read import Findings, PacedSender, Read
 #: The spacing alone decides how many there are in a minute.
 _NO_BUDGET: Final = 10_000
 #: Xiaohongshu shows the fewest.
-LEAST_COMMENTS_A_PAGE: Final = 10
+MIN_COMMENTS_A_PAGE: Final = 10
 
 T = TypeVar("T")
 #: The address at which a note was found, where it is known: it holds the token.
@@ -50,7 +50,7 @@ class ReadPolicy:
         """For reading so many notes: what is set for a batch, and on top of it the time in which they wait for their
         turns at the platform, since nobody can read faster than that. Twice over, as some are asked for twice.
         """
-        requests = notes * (1 + ceil(comments_limit / LEAST_COMMENTS_A_PAGE))
+        requests = notes * (1 + ceil(comments_limit / MIN_COMMENTS_A_PAGE))
         return self.batch_seconds + 2 * requests * self.spacing_seconds
 
     def pace(self) -> PacePolicy:

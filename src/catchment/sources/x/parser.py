@@ -23,7 +23,7 @@ _DATE: Final = "%a %b %d %H:%M:%S %z %Y"
 _CUT_BELOW: Final = 300
 _ELLIPSES: Final = ("…", "...")
 _MOST_NAME: Final = 255
-_MOST_LANG: Final = 20
+_MAX_LANG: Final = 20
 _MOST_SIDE: Final = 2**31 - 1
 _MAX_COUNT: Final = 2**63
 #: By our name for it: what the provider calls it, and what X does.
@@ -97,7 +97,7 @@ def _tweet(raw: Json, author: str | None) -> TweetFields:
     fields["hashtags"] = tuple(_hashtags(raw))
     fields["counts"] = dict(_counts(raw))
     if lang := _text(raw.get("lang")):
-        fields["lang"] = lang[:_MOST_LANG]
+        fields["lang"] = lang[:_MAX_LANG]
     return {**fields, **_reference(raw)}
 
 

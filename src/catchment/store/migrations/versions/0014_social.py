@@ -25,7 +25,7 @@ def upgrade() -> None:
     op.create_table(
         "x_previews",
         sa.Column("timeline", sa.String(500), nullable=False),
-        sa.Column("page", Json, nullable=False),
+        sa.Column("page", sa.Text(), nullable=False),
         sa.Column("fetched_at", UtcDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("timeline", name=op.f("pk_x_previews")),
     )
