@@ -131,6 +131,17 @@ async def test_a_page_that_changes_at_every_visit_is_marked_and_told_of_once_a_d
     assert len(await stored(system)) == before + 1
 
 
+async def test_a_list_with_something_new_at_every_visit_loses_nothing(system, site, clock):
+    number = count()
+    source = await watch(
+        system, put(site, lambda: f"<ul><li><a href='/{next(number)}'>News</a></li></ul>"), item_selector="li"
+    )
+    for _ in range(9):
+        assert (await collect_one(system, source.id)).inserted == 1
+        clock.advance(HOUR)
+    assert await mark_of(system, source) == ()
+
+
 async def test_a_meta_refresh_is_followed(system, site, clock):
     url = put(site, "Moved", path="/old", head="<meta http-equiv='refresh' content='0; URL=/page'>")
     put(site, "<main><h1>Rules</h1><p>Mind the step.</p></main>")

@@ -55,7 +55,9 @@ class WebsiteFetcher:
     async def fetch(self, context: Context) -> Fetched:
         selectors = _selectors(context.source.config)
         if selectors:
-            return _damped(context, await _visit(context, _Chosen(_watched(context.source.config), selectors)))
+            fetched = await _visit(context, _Chosen(_watched(context.source.config), selectors))
+            # A list with something new at every visit is what lists are for.
+            return _damped(context, fetched) if "selector" in selectors else fetched
         feed = context.source.memory.get(FEED)
         if feed is None:
             return await self._look(context)
@@ -197,12 +199,12 @@ def _damped(context: Context, fetched: Fetched) -> Fetched:
     state = [item.key for item in fetched.items] if not fetched.unchanged else before.get(STATE)
     changes = before.get(CHANGES, 0) + 1 if state != before.get(STATE) and STATE in before else 0
     memory = {**fetched.memory, STATE: state, CHANGES: changes, TOLD_AT: before.get(TOLD_AT)}
-    if changes < NOISY_AFTER or is_due(before.get(TOLD_AT), now):
+    if changes < NOISY_AFTER or _is_due(before.get(TOLD_AT), now):
         return replace(fetched, memory={**memory, TOLD_AT: now.isoformat()} if fetched.items else memory)
     return replace(fetched, items=(), memory=memory)
 
 
-def is_due(told_at: str | None, now: datetime) -> bool:
+def _is_due(told_at: str | None, now: datetime) -> bool:
     return told_at is None or now - datetime.fromisoformat(told_at) >= TOLD_EVERY
 
 
