@@ -19,6 +19,7 @@ CatchmentError
 └── VisitError               one visit to a source failed: record it, back off, go on
     ├── RefusedAddress       the outbound guard said no: not worth a retry until changed
     ├── Unreachable          no connection could be made: maybe our own network
+    │   └── OutOfDescriptors too much is open here: it is us, and nobody else
     ├── TimedOut             it took too long: back off
     ├── BadAnswer            TLS, a cut connection, endless redirects, or not HTTP at all: back off
     ├── HttpError            an HTTP status that is not success: back off, mind Retry-After
@@ -127,6 +128,10 @@ class Unreachable(VisitError):
         super().__init__(message)
         self.host = host
         self.ours = ours
+
+
+class OutOfDescriptors(Unreachable):
+    pass
 
 
 class TimedOut(VisitError):

@@ -23,6 +23,7 @@ from catchment.errors import (
     DamagedStore,
     HttpError,
     LeaseLost,
+    OutOfDescriptors,
     RefusedAddress,
     SettingsError,
     StoreError,
@@ -89,6 +90,8 @@ class Visitor:
             logger.info("source {} ({}) is put off: {}", source.id, source.name, deferred)
             return Postponed(until=self._clock.now() + timedelta(seconds=deferred.seconds), why=deferred.why)
         except VisitError as error:
+            if isinstance(error, OutOfDescriptors):
+                logger.error("source {} ({}): {}", source.id, source.name, error)
             return _failure(error)
         except LeaseLost as error:
             return Skipped(reason=str(error))

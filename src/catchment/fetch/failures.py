@@ -10,10 +10,19 @@ from datetime import datetime
 from typing import Final
 
 import aiohttp
-from loguru import logger
 from yarl import URL
 
-from catchment.errors import BadAnswer, BadBody, Blocked, HttpError, RefusedAddress, TimedOut, Unreachable, VisitError
+from catchment.errors import (
+    BadAnswer,
+    BadBody,
+    Blocked,
+    HttpError,
+    OutOfDescriptors,
+    RefusedAddress,
+    TimedOut,
+    Unreachable,
+    VisitError,
+)
 from catchment.fetch.dial import DialRefused
 from catchment.fetch.freshness import retry_after
 from catchment.redact import redact_url
@@ -97,8 +106,8 @@ def translated(error: aiohttp.ClientError | OSError, url: URL) -> VisitError:
 
 
 def _out_of_descriptors(host: str) -> VisitError:
-    logger.error("This process has no file descriptors left to reach {}; raise its limit (ulimit -n).", host)
-    return Unreachable(f"no descriptor was left here to reach {host}: it is not to blame", host=host, ours=True)
+    message = f"no file descriptor was left here to reach {host}, which is not to blame; raise the limit (ulimit -n)"
+    return OutOfDescriptors(message, host=host, ours=True)
 
 
 def _unconnected(cause: OSError, host: str) -> VisitError:
