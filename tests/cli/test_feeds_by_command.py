@@ -18,6 +18,17 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+def bucket_settings(s3: S3Store) -> dict[str, str]:
+    return {
+        "CATCHMENT_S3_ENDPOINT": s3.url,
+        "CATCHMENT_S3_BUCKET": "bucket",
+        "CATCHMENT_S3_REGION": REGION,
+        "CATCHMENT_S3_ACCESS_KEY": ACCESS,
+        "CATCHMENT_S3_SECRET_KEY": SECRET,
+        "CATCHMENT_PUBLIC_URL": "https://x.example",
+    }
+
+
 async def collected(start: Start, site: FeedSite, *ids: str) -> None:
     """The one source of the test is collected once more; its feed has these items now."""
     site.feed(*ids)
@@ -122,15 +133,7 @@ async def test_feeds_are_uploaded_to_a_bucket_and_again_only_when_they_changed(
     await collected(start, site, "1")
     await to_thread(catchment.json, "feeds", "create", "news", "--public")
     async with S3Store() as s3:
-        settings = {
-            "CATCHMENT_S3_ENDPOINT": s3.url,
-            "CATCHMENT_S3_BUCKET": "bucket",
-            "CATCHMENT_S3_REGION": REGION,
-            "CATCHMENT_S3_ACCESS_KEY": ACCESS,
-            "CATCHMENT_S3_SECRET_KEY": SECRET,
-            "CATCHMENT_S3_PREFIX": "out",
-            "CATCHMENT_PUBLIC_URL": "https://x.example",
-        }
+        settings = {**bucket_settings(s3), "CATCHMENT_S3_PREFIX": "out"}
         first = await to_thread(catchment.json, "feeds", "upload", **settings)
         again = await to_thread(catchment.json, "feeds", "upload", **settings)
         assert first["sent"] == again["unchanged"] == ["news.rss", "news.atom", "news.json"]
@@ -148,15 +151,7 @@ async def test_a_feed_that_cannot_be_sent_holds_up_no_other_and_the_exit_code_te
         await to_thread(catchment.json, "feeds", "create", slug, "--public")
     async with S3Store() as s3, S3Store() as stranger:
         s3.script(status=301, headers={"Location": stranger.url}, times=3, path="first")
-        settings = {
-            "CATCHMENT_S3_ENDPOINT": s3.url,
-            "CATCHMENT_S3_BUCKET": "bucket",
-            "CATCHMENT_S3_REGION": REGION,
-            "CATCHMENT_S3_ACCESS_KEY": ACCESS,
-            "CATCHMENT_S3_SECRET_KEY": SECRET,
-            "CATCHMENT_PUBLIC_URL": "https://x.example",
-        }
-        result = await to_thread(catchment, "feeds", "upload", **settings)
+        result = await to_thread(catchment, "feeds", "upload", **bucket_settings(s3))
         assert result.exit_code == 1
         assert "first.rss was not sent" in result.stderr
         assert "3 sent, 0 unchanged, 3 failed." in result.stdout

@@ -152,3 +152,11 @@ def test_a_rule_matches_what_its_meaning_as_a_pattern_matches(rule: str, path: s
 def test_hostile_files_take_no_minute(body: bytes):
     robots = Robots.parse(body)
     assert robots.allows(AGENT, "https://example.org/" + "a" * 8_000 + "b") in {True, False}
+
+
+@pytest.mark.proves("R-44")
+def test_of_a_file_with_tens_of_thousands_of_rules_the_first_two_thousand_count():
+    lines = b"".join(b"Disallow: /%d/\n" % number for number in range(30_000))
+    robots = Robots.parse(b"User-agent: *\n" + lines)
+    assert not robots.allows("catchment", "https://example.org/1999/x")
+    assert robots.allows("catchment", "https://example.org/2000/x")

@@ -141,3 +141,31 @@ def test_what_an_older_release_cannot_read_does_not_outlive_the_way_back(engine)
     migrate_url(engine.url, "0009")
     with engine.connect() as conn:
         assert conn.execute(text("SELECT kind FROM runs")).scalars().all() == ["source"]
+
+
+@pytest.mark.proves("R-44")
+def test_sources_that_were_there_before_are_given_their_hosts(engine):
+    migrate_url(engine.url, "0013")
+    configs = {
+        "rss": ['{"url": "https://Shared.example/a"}', '{"url": "https://shared.example:8443/b"}', '{"url": 7}'],
+        "custom_api": ['{"endpoint": "https://api.example/v1"}', '{"url": "https://[broken"}'],
+        "reddit": ['{"subreddit": "python"}'],
+        "xhs_search": ['{"keyword": "tea"}'],
+    }
+    rows = [(type_, config) for type_, some in configs.items() for config in some]
+    with engine.begin() as conn:
+        for number, (type_, config) in enumerate(rows):
+            conn.execute(
+                text(
+                    "INSERT INTO sources (name, type, config, identity, tags, is_active, is_public, is_deleted, "
+                    "created_at, updated_at, fetch_count, fetch_error_count, memory, version) VALUES "
+                    "('S', :type, :config, :identity, '[]', true, true, false, :at, :at, 0, 0, '{}', 0)"
+                ),
+                {"type": type_, "config": config, "identity": str(number), "at": "2026-03-01T12:00:00.000000+00:00"},
+            )
+    migrate_url(engine.url)
+    with engine.connect() as conn:
+        found = conn.execute(text("SELECT host FROM sources ORDER BY id")).scalars().all()
+        shared = conn.execute(text("SELECT host FROM hosts")).scalars().all()
+    assert found == ["shared.example", "shared.example", None, "api.example", None, "www.reddit.com", None]
+    assert shared == ["shared.example"]

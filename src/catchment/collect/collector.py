@@ -94,6 +94,7 @@ class Collector:
                 clean = await self._pool.stop(grace_seconds)
         finally:
             self.is_working = False
+            self._pool.reset()
             await self._hosts.give_back_all()
             await self._store.write(runs.release_owner, self._leases.owner, now=self._clock.now())
         if not clean:

@@ -12,6 +12,8 @@ from catchment.parse.entry import absolute
 
 _MAX_BYTES: Final = 512 * 1024
 _MAX_RULE: Final = 2_048
+#: Of a file; each is held against every address, so that a hostile file would have each page wait.
+_MAX_RULES: Final = 2_000
 _MAX_SITEMAPS: Final = 500
 _MAX_DELAY_SECONDS: Final = 3_600.0
 _EVERYONE: Final = "*"
@@ -113,6 +115,7 @@ def _groups(lines: Iterable[tuple[str, str]]) -> dict[str, list[_Group]]:
     groups: dict[str, list[_Group]] = {}
     current = _Group()
     names_follow = False
+    rules = 0
     for key, value in lines:
         if key in _AGENT_KEYS:
             if not names_follow:
@@ -120,7 +123,9 @@ def _groups(lines: Iterable[tuple[str, str]]) -> dict[str, list[_Group]]:
             groups.setdefault(_product(value), []).append(current)
             names_follow = True
         elif key in _RULE_KEYS:
-            current.add(key, value)
+            rules += 1
+            if rules <= _MAX_RULES:
+                current.add(key, value)
             names_follow = False
     return groups
 
