@@ -12,7 +12,7 @@ from yarl import URL
 
 from catchment.domain.item import Item
 from catchment.domain.source import ADDRESS_KEY
-from catchment.domain.visit import Fetched
+from catchment.domain.visit import Fetched, Reading
 from catchment.fetch.client import Request, Response
 from catchment.fetch.freshness import Validators, fresh_for
 from catchment.sources.base import Context, parse_beside
@@ -22,9 +22,9 @@ Judge = Callable[[Response, datetime], None]
 
 
 class Reader(Protocol):
-    """Pure: bytes to a title and items, or a ParseError."""
+    """Pure: bytes to a title and items, or to a whole `Reading` where there is more to say; or a ParseError."""
 
-    def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]: ...
+    def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]] | Reading: ...
 
 
 async def visit_page(
@@ -42,12 +42,16 @@ async def visit_page(
     remembered = _remember(request, response)
     if remembered["body"] == memory.get("body"):
         return Fetched(memory=remembered, unchanged=True, fresh_for=fresh, moved_to=moved_to)
-    title, items = await parse_beside(
-        read, response.body, url=response.url, content_type=response.headers.get("Content-Type", "")
+    reading = Reading(
+        *await parse_beside(
+            read, response.body, url=response.url, content_type=response.headers.get("Content-Type", "")
+        )
     )
     return Fetched(
-        title=title,
-        items=items,
+        title=reading.title,
+        items=reading.items,
+        warnings=reading.warnings,
+        is_damaged=reading.is_damaged,
         memory=remembered,
         fresh_for=fresh,
         moved_to=moved_to,

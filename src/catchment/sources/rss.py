@@ -7,10 +7,9 @@ from typing import Any
 
 from yarl import URL
 
-from catchment.domain.item import Item
-from catchment.domain.visit import Fetched
+from catchment.domain.visit import Fetched, Reading
 from catchment.fetch.client import Request
-from catchment.parse.feed import Entry, parse_feed
+from catchment.parse.feed import Entry, Feed, parse_feed
 from catchment.sources.base import Context
 from catchment.sources.config import text
 from catchment.sources.maker import item_of
@@ -27,10 +26,18 @@ class RssFetcher:
         return await visit_page(context, Request(url=_url(context.source.config)), read_items, is_window=True)
 
 
-def read_items(body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
+def read_items(body: bytes, *, url: str, content_type: str) -> Reading:
     """The title of a feed, and its entries as items."""
     feed = parse_feed(body, url=url, content_type=content_type, summaries=False)
-    return feed.title, tuple([item_of(entry, _metadata(entry)) for entry in feed.entries])
+    items = tuple([item_of(entry, _metadata(entry)) for entry in feed.entries])
+    return Reading(feed.title, items, is_damaged=feed.is_damaged, warnings=_warnings(feed))
+
+
+def _warnings(feed: Feed) -> tuple[str, ...]:
+    if not feed.left_out:
+        return ()
+    kept = len(feed.entries)
+    return (f"the feed lists {kept + feed.left_out} entries: the newest {kept} were read, {feed.left_out} left out",)
 
 
 def _url(config: Mapping[str, Any]) -> str:
