@@ -104,12 +104,10 @@ async def break_and_heal(
         found += [f"{way}: {line}" for line in differences(_without(whole, excused), _without(seen, excused))]
         await captures.collect(bodies)
         healed = await captures.stored()
-        if way.startswith("cut"):
-            whole, healed = _without(whole, excused), _without(healed, excused)
-        # What was wrongly declared was edited there and back.
+        # What was wrongly declared was edited there and back; what came of a long feed that was cut has come.
+        compare = _without if way.startswith("cut") else _without_revisions
         found += [
-            f"{way}, then whole: {line}"
-            for line in differences(_without_revisions(whole, excused), _without_revisions(healed, excused))
+            f"{way}, then whole: {line}" for line in differences(compare(whole, excused), compare(healed, excused))
         ]
         whole = healed
     return found

@@ -21,6 +21,7 @@ EMPTY_LINK = "an empty link leads to the feed, and not to the entry"
 BASE = "made absolute by the link of the feed"
 OWN_BASE = "the base of one entry is not the base of the next"
 NEWEST = "of more entries than are taken at once the newest stay, and feedparser is asked for the first"
+CUT_OFF = "its last entry is cut off"
 PREFIXED = "feedparser finds nothing in RSS with undeclared prefixes and a doubled declaration"
 
 # (file, field): why ours differs, and is right. A line that is not needed any more fails the test.
@@ -28,6 +29,7 @@ JUSTIFIED = {
     ("benchmark/cc314ce5dfbb3adc.xml", "title"): NEWEST,
     ("fastfeedparser_integration/json_feed_sample.json", "count"): JSON_FEED,
     ("fastfeedparser_integration/malformed_rss_namespaced.xml", "count"): PREFIXED,
+    ("fastfeedparser_integration/osm-pl.xml", "count"): CUT_OFF,
     ("feed-rs/atom_entry_1.xml", "link"): TAG_IS_NO_LINK,
     ("feed-rs/jsonfeed_elastic_1.1.json", "count"): JSON_FEED,
     ("feedjira/Permalinks.xml", "link"): NO_PERMALINK,
@@ -188,6 +190,8 @@ def test_feeds_with_recorded_expectations_give_them(real_feeds: Path):
     for path in sorted(folder.glob("*.xml")):
         expected = json.loads(path.with_suffix(".json").read_text())["entries"]
         entries = parse_feed(path.read_bytes()).entries
+        if JUSTIFIED.get((f"{folder.name}/{path.name}", "count")) == CUT_OFF:
+            expected = expected[:-1]
         assert [folded(e.title) for e in entries] == [folded(e["title"]) for e in expected], path.name
         assert [e.link for e in entries] == [e["link"] for e in expected], path.name
         dates = [e.published.isoformat() if e.published else None for e in entries]

@@ -35,7 +35,7 @@ MAX_MESSAGE = 500
 _Face = tuple[str, str, str]
 _NEVER = NextCheck(at=None, why=None)
 # Tags, references, what stands for brackets in a URL, and whatever is no letter or digit.
-_NO_WORDS = re.compile(r"</?[a-zA-Z][^<>]*+>|&\#?\w{1,40}+;|%3[CE]|%22|[\W_]+", re.IGNORECASE)
+_NO_WORDS = re.compile(r"</?[a-zA-Z][^<>]*+>|&\#?\w{1,40}+;|%3[CE]|%22|[^\w<&%]++|[_<&%]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

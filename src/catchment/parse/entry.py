@@ -181,7 +181,7 @@ def _filled(dates: Sequence[datetime | None]) -> list[datetime]:
 def _grows(values: Sequence[Any]) -> bool:
     """Whether they mostly go up."""
     pairs = list(pairwise(values))
-    return sum(a < b for a, b in pairs) > 2 * sum(a > b for a, b in pairs)
+    return bool(sum(a < b for a, b in pairs) > 2 * sum(a > b for a, b in pairs))
 
 
 def _number(name: str) -> int:

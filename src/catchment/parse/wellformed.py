@@ -229,7 +229,7 @@ class _Mender:
 
     def _drop_what_was_cut_off(self) -> None:
         """An entry in the midst of which the document ends: half of a link is another link, and half a text is none."""
-        if self._text.rfind(f"</{self._stack[0].name}") >= 0:
+        if self._text.rfind(f"</{self._stack[0].name}>") >= 0:
             return
         self.is_damaged = True
         place = next((n for n, element in enumerate(self._stack) if _local(element.folded) in _ENTRIES), None)
