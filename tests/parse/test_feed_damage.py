@@ -69,9 +69,10 @@ def test_a_broken_title_says_what_can_be_read_of_it(written: str, title: str):
         (b"<!DOCTYPE rss [<!ENTITY own 'mine'>]>" + rss("<item><title>&own; &agrave;</title></item>")[38:], ["mine à"]),
         (rss("<item><title>a</title><enclosure url='x<y' url='z'/></item>"), ["a"]),
         (rss("<item><title>a</title></item><item><title>b</title>")[:-25], ["a"]),
+        (rss("<item xmlns:x=''><title>a</title><x:b/><é>c</é><xmlns:d/></item>"), ["a"]),
     ],
     ids=["not closed", "after the end", "before the start", "CDATA not closed", "prefixes", "root", "entities",
-         "attributes", "cut off"],
+         "attributes", "cut off", "namespaces"],
 )  # fmt: skip
 def test_damage_of_the_document_itself_keeps_its_entries(document: bytes, titles: list[str]):
     assert [entry.title for entry in read(document).entries] == titles

@@ -28,9 +28,12 @@ _HTML_ROOT = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNOREC
 # The numbers of U+0080 to U+009F.
 _WINDOWS_REFERENCE = re.compile(rb"&#(?:1(?:2[89]|[345][0-9])|[xX](?:00)?[89][0-9a-fA-F]);")
 # Whatever the document says of its characters, they are UTF-8 by now. Nothing is fetched, and no entity unfolds.
-_XML = lxml.etree.XMLParser(
-    encoding="utf-8", resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
-)
+_SAFELY = {
+    "encoding": "utf-8", "resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True
+}  # fmt: skip
+_STRICT = lxml.etree.XMLParser(**_SAFELY)
+# For a namespace that is declared as nothing, and the like: what was made well-formed has no other faults left.
+_FORGIVING = lxml.etree.XMLParser(**_SAFELY, recover=True)
 _HTML_TITLE = re.compile(rb"<title[^<>]*>([^<]{0,400})", re.IGNORECASE)
 
 
@@ -57,7 +60,7 @@ def _parse_xml(document: bytes, url: str, *, summaries: bool) -> Feed:
     root = _tree(document)
     if root is None:
         mended, is_damaged = well_formed(document)
-        root = _tree(mended)
+        root = _tree(mended, _FORGIVING)
     if root is None or not xmlfeed.is_feed(root):
         raise ParseError(_what_it_is(document))
     feed = xmlfeed.read(root, url, summaries=summaries, has_bases=b"xml:base" in document)
@@ -68,11 +71,13 @@ def _as_windows_means_it(reference: re.Match[bytes]) -> bytes:
     return unescape(reference[0].decode("ascii")).encode()
 
 
-def _tree(document: bytes) -> Any | None:
+def _tree(document: bytes, parser: lxml.etree.XMLParser = _STRICT) -> Any | None:
     """The document as a tree, if it is well-formed and says all by itself: what it declares as entities is lost."""
     try:
-        root = lxml.etree.fromstring(document, _XML)
+        root = lxml.etree.fromstring(document, parser)
     except lxml.etree.XMLSyntaxError:
+        return None
+    if root is None:
         return None
     return root if root.getroottree().docinfo.internalDTD is None else None
 

@@ -29,8 +29,8 @@ _NAMESPACES = {
     "rss": "http://purl.org/rss/1.0/",
     "xhtml": "http://www.w3.org/1999/xhtml",
 }
-_ROOT = re.compile(r"<(?:[\w-]{1,40}+:)?(?:rss|feed|rdf|channel)(?=[\s>])", re.IGNORECASE)
-_LONE_ENTRY = re.compile(r"<(?:[\w-]{1,40}+:)?entry(?=[\s>])", re.IGNORECASE)
+_ROOT = re.compile(r"<(?:[A-Za-z_][A-Za-z0-9_.-]{0,39}+:)?(?:rss|feed|rdf|channel)(?=[\s>])", re.IGNORECASE | re.ASCII)
+_LONE_ENTRY = re.compile(r"<(?:[A-Za-z_][A-Za-z0-9_.-]{0,39}+:)?entry(?=[\s>])", re.IGNORECASE | re.ASCII)
 
 # Left open they are closed where they must end; everything else that is left open is text.
 _CONTAINERS = frozenset({"rss", "feed", "rdf", "channel", "item", "entry", "items"})
@@ -40,7 +40,7 @@ _TEXTS = frozenset({"title", "description", "summary", "content", "encoded", "su
 _MAX_DEPTH = 100
 _MAX_ENTITY = 100
 
-_NAME = r"[A-Za-z_][\w.-]*+(?::[A-Za-z_][\w.-]*+)?"
+_NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+(?::[A-Za-z_][A-Za-z0-9_.-]*+)?"
 _STRICT_VALUE = r"""(?:"[^"<]*+"|'[^'<]*+')"""
 # With what nobody escaped inside, or without quotes.
 _LOOSE_VALUE = r"""(?:"[^">]*+"|'[^'>]*+'|[^\s"'<>=]++)"""

@@ -56,19 +56,21 @@ def alike(conn: Connection, source_id: int, *, new: Sequence[Item], changed: Seq
         "urls": [item.url for item in new],
         "titles": [item.title for item in new],
     }
-    return [
-        Item(
-            row.dedup_key,
-            bytes(row.fingerprint),
-            row.title,
-            row.url,
-            row.author,
-            row.content,
-            row.published_at,
-            row.metadata,
-        )
-        for row in conn.execute(_ALIKE, values)
-    ]
+    return [item_of(row) for row in conn.execute(_ALIKE, values)]
+
+
+def item_of(row: Row[Any]) -> Item:
+    """The item that was stored in a row."""
+    return Item(
+        row.dedup_key,
+        bytes(row.fingerprint),
+        row.title,
+        row.url,
+        row.author,
+        row.content,
+        row.published_at,
+        row.metadata,
+    )
 
 
 def insert_new(conn: Connection, items: Sequence[Owned], *, now: datetime) -> None:
