@@ -156,7 +156,7 @@ def test_at_least_99_in_100_captured_ids_links_and_titles_are_what_feedparser_re
 
     expected = sum(3 * len(reference) for _, reference in pairs)
     alike = sum(
-        mine == reference or (reference and mine.endswith(reference))  # a link that was made absolute
+        mine == reference or bool(reference and mine.endswith(reference))  # a link that was made absolute
         for entries, references in pairs
         for entry, found in zip(entries, references, strict=False)
         for mine, reference in zip(entry, found, strict=True)
