@@ -11,7 +11,7 @@ export CATCHMENT_HOME ?= $(CURDIR)/data
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo test test-prefect test-n8n test-slow check format bench soak coverage-map acceptance-e clean
+.PHONY: help setup up demo test test-captures test-prefect test-n8n test-slow check format bench soak coverage-map acceptance-e clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
@@ -32,7 +32,10 @@ demo: setup ## The whole product against a simulated web, offline
 	@env -u CATCHMENT_HOME $(BIN)/catchment demo
 
 test: setup ## Run the tests, on SQLite and PostgreSQL; nothing needs to be installed or started
-	$(BIN)/pytest -n auto -m 'not slow'
+	$(BIN)/pytest -n auto -m 'not slow and not captures'
+
+test-captures: setup ## Break every captured feed in every way and heal it, on both stores
+	$(BIN)/pytest -n auto -m captures
 
 test-prefect: $(PREFECT)/.ready ## Run the flows under a real Prefect, in an environment of its own
 	@# Prefect leaves its sockets to the garbage collector, which may come when no test runs any more.

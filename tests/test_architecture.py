@@ -36,8 +36,6 @@ HOMES = {
     "cssselect": {"parse"},
     "dotenv": {"settings"},
     "fastapi": {"web"},
-    "fastfeedparser": {"parse"},
-    "feedparser": {"parse"},
     "jinja2": {"web"},
     "jsonpath": {"parse"},
     "jwt": {"manage"},

@@ -19,6 +19,7 @@ from catchment.collect.decide import (
     held_against,
     is_excused_again,
     sort_items,
+    without_harm,
 )
 from catchment.collect.records import KeepRecords, keep_no_records
 from catchment.collect.telling import Told, tell
@@ -160,7 +161,10 @@ def _find_news(conn: Connection, visit: Visit, source: Source, rules: Rules) -> 
     # but expeditions store items on their way.
     may_be_known = source.fetch_count or rules.is_explored(source.type)
     known = items.remembered(conn, source.id, [item.key for item in found]) if may_be_known else {}
-    return sort_items(found, known)
+    news = sort_items(found, known)
+    if not (visit.ending.fetched.is_damaged and may_be_known):
+        return news
+    return without_harm(news, items.alike(conn, source.id, new=news.new, changed=news.changed))
 
 
 def _line(visit: Visit, result: VisitResult, now: datetime) -> LogLine:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from catchment.domain.item import Item
+from catchment.domain.item import Item, fingerprint
 from catchment.domain.rhythm import Rhythm, learn, mark_gap
 from catchment.domain.source import (
     ADDRESS_KEY,
@@ -31,7 +32,11 @@ from catchment.schedule.due import (
 
 #: Errors are for people to read; a page of HTML is not.
 MAX_MESSAGE = 500
+#: The words of an item's title, address and content.
+_Face = tuple[str, str, str]
 _NEVER = NextCheck(at=None, why=None)
+# Tags, references, what stands for brackets in a URL, and whatever is no letter or digit.
+_NO_WORDS = re.compile(r"</?[a-zA-Z][^<>]*+>|&\#?\w{1,40}+;|%3[CE]|%22|[^\w<&%]++|[_<&%]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +70,51 @@ def sort_items(items: Iterable[Item], remembered: Mapping[str, bytes]) -> News:
         elif known != item.fingerprint:
             changed.append(item)
     return News(new=tuple(new), changed=tuple(changed), known=len(remembered))
+
+
+def without_harm(news: News, stored: Iterable[Item]) -> News:
+    """What of the news counts when the document was damaged; `stored` is what it may be about.
+
+    A text is not replaced by its own beginning, nor by its own words, and an item that lost its id is not a new one.
+    In a document that is whole both are edits.
+    """
+    by_key = {item.key: item for item in stored}
+    changed = (_healed(item, by_key[item.key]) for item in news.changed if item.key in by_key)
+    known = [_face(item) for item in by_key.values()]
+    faces = [(item, _face(item)) for item in news.new]
+    new = (item for item, face in faces if not any(_is_the_same(face, other) for other in known))
+    return replace(news, new=tuple(new), changed=tuple(item for item in changed if item is not None))
+
+
+def _healed(item: Item, before: Item) -> Item | None:
+    """The item with what is stored of it where that is no less; None where nothing else is left."""
+    kept = {
+        name: getattr(before, name) if _is_less(getattr(item, name), getattr(before, name)) else getattr(item, name)
+        for name in ("title", "url", "author", "content")
+    }
+    if all(value == getattr(before, name) for name, value in kept.items()):
+        return None
+    published = item.published_at or before.published_at
+    return item._replace(**kept, published_at=published, fingerprint=fingerprint(**kept))
+
+
+def _face(item: Item) -> _Face:
+    return _words(item.title), _words(item.url), _words(item.content)
+
+
+def _is_the_same(one: _Face, other: _Face) -> bool:
+    """Whether they agree in what both of them have."""
+    both = [(a, b) for a, b in zip(one, other, strict=True) if a and b]
+    return bool(both) and all(a.startswith(b) or b.startswith(a) for a, b in both)
+
+
+def _is_less(text: str, before: str) -> bool:
+    return _words(before).startswith(_words(text))
+
+
+def _words(text: str) -> str:
+    """Only what is neither markup nor its debris."""
+    return _NO_WORDS.sub("", text)
 
 
 def decide(source: Source, ending: Ending, cadence: Cadence, now: datetime, news: News = NO_NEWS) -> SourceState:

@@ -43,8 +43,14 @@ def make_item(
 ) -> Item:
     """An item, known by its own id where it has one, else by its URL, else by its content."""
     key = _key(native_id or url, title, content)
-    fingerprint = short_hash(f"{title}\0{url}\0{author}\0{content}")
-    return Item(key, fingerprint, title, url, author, content, published_at, metadata or {})
+    return Item(
+        key, fingerprint(title, url, author, content), title, url, author, content, published_at, metadata or {}
+    )
+
+
+def fingerprint(title: str, url: str, author: str, content: str) -> bytes:
+    """What a reader would see of an item, in 16 bytes."""
+    return short_hash(f"{title}\0{url}\0{author}\0{content}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

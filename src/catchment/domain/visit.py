@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from catchment.domain.item import Item
 from catchment.domain.rhythm import Rhythm
 from catchment.domain.run import Run
 from catchment.domain.source import LastError, Moved, NextCheck, PausedBy, Source, Why
+
+
+class Reading(NamedTuple):
+    """What was read in a document."""
+
+    title: str
+    items: tuple[Item, ...]
+    #: Something in the document could not be read as it was meant: texts may be less than what was written.
+    is_damaged: bool = False
+    #: What was odd, each in a sentence.
+    warnings: tuple[str, ...] = ()
+    #: Entries that made no sense.
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +48,8 @@ class Fetched:
     left_out: int = 0
     #: What was odd but did not keep the visit from succeeding, each in a sentence; it is logged.
     warnings: tuple[str, ...] = ()
+    #: The document was damaged: what it says of an item may be less than what is stored of it.
+    is_damaged: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,7 +135,7 @@ async def _ask(http: SourceClient, address: str) -> Response | None:
 
 
 def _feed(body: bytes, *, address: str, url: str, content_type: str) -> Finding:
-    title, items = read_items(body, url=url, content_type=content_type)
+    title, items, *_ = read_items(body, url=url, content_type=content_type)
     is_json = body.lstrip()[:1] == b"{"
     kind, what = ("digest_feed", "a JSON Feed") if is_json else ("rss", "a feed")
     return Finding(suggestion=_suggest(kind, address, title, f"The address is that of {what}."), items=items)

@@ -1,13 +1,14 @@
 """Which characters the bytes of a feed stand for.
 
-Feeds lie about their encoding, and so do servers. What the bytes show by themselves (a byte order mark, valid
-UTF-8) is believed first, then the server, then the document; the parsers only ever see UTF-8.
+Feeds lie about their encoding, and so do servers. What the bytes show by themselves (a byte order mark, UTF-8 but for
+a stray byte) is believed first, then the server, then the document; the parsers only ever see UTF-8.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Collection
 
 _HEAD = 1024
 _DECLARATION = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']\s*([A-Za-z0-9._:-]{1,40})\s*[\"']", re.IGNORECASE)
@@ -47,10 +48,34 @@ _NOT_FOR_FEEDS = ("utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-es
 # What a server says when nobody told it.
 _DEFAULTS_OF_SERVERS = ("cp1252", "utf-8")
 _MOSTLY = 20
+# What programs of Windows mean by the codes that Unicode keeps for control characters.
+_C1 = re.compile(rb"\xc2[\x80-\x9f]")
+_WINDOWS = {code: bytes([code]).decode("cp1252", "ignore").encode() for code in range(0x80, 0xA0)}
+# Two bytes of these may happen to be a character of UTF-8 as well; a single byte of the others never is.
+_MULTIBYTE = ("gb", "big5", "cp932", "cp949", "euc", "shift")
+_STRAYS = "catchment.windows"
+
+
+def _read_as_windows(error: UnicodeError) -> tuple[str, int]:
+    """How to decode bytes that are not UTF-8 where everything else is."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error(_STRAYS, _read_as_windows)
 
 
 def as_utf8(body: bytes, content_type: str = "") -> bytes:
     """The document as UTF-8, declared as such, without mark and leading blanks."""
+    document = _as_utf8(body, content_type)
+    return _C1.sub(_windows, document) if b"\xc2" in document else document
+
+
+def _windows(code: re.Match[bytes]) -> bytes:
+    return _WINDOWS[code[0][1]] or code[0]
+
+
+def _as_utf8(body: bytes, content_type: str) -> bytes:
     encoding = _marked(body) or _shaped(body)
     if encoding:
         return _rewritten(body.decode(encoding, "replace").removeprefix("\ufeff"))
@@ -124,6 +149,8 @@ def _is_utf8(body: bytes) -> bool:
 
 def _decode(body: bytes, charset: str | None, declared: str | None) -> str:
     believed = [declared, charset] if charset in _DEFAULTS_OF_SERVERS else [charset, declared]
+    if _is_nearly_utf8(body, believed):
+        return body.decode("utf-8", _STRAYS)
     for encoding in dict.fromkeys(believed):
         if encoding and encoding != "utf-8":
             text = body.decode(encoding, "replace")
@@ -131,6 +158,15 @@ def _decode(body: bytes, charset: str | None, declared: str | None) -> str:
                 return text
     text = body.decode("utf-8", "replace")
     return body.decode("cp1252", "replace") if _spoilt(text) else text
+
+
+def _is_nearly_utf8(body: bytes, believed: Collection[str | None]) -> bool:
+    """Whether more of it can be read as UTF-8 than cannot; far more, where what is declared may look alike."""
+    text = body.decode("utf-8", "surrogateescape")
+    strays = len(text) - len(text.encode("utf-8", "ignore").decode())
+    read = len(text) - len(text.encode("ascii", "ignore")) - strays
+    needed = 4 if any(name and name.startswith(_MULTIBYTE) for name in believed) else 1
+    return 0 < needed * strays <= read
 
 
 def _spoilt(text: str) -> bool:

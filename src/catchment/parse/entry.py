@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from catchment.parse.html import HtmlCleaner, plain_text, plain_texts, storable
@@ -22,6 +24,7 @@ _MAX_ATTACHED = 50
 _WEB = ("http://", "https://")
 # What a reader may follow from a list of items; `javascript:` and its kin must never be one click away.
 _FOLLOWED = (*_WEB, "ftp://", "gemini://", "gopher://", "magnet:")
+_DIGITS = re.compile("[0-9]+")
 _NO_LINE_BREAKS = str.maketrans("", "", "\t\r\n")
 # No URL holds these as they are; escaped, they cannot end an attribute wherever the link is shown.
 _ESCAPED = str.maketrans({"<": "%3C", ">": "%3E", '"': "%22"})
@@ -61,6 +64,10 @@ class Feed:
     entries: tuple[Entry, ...]
     #: Entries that make no sense.
     left_out: int = 0
+    #: How many entries were cut: there are more than are taken at once, and these are the oldest.
+    cut: int = 0
+    #: Something in the document could not be read as it was meant: texts may be less than what was written.
+    is_damaged: bool = False
 
 
 class Found(NamedTuple):
@@ -146,6 +153,43 @@ class EntryMaker:
                 kind = plain_text(given.type, _MAX_NAME)
                 found.setdefault(url, Enclosure(url=url, type=kind, length=given.length))
         return tuple(found.values())[:_MAX_ATTACHED]
+
+
+def newest(count: int, describe: Callable[[int], tuple[datetime | None, str]]) -> Sequence[int]:
+    """The places of the newest entries, in their order. `describe` gives the date of an entry, and its id or link.
+
+    Where there are no dates the first are the newest, unless their numbers grow.
+    """
+    if count <= MAX_ENTRIES:
+        return range(count)
+    dates, names = zip(*map(describe, range(count)), strict=True)
+    moments = _filled(dates)
+    grows = _grows(moments) if any(dates) else _grows([_number(name) for name in names])
+    ranks = [(moment, place if grows else -place) for place, moment in enumerate(moments)]
+    kept = sorted(range(count), key=ranks.__getitem__, reverse=True)[:MAX_ENTRIES]
+    return sorted(kept)
+
+
+def _filled(dates: Sequence[datetime | None]) -> list[datetime]:
+    """One without a date is as old as the one before it."""
+    last = next(filter(None, dates), datetime.min.replace(tzinfo=UTC))
+    filled = []
+    for date in dates:
+        last = date or last
+        filled.append(last)
+    return filled
+
+
+def _grows(values: Sequence[Any]) -> bool:
+    """Whether they mostly go up."""
+    pairs = list(pairwise(values))
+    return bool(sum(a < b for a, b in pairs) > 2 * sum(a > b for a, b in pairs))
+
+
+def _number(name: str) -> int:
+    """The last number in an id or a link."""
+    digits = _DIGITS.findall(name[-_MAX_NAME:])
+    return int(digits[-1]) if digits else 0
 
 
 def absolute(link: str, base: str) -> str:

@@ -28,6 +28,21 @@ _SCHEMES = {"http", "https", "mailto"}
 _UNTANGLE_FROM = 250
 # Their content is not markup as the rest is, so it could hide such tangles.
 _OTHER_SYNTAX = ("script", "style", "svg", "math", "template", "noscript", "iframe", "xmp", "plaintext")
+# A text of which so much is left out as unsafe that the rest is kept whole, such as one with pictures in it.
+_MAX_RAW_BYTES = 8 * MAX_HTML_BYTES
+_DATA_URL = re.compile(r"""\s[\w-]{1,20}+\s*+=\s*+(?:"data:[^"]*+"|'data:[^']*+')""")
+# What a browser without scripts shows, and formulas: without these tags a cleaner leaves what they hold.
+_WRAPPERS = re.compile(
+    r"</?(?:noscript|math|annotation-xml|semantics|maction|menclose|merror|mfenced|mfrac|mi|mmultiscripts|mn|mo|mover"
+    r"|mpadded|mphantom|mprescripts|mroot|mrow|ms|mspace|msqrt|mstyle|msub|msubsup|msup|mtable|mtd|mtext|mtr|munder"
+    r"|munderover)(?:[\s/][^<>]*+)?>",
+    re.IGNORECASE,
+)
+_WRAPPER_NAMES = ("noscript", "<math", "NOSCRIPT", "<MATH")
+# The same formula once more, for programs.
+_ANNOTATION = re.compile(r"<annotation(?:\s[^<>]*+)?>[^<]*+</annotation\s*+>", re.IGNORECASE)
+_NO_CHARACTER = re.compile(r"&#(?:0+|[xX]0+);")
+_LINK_STARTS = ('href="', 'src="', "href='", "src='")
 # Shorter texts cannot come out larger than `MAX_HTML_BYTES` by much, nor can they be slow to clean.
 _SHORT = 4_096
 
@@ -81,11 +96,13 @@ class HtmlCleaner:
     def _sanitise(self, text: str) -> str:
         if "<" not in text and "&" not in text:
             return text
+        text = _prepared(text)
+        cleaner = self._rebasing if _may_have_relative_links(text) else _CLEANER
         try:
-            cleaned = _CLEANER.clean(text)
+            cleaned = cleaner.clean(text)
         except UnicodeEncodeError:  # half a surrogate pair
             return self._sanitise(storable(text))
-        return self._rebasing.clean(text) if _NOWHERE in cleaned else cleaned
+        return self._rebasing.clean(text) if cleaner is _CLEANER and _NOWHERE in cleaned else cleaned
 
     @cached_property
     def _rebasing(self) -> nh3.Cleaner:
@@ -95,15 +112,31 @@ class HtmlCleaner:
             return _CLEANER_WITHOUT_BASE
 
     def _clean_long(self, text: str) -> str:
+        if "data:" in text:
+            text = _DATA_URL.sub("", text)
+        cleaned = self._clean_part(_cut_bytes(text, _MAX_RAW_BYTES))
         limit = MAX_HTML_BYTES
-        while True:
-            part = _cut_bytes(text, limit)
-            cleaned = storable(self._sanitise(_untangled(part) if part.count("<") > _UNTANGLE_FROM else part))
-            size = len(cleaned.encode())
-            if size <= MAX_HTML_BYTES:
-                return cleaned
-            # Escaping and closing tags made it longer: take as much less of the text, and a bit.
-            limit = limit * MAX_HTML_BYTES // size * 9 // 10
+        while len(cleaned.encode()) > MAX_HTML_BYTES:
+            # Closing what was cut open makes it longer again: take a bit less each time.
+            cleaned = self._clean_part(_cut_bytes(cleaned, limit))
+            limit = limit * 9 // 10
+        return cleaned
+
+    def _clean_part(self, part: str) -> str:
+        if part.count("<") > _UNTANGLE_FROM:
+            part = _untangled(_prepared(part))
+        return storable(self._sanitise(part))
+
+
+def _prepared(text: str) -> str:
+    """Without what would make a cleaner take markup for text, or text for nothing."""
+    if any(map(text.__contains__, _WRAPPER_NAMES)):
+        text = _WRAPPERS.sub("", _ANNOTATION.sub("", text))
+    return _NO_CHARACTER.sub("", text) if "&#0" in text or "&#x0" in text or "&#X0" in text else text
+
+
+def _may_have_relative_links(text: str) -> bool:
+    return any(text.count(start) > text.count(f"{start}http") for start in _LINK_STARTS)
 
 
 def plain_texts(texts: Sequence[str], limit: int) -> list[str]:
@@ -158,7 +191,7 @@ def _without_tags(text: str) -> str:
 
 def _unescaped(text: str) -> str:
     try:
-        return unescape(text)
+        return unescape(_NO_CHARACTER.sub("", text))
     except ValueError:  # the number of a character, with thousands of digits
         return text
 

@@ -9,7 +9,6 @@ from typing import Any
 from catchment.errors import ParseError
 from catchment.parse.dates import parse_date
 from catchment.parse.entry import (
-    MAX_ENTRIES,
     MAX_TITLE,
     Enclosure,
     EntryMaker,
@@ -17,9 +16,10 @@ from catchment.parse.entry import (
     Found,
     absolute,
     feed_base,
+    newest,
     size_in_bytes,
 )
-from catchment.parse.html import plain_text
+from catchment.parse.html import CONTROL_BYTES, plain_text
 from catchment.parse.json_values import list_at, objects_at, read_json, text_at
 
 _Object = dict[str, Any]
@@ -32,20 +32,23 @@ def looks_like_json(body: bytes) -> bool:
 def read(body: bytes, url: str, *, summaries: bool = True) -> Feed:
     document = _document(body)
     link = text_at(document, "home_page_url")
-    base = feed_base(link, text_at(document, "feed_url") or url)
+    url = text_at(document, "feed_url") or url
+    base = feed_base(link, url)
     author = _author(document)
-    listed = list_at(document, "items")[:MAX_ENTRIES]
-    items = [item for item in listed if isinstance(item, dict)]
+    listed = list_at(document, "items")
+    found = [_entry(item, author) for item in listed if isinstance(item, dict)]
+    places = newest(len(found), lambda place: (found[place].published, found[place].id or found[place].link))
     return Feed(
         title=plain_text(text_at(document, "title"), MAX_TITLE),
-        link=absolute(link, base),
-        entries=EntryMaker(base, summaries=summaries).make([_entry(item, author) for item in items]),
-        left_out=len(listed) - len(items),
+        link=absolute(link, url),
+        entries=EntryMaker(base, summaries=summaries).make([found[place] for place in places]),
+        left_out=len(listed) - len(found),
+        cut=len(found) - len(places),
     )
 
 
 def _document(body: bytes) -> _Object:
-    document = read_json(body)
+    document = read_json(body.translate(None, CONTROL_BYTES))
     if not isinstance(document, dict):
         raise ParseError("this is JSON but no feed: it is a list or a single value; use the type custom_api")
     if "jsonfeed.org" not in text_at(document, "version") and not isinstance(document.get("items"), list):

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from catchment.domain.confidential import address_of
 from catchment.domain.item import Item
 from catchment.domain.options import HEADERS_KEY, without_options
-from catchment.domain.visit import Fetched
+from catchment.domain.visit import Fetched, Reading
 from catchment.errors import BadConfig, ParseError, VisitError
 from catchment.fetch.client import Request
 from catchment.fetch.pacing import Deferred
@@ -24,7 +24,7 @@ from catchment.parse.paths import Path, compile_path, first_at
 from catchment.sources.base import Context, parse_beside
 from catchment.sources.config import choice, mapping, text, whole
 from catchment.sources.maker import ItemMaker
-from catchment.sources.page import Read, visit_page
+from catchment.sources.page import visit_page
 from catchment.sources.paging import PAGING_KEYS, ByCursor, Paging, is_past_end, read_paging
 from catchment.sources.templates import fill_body
 
@@ -80,9 +80,9 @@ class Layout:
     items_path: str
     fields: Mapping[str, Path]
 
-    def read(self, body: bytes, *, url: str, content_type: str) -> Read:
+    def read(self, body: bytes, *, url: str, content_type: str) -> Reading:
         page = self.read_page(body, url=url, content_type=content_type)
-        return Read(title="", items=page.items, left_out=page.left_out)
+        return Reading(title="", items=page.items, left_out=page.left_out)
 
     def read_page(self, body: bytes, *, url: str, content_type: str = "") -> _Page:
         document = read_json(as_utf8(body, content_type))

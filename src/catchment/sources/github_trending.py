@@ -11,7 +11,7 @@ from typing import Any, Final
 from yarl import URL
 
 from catchment.domain.item import Item
-from catchment.domain.visit import Fetched
+from catchment.domain.visit import Fetched, Reading
 from catchment.errors import BadConfig
 from catchment.fetch.client import Request
 from catchment.fetch.pacing import host_of
@@ -19,7 +19,7 @@ from catchment.parse.trending import Repository, read_rows
 from catchment.sources.base import Context, Suggestion
 from catchment.sources.config import choice, text
 from catchment.sources.maker import ItemMaker
-from catchment.sources.page import Read, visit_page
+from catchment.sources.page import visit_page
 from catchment.sources.pasted import path_of, web_address
 
 PERIODS: Final = ("daily", "weekly", "monthly")
@@ -110,11 +110,11 @@ def _read(
     content_type: str,
     title: str,
     base: str,
-) -> Read:
+) -> Reading:
     maker = ItemMaker(base)
     rows = read_rows(body, content_type)
     items = tuple(_item(repository, maker) for repository in rows if repository is not None)
-    return Read(title=title, items=items, left_out=len(rows) - len(items))
+    return Reading(title=title, items=items, left_out=len(rows) - len(items))
 
 
 def _item(repository: Repository, maker: ItemMaker) -> Item:

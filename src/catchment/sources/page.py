@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from yarl import URL
 
 from catchment.domain.item import Item
 from catchment.domain.source import ADDRESS_KEY, Source
-from catchment.domain.visit import Fetched
+from catchment.domain.visit import Fetched, Reading
 from catchment.fetch.client import Request, Response
 from catchment.fetch.freshness import Validators, fresh_for
 from catchment.redact import redact_url
@@ -22,18 +22,10 @@ from catchment.sources.base import Context, parse_beside
 Judge = Callable[[Response, datetime], None]
 
 
-class Read(NamedTuple):
-    """What a reader found, where it also counts what made no sense."""
-
-    title: str
-    items: tuple[Item, ...]
-    left_out: int = 0
-
-
 class Reader(Protocol):
-    """Pure: bytes to a title and items, or a ParseError."""
+    """Pure: bytes to a title and items, or to a whole `Reading` where there is more to say; or a ParseError."""
 
-    def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]] | Read: ...
+    def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]] | Reading: ...
 
 
 async def visit_page(
@@ -52,11 +44,13 @@ async def visit_page(
     if remembered["body"] == memory.get("body"):
         return Fetched(memory=remembered, unchanged=True, fresh_for=fresh, moved_to=moved_to)
     content_type = response.headers.get("Content-Type", "")
-    title, items, *left_out = await parse_beside(read, response.body, url=response.url, content_type=content_type)
+    reading = Reading(*await parse_beside(read, response.body, url=response.url, content_type=content_type))
     return Fetched(
-        title=title,
-        items=items,
-        left_out=sum(left_out),
+        title=reading.title,
+        items=reading.items,
+        left_out=reading.left_out,
+        warnings=reading.warnings,
+        is_damaged=reading.is_damaged,
         memory=remembered,
         fresh_for=fresh,
         moved_to=moved_to,

@@ -14,7 +14,7 @@ from typing import Any, Final
 from yarl import URL
 
 from catchment.domain.item import Item
-from catchment.domain.visit import Fetched
+from catchment.domain.visit import Fetched, Reading
 from catchment.errors import BadConfig, Blocked, HttpError, ParseError, VisitError
 from catchment.fetch.client import Request, Response
 from catchment.fetch.failures import status_error
@@ -27,7 +27,7 @@ from catchment.parse.json_values import list_at, number_at, object_at, read_obje
 from catchment.sources.base import Context, Suggestion
 from catchment.sources.config import choice, text, whole
 from catchment.sources.maker import ItemMaker
-from catchment.sources.page import Read, visit_page
+from catchment.sources.page import visit_page
 from catchment.sources.pasted import path_of, web_address
 
 SORTS: Final = ("hot", "new", "top", "rising", "controversial")
@@ -112,7 +112,7 @@ def read_listing(
     content_type: str,  # noqa: ARG001
     base: str,
     wanted: Wanted,
-) -> Read:
+) -> Reading:
     """The posts of a listing, without what moderators pinned on top of it."""
     listing = read_object(body)
     if listing.get("kind") != "Listing":
@@ -123,7 +123,7 @@ def read_listing(
     named = [post for post in posts if text_at(post, "name") or text_at(post, "id")]
     maker = ItemMaker(base)
     shown = [post for post in named if not post.get("stickied")]
-    return Read(
+    return Reading(
         title=f"r/{wanted.subreddit}",
         items=tuple(_item(post, base, maker) for post in shown[: wanted.limit]),
         left_out=len(children) - len(objects) + len(posts) - len(named),

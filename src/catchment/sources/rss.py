@@ -7,14 +7,13 @@ from typing import Any
 
 from yarl import URL
 
-from catchment.domain.item import Item
-from catchment.domain.visit import Fetched
+from catchment.domain.visit import Fetched, Reading
 from catchment.fetch.client import Request
-from catchment.parse.feed import Entry, parse_feed
+from catchment.parse.feed import Entry, Feed, parse_feed
 from catchment.sources.base import Context
 from catchment.sources.config import text
 from catchment.sources.maker import item_of
-from catchment.sources.page import Read, visit_page
+from catchment.sources.page import visit_page
 
 
 class RssFetcher:
@@ -25,20 +24,21 @@ class RssFetcher:
         return str(URL(_url(config)).with_fragment(None))
 
     async def fetch(self, context: Context) -> Fetched:
-        return await visit_page(context, Request(url=_url(context.source.config)), read_counted, is_window=True)
+        return await visit_page(context, Request(url=_url(context.source.config)), read_items, is_window=True)
 
 
-def read_items(body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
+def read_items(body: bytes, *, url: str, content_type: str) -> Reading:
     """The title of a feed, and its entries as items."""
-    title, items, _ = read_counted(body, url=url, content_type=content_type)
-    return title, items
-
-
-def read_counted(body: bytes, *, url: str, content_type: str) -> Read:
-    """The same, with how many entries make no sense."""
     feed = parse_feed(body, url=url, content_type=content_type, summaries=False)
     items = tuple([item_of(entry, _metadata(entry)) for entry in feed.entries])
-    return Read(title=feed.title, items=items, left_out=feed.left_out)
+    return Reading(feed.title, items, is_damaged=feed.is_damaged, warnings=_warnings(feed), left_out=feed.left_out)
+
+
+def _warnings(feed: Feed) -> tuple[str, ...]:
+    if not feed.cut:
+        return ()
+    kept = len(feed.entries)
+    return (f"the feed lists {kept + feed.cut} entries: the newest {kept} were read, {feed.cut} left out",)
 
 
 def _url(config: Mapping[str, Any]) -> str:

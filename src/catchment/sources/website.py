@@ -17,7 +17,7 @@ from yarl import URL
 
 from catchment.domain.filters import check_pattern, without_matches
 from catchment.domain.item import Item, make_item, short_hash
-from catchment.domain.visit import Fetched
+from catchment.domain.visit import Fetched, Reading
 from catchment.errors import BadAnswer, BadConfig, HttpError, ParseError, RefusedAddress, VisitError
 from catchment.fetch.client import Request, Response
 from catchment.parse.discovery import Discovery, discover, is_page, is_title_of_comments, refresh_of
@@ -111,15 +111,15 @@ class _Page:
         self.seen = Discovery()
         self.is_feed = False
 
-    def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
+    def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]] | Reading:
         if not is_page(body):
             try:
-                title, items = read_items(body, url=url, content_type=content_type)
+                reading = read_items(body, url=url, content_type=content_type)
             except ParseError:
                 pass  # no feed, so it is a page
             else:
                 self.is_feed = True
-                return title, items
+                return reading
         self.seen = discover(body, url=url, content_type=content_type)
         return read_page(body, watched=self._watched, url=url, content_type=content_type)
 

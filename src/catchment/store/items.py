@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Integer, Row, Select, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Integer, Row, Select, bindparam, delete, func, or_, select, update
 
 from catchment.domain.item import Item, StoredItem, short_hash
 from catchment.store import changes
@@ -44,6 +44,33 @@ def remembered(conn: Connection, source_id: int, keys: Sequence[str]) -> dict[st
         cleaned = conn.execute(_CLEANED, {"source_id": source_id, "keys": list(by_hash)})
         known |= {by_hash[bytes(row.key)]: bytes(row.fingerprint) for row in cleaned}
     return known
+
+
+def alike(conn: Connection, source_id: int, *, new: Sequence[Item], changed: Sequence[Item]) -> list[Item]:
+    """What is stored of those that changed, and of whatever has a title or an address of the new ones."""
+    if not (new or changed):
+        return []
+    values = {
+        "source_id": source_id,
+        "keys": [item.key for item in changed],
+        "urls": [item.url for item in new],
+        "titles": [item.title for item in new],
+    }
+    return [item_of(row) for row in conn.execute(_ALIKE, values)]
+
+
+def item_of(row: Row[Any]) -> Item:
+    """The item that was stored in a row."""
+    return Item(
+        row.dedup_key,
+        bytes(row.fingerprint),
+        row.title,
+        row.url,
+        row.author,
+        row.content,
+        row.published_at,
+        row.metadata,
+    )
 
 
 def insert_new(conn: Connection, items: Sequence[Owned], *, now: datetime) -> None:
@@ -124,6 +151,14 @@ _STORED = select(raw_items.c.dedup_key, raw_items.c.fingerprint).where(
 )
 _CLEANED = select(seen_items.c.key, seen_items.c.fingerprint).where(
     seen_items.c.source_id == bindparam("source_id"), seen_items.c.key.in_(bindparam("keys", expanding=True))
+)
+_ALIKE = select(raw_items).where(
+    raw_items.c.source_id == bindparam("source_id"),
+    or_(
+        raw_items.c.dedup_key.in_(bindparam("keys", expanding=True)),
+        raw_items.c.url.in_(bindparam("urls", expanding=True)),
+        raw_items.c.title.in_(bindparam("titles", expanding=True)),
+    ),
 )
 _OLD_ITEMS = (
     select(raw_items.c.id, raw_items.c.source_id, raw_items.c.dedup_key, raw_items.c.fingerprint)

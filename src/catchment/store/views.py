@@ -27,10 +27,10 @@ from sqlalchemy import (
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from catchment.domain.feed import FeedFilter, SavedFeed, ShownItem
-from catchment.domain.item import Item
 from catchment.domain.source import Source
 from catchment.store import feeds, sources
 from catchment.store.changes import CATALOGUE
+from catchment.store.items import item_of
 from catchment.store.sources import visible_to
 from catchment.store.tables import changes, raw_items, users
 from catchment.store.tables import feeds as feed_table
@@ -233,18 +233,8 @@ def _exists(*conditions: ColumnElement[bool]) -> ColumnElement[bool]:
 
 
 def _shown(row: Row[Any]) -> ShownItem:
-    item = Item(
-        row.dedup_key,
-        bytes(row.fingerprint),
-        row.title,
-        row.url,
-        row.author,
-        row.content,
-        row.published_at,
-        row.metadata,
-    )
     return ShownItem(
-        item=item,
+        item=item_of(row),
         source_id=row.source_id,
         source_type=row.source_type,
         fetched_at=row.fetched_at,

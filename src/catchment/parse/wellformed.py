@@ -1,0 +1,322 @@
+"""Well-formed XML out of what should have been it, so that one fault in a feed costs nothing but itself.
+
+Whatever is no proper XML where it stands becomes text: a bare `<`, a tag that is never closed, one that was never
+opened. Feeds carry HTML as text, so that markup which nobody escaped stays markup, and what stands around it stays
+in its place. A document that is well-formed already comes out meaning the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape, unescape
+from html.entities import html5
+from typing import NamedTuple
+
+from catchment.parse.html import storable
+
+# The namespaces of prefixes that feeds use without declaring them.
+_NAMESPACES = {
+    "atom": "http://www.w3.org/2005/Atom",
+    "content": "http://purl.org/rss/1.0/modules/content/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "itunes": "http://www.itunes.com/dtds/podcast-1.0.dtd",
+    "media": "http://search.yahoo.com/mrss/",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rss": "http://purl.org/rss/1.0/",
+    "xhtml": "http://www.w3.org/1999/xhtml",
+}
+_ROOT = re.compile(r"<(?:[A-Za-z_][A-Za-z0-9_.-]{0,39}+:)?(?:rss|feed|rdf|channel)(?=[\s>])", re.IGNORECASE | re.ASCII)
+_LONE_ENTRY = re.compile(r"<(?:[A-Za-z_][A-Za-z0-9_.-]{0,39}+:)?entry(?=[\s>])", re.IGNORECASE | re.ASCII)
+
+# Left open they are closed where they must end; everything else that is left open is text.
+_CONTAINERS = frozenset({"rss", "feed", "rdf", "channel", "item", "entry", "items"})
+_ENTRIES = frozenset({"item", "entry"})
+# Where long texts stand, as CDATA.
+_TEXTS = frozenset({"title", "description", "summary", "content", "encoded", "subtitle", "body"})
+_MAX_DEPTH = 100
+_MAX_ENTITY = 100
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+(?::[A-Za-z_][A-Za-z0-9_.-]*+)?"
+_STRICT_VALUE = r"""(?:"[^"<]*+"|'[^'<]*+')"""
+# With what nobody escaped inside, or without quotes.
+_LOOSE_VALUE = r"""(?:"[^">]*+"|'[^'>]*+'|[^\s"'<>=]++)"""
+_START = r"<(?P<name>{name})(?P<attributes>(?:\s++{name}\s*+=\s*+{value})*+)\s*+(?P<empty>/?)>"
+_STRICT_START = re.compile(_START.format(name=_NAME, value=_STRICT_VALUE))
+_LOOSE_START = re.compile(_START.format(name=_NAME, value=_LOOSE_VALUE))
+_START_OF_TAG = re.compile(rf"<(?P<name>{_NAME})(?P<attributes>[^<>]*+)(?P<empty>)>?")
+_ATTRIBUTE = re.compile(rf"({_NAME})\s*+=\s*+({_LOOSE_VALUE}|{_STRICT_VALUE})")
+_END = re.compile(rf"</(?P<name>{_NAME})\s*+>")
+_REFERENCE = re.compile(r"&(?:#(?P<number>[0-9]{1,7}|[xX][0-9a-fA-F]{1,6});|(?P<name>[A-Za-z][\w.-]{0,39};)|)")
+_ENTITY = re.compile(
+    rf"<!ENTITY\s++([A-Za-z][\w.-]*+)\s++(?:\"([^\"<>]{{0,{_MAX_ENTITY}}})\"|'([^'<>]{{0,{_MAX_ENTITY}}})')\s*+>"
+)
+_XML_NAMES = {"amp;", "lt;", "gt;", "quot;", "apos;"}
+_CDATA, _CDATA_END = "<![CDATA[", "]]>"
+_XMLNS = "xmlns:"
+
+
+class Mended(NamedTuple):
+    document: bytes
+    #: Something could not be read as it was meant: texts may be less than, or other than, what was written.
+    is_damaged: bool
+
+
+def well_formed(document: bytes) -> Mended:
+    """The feed in a document, from its root on; empty where nothing looks like a feed."""
+    text = storable(document.decode("utf-8", "replace"))
+    root = _ROOT.search(text) or _LONE_ENTRY.search(text)
+    if root is None:
+        return Mended(b"", is_damaged=True)
+    mender = _Mender(text, root.start(), _entities(text[: root.start()]))
+    return Mended(mender.mend().encode(), mender.is_damaged)
+
+
+@dataclass(slots=True)
+class _Open:
+    """An element that is open: how it is called, how that is folded, and which piece of the outcome opens it."""
+
+    name: str
+    folded: str
+    piece: int
+
+
+class _Mender:
+    def __init__(self, text: str, start: int, entities: Mapping[str, str]) -> None:
+        self.is_damaged = False
+        self._text = text
+        self._position = start
+        self._entities = entities
+        self._pieces: list[str] = []
+        self._stack: list[_Open] = []
+        self._open_names: Counter[str] = Counter()
+        self._prefixes: set[str] = set()
+        self._declared: set[str] = {"xml", "xmlns"}
+        self._next: dict[str, int] = {}
+
+    def mend(self) -> str:
+        self._take_root()
+        while self._stack and (tag := self._text.find("<", self._position)) >= 0:
+            self._write_text(tag)
+            self._take_markup(tag)
+        if self._stack:
+            self._write_text(len(self._text))
+            self._close_all()
+        return "".join(self._pieces)
+
+    def _take_root(self) -> None:
+        """The tag that everything stands in, as far as it can be read."""
+        start = self._start_at(self._position) or _START_OF_TAG.match(self._text, self._position)
+        assert start is not None  # it is where it was found
+        self._take_start(start)
+        self._position = start.end()
+
+    def _take_markup(self, tag: int) -> None:
+        if self._text.startswith(_CDATA, tag):
+            self._take_cdata(tag)
+        elif self._text.startswith("<!--", tag):
+            self._skip_to("-->", tag)
+        elif self._text.startswith("<?", tag):
+            self._skip_to("?>", tag)
+        elif end := _END.match(self._text, tag):
+            self._position = end.end()
+            self._take_end(end)
+        elif start := self._start_at(tag):
+            self._position = start.end()
+            self._take_start(start)
+        else:
+            self._position = tag + 1
+            self._write_stray("<")
+
+    def _start_at(self, tag: int) -> re.Match[str] | None:
+        return _STRICT_START.match(self._text, tag) or _LOOSE_START.match(self._text, tag)
+
+    def _write_text(self, end: int) -> None:
+        text = self._text[self._position : end]
+        self._position = end
+        if text:
+            self._pieces.append(self._escaped(text))
+
+    def _write_stray(self, markup: str) -> None:
+        """What is no markup here, as text."""
+        self.is_damaged = True
+        self._pieces.append(escape(markup, quote=False))
+
+    def _skip_to(self, mark: str, start: int) -> None:
+        end = self._find(mark, start + len("<!--") if mark == "-->" else start)
+        if end is None:
+            self._position = start + 1
+            self._write_stray("<")
+        else:
+            self._position = end + len(mark)
+
+    def _take_cdata(self, tag: int) -> None:
+        start = tag + len(_CDATA)
+        end = self._end_of_cdata(start)
+        self._pieces.append(escape(self._text[start:end], quote=False))
+        self._position = end + len(_CDATA_END) if self._text.startswith(_CDATA_END, end) else end
+
+    def _end_of_cdata(self, start: int) -> int:
+        """Where it says that it ends, unless what encloses it shows that its end was lost, or is another one."""
+        said = self._find(_CDATA_END, start)
+        limit = self._end_of_text(start)
+        if limit is None:
+            end = len(self._text) if said is None else said
+        elif said is None or (said > limit and self._text.find(_CDATA, limit, said) >= 0):
+            end = limit
+        elif self._text.find(_CDATA, said, limit) < 0:
+            end = max(said, self._text.rfind(_CDATA_END, said, limit))
+        else:
+            end = said
+        self.is_damaged |= end != said
+        return end
+
+    def _end_of_text(self, start: int) -> int | None:
+        """Where the text ends that a piece of CDATA stands in."""
+        top = self._stack[-1]
+        return self._find(f"</{top.name}", start) if _local(top.folded) in _TEXTS else None
+
+    def _take_start(self, start: re.Match[str]) -> None:
+        folded = start["name"].lower()
+        if len(self._stack) >= _MAX_DEPTH:
+            self._write_stray(start[0])
+            return
+        if _local(folded) in _ENTRIES and self._open_names[folded]:
+            self._close_to(folded)  # entries do not hold entries: the one before was not closed
+        self._pieces.append(self._tag(start))
+        if not start["empty"]:
+            self._stack.append(_Open(start["name"], folded, len(self._pieces) - 1))
+            self._open_names[folded] += 1
+
+    def _take_end(self, end: re.Match[str]) -> None:
+        folded = end["name"].lower()
+        if not self._open_names[folded]:
+            self._write_stray(end[0])
+        elif folded != self._stack[0].folded or self._open_names[folded] > 1:
+            self._close_to(folded)
+        # The root ends with the document.
+
+    def _close_to(self, folded: str) -> None:
+        while self._stack[-1].folded != folded:
+            self._leave_open(self._pop())
+        self._pieces.append(f"</{self._pop().name}>")
+
+    def _leave_open(self, element: _Open) -> None:
+        """What was never closed: a container ends here, and any other tag was none."""
+        self.is_damaged = True
+        if _local(element.folded) in _CONTAINERS:
+            self._pieces.append(f"</{element.name}>")
+        else:
+            self._pieces[element.piece] = escape(self._pieces[element.piece], quote=False)
+
+    def _pop(self) -> _Open:
+        element = self._stack.pop()
+        self._open_names[element.folded] -= 1
+        return element
+
+    def _close_all(self) -> None:
+        root = self._stack[0]
+        self._drop_what_was_cut_off()
+        if not self._pieces:  # it was an entry alone
+            return
+        while len(self._stack) > 1:
+            self._leave_open(self._pop())
+        self._pieces.append(f"</{root.name}>")
+        self._pieces[root.piece] = self._with_namespaces(self._pieces[root.piece])
+
+    def _drop_what_was_cut_off(self) -> None:
+        """An entry in the midst of which the document ends: half of a link is another link, and half a text is none."""
+        if self._text.rfind(f"</{self._stack[0].name}>") >= 0:
+            return
+        self.is_damaged = True
+        place = next((n for n, element in enumerate(self._stack) if _local(element.folded) in _ENTRIES), None)
+        if place is not None:
+            del self._pieces[self._stack[place].piece :]
+            del self._stack[place:]
+
+    def _tag(self, start: re.Match[str]) -> str:
+        """The tag, written properly."""
+        name = start["name"]
+        self._use(name)
+        if not start["attributes"]:
+            return f"<{name}{start['empty']}>"
+        attributes: dict[str, str] = {}
+        for attribute in _ATTRIBUTE.finditer(start["attributes"]):
+            attributes.setdefault(attribute[1], _unquoted(attribute[2]))
+        for used in attributes:
+            if not used.startswith(_XMLNS):
+                self._use(used)
+            elif not self._stack:
+                self._declared.add(used.removeprefix(_XMLNS))
+        written = "".join(f' {key}="{self._escaped_value(value)}"' for key, value in attributes.items())
+        return f"<{name}{written}{start['empty']}>"
+
+    def _use(self, name: str) -> None:
+        prefix, colon, _ = name.partition(":")
+        if colon:
+            self._prefixes.add(prefix)
+
+    def _with_namespaces(self, root: str) -> str:
+        """With those declared that are used and that it does not declare itself; others may do so as well."""
+        missing = sorted(self._prefixes - self._declared)
+        written = "".join(f' xmlns:{one}="{_NAMESPACES.get(one.lower(), f"urn:undeclared:{one}")}"' for one in missing)
+        return root[:-1] + written + ">"
+
+    def _escaped(self, text: str) -> str:
+        """Text as it may stand between tags."""
+        if "&" in text:
+            text = _REFERENCE.sub(self._character, text)
+        if _CDATA_END in text:
+            self.is_damaged = True
+            text = text.replace(_CDATA_END, "]]&gt;")
+        return text
+
+    def _escaped_value(self, value: str) -> str:
+        return self._escaped(value).replace("<", "&lt;").replace('"', "&quot;")
+
+    def _character(self, reference: re.Match[str]) -> str:
+        """What a reference stands for, by XML, by HTML or by the document itself; one to nothing is text or goes."""
+        name = reference["name"]
+        if reference["number"]:
+            return self._numbered(reference[0])
+        if not name:
+            return "&amp;"
+        if name in _XML_NAMES:
+            return reference[0]
+        character = self._entities.get(name[:-1]) or html5.get(name)
+        if character is None:
+            self.is_damaged = True
+            return f"&amp;{name}"
+        return escape(character, quote=False)
+
+    def _numbered(self, reference: str) -> str:
+        character = storable(unescape(reference))
+        if not character or character == "\ufffd":
+            self.is_damaged = True
+            return ""
+        return escape(character, quote=False)
+
+    def _find(self, mark: str, start: int) -> int | None:
+        """Where it comes next; each place is looked for once, however often it is asked for."""
+        known = self._next.get(mark, -1)
+        if known < start:
+            found = self._text.find(mark, start)
+            self._next[mark] = known = found if found >= 0 else len(self._text)
+        return known if known < len(self._text) else None
+
+
+def _local(name: str) -> str:
+    return name.rpartition(":")[2]
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if value[0] in "\"'" else value
+
+
+def _entities(prolog: str) -> dict[str, str]:
+    """What the document itself declares, as far as it is plain text: one made of others may be a bomb."""
+    found = {one[1]: unescape(one[2] or one[3] or "") for one in _ENTITY.finditer(prolog)}
+    return {name: text for name, text in found.items() if "&" not in text}

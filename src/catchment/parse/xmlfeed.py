@@ -1,0 +1,333 @@
+"""RSS, RDF and Atom of every version, out of a tree of XML.
+
+Elements are known by what they mean, whatever their prefix: those of the entry's own namespace, of RSS and of Atom
+are one vocabulary, since feeds mix them freely.
+"""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from html import escape
+from typing import Any, Final, TypeAlias
+
+import lxml.etree  # type: ignore[import-untyped]
+
+from catchment.parse.dates import parse_loose_date
+from catchment.parse.entry import (
+    MAX_TITLE,
+    Enclosure,
+    EntryMaker,
+    Feed,
+    Found,
+    absolute,
+    feed_base,
+    newest,
+    size_in_bytes,
+)
+from catchment.parse.html import plain_text
+
+#: lxml has no types of its own.
+Element: TypeAlias = Any
+_Fields: TypeAlias = Mapping[str, Sequence[Element]]
+
+_ROOTS: Final = frozenset({"rss", "feed", "rdf", "channel"})
+_CONTAINERS: Final = frozenset({"channel", "items"})
+_ENTRIES: Final = frozenset({"item", "entry"})
+_ABOUT: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
+_ANY: Final = "{*}"
+
+# What an element means, by the family of its namespace and its name without regard to case.
+_FEED_NAMES: Final = {
+    name: name
+    for name in (
+        "guid", "title", "link", "author", "managingeditor", "creator", "category", "enclosure",
+        "pubdate", "published", "issued", "created", "date", "lastbuilddate", "updated", "modified",
+        "description", "summary", "content", "item",
+    )
+}  # fmt: skip
+_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "feed": _FEED_NAMES,
+    "atom": {**_FEED_NAMES, "id": "id"},
+    "dc": {
+        "creator": "creator", "date": "date", "subject": "category", "title": "other title",
+        "description": "other summary", "issued": "issued", "created": "created", "modified": "modified",
+    },
+    "content": {"encoded": "encoded"},
+    "media": {"title": "other title", "description": "media text", "group": "media", "content": "media",
+              "category": "category"},
+    "itunes": {"author": "other author", "summary": "other summary", "title": "other title", "category": "category"},
+    "xhtml": {"body": "content", "div": "content"},
+}  # fmt: skip
+_FAMILIES: Final = (
+    ("purl.org/rss/1.0/modules/content", "content"),
+    ("purl.org/rss/1.0/modules/", ""),
+    ("purl.org/dc/", "dc"),
+    ("search.yahoo.com/mrss", "media"),
+    ("rssboard.org/media-rss", "media"),
+    ("podcast-1.0.dtd", "itunes"),
+    ("w3.org/1999/xhtml", "xhtml"),
+    ("w3.org/2005/atom", "atom"),
+    ("purl.org/atom/ns", "atom"),
+    ("purl.org/rss/", "feed"),
+    ("purl.org/net/rss", "feed"),
+    ("userland.com/rss", "feed"),
+    ("netscape.com/", "feed"),
+    ("harvard.edu/tech/rss", "feed"),
+    ("harvard.edu/rss", "feed"),
+)
+_PAGE_RELATIONS: Final = frozenset({None, "", "alternate"})
+_WEB: Final = ("http://", "https://")
+_PLAIN: Final = frozenset({"text", "text/plain"})
+_MARKUP_TYPES: Final = ("text", "html", "xhtml", "application/xml", "application/xhtml", "application/html")
+
+
+def is_feed(root: Element) -> bool:
+    return _local(root.tag) in _ROOTS | _ENTRIES
+
+
+def read(root: Element, url: str, *, summaries: bool = True, has_bases: bool = True) -> Feed:
+    """The feed in a tree. `has_bases` says whether `xml:base` may occur in it."""
+    channel = next((child for child in root if _local(child.tag) == "channel"), root)
+    items = [root] if _local(root.tag) in _ENTRIES else list(_items(root))
+    info = _Vocabulary(_namespace(channel.tag), is_atom=_local(root.tag) == "feed").fields(channel)
+    link = _link(info) or next(filter(None, map(_href, info.get("link", ()))), "")
+    reader = _Reader(
+        items, author=_author({**info, "other author": ()}), base=feed_base(link, url), has_bases=has_bases
+    )
+    found, cut = reader.read()
+    return Feed(
+        title=plain_text(_first_text(info.get("title", ())), MAX_TITLE),
+        link=absolute(link, url),
+        entries=EntryMaker(reader.base, summaries=summaries).make(found),
+        cut=cut,
+    )
+
+
+class _Vocabulary(dict[Any, str]):
+    """What the elements of one feed mean, by their tags; each is worked out once."""
+
+    def __init__(self, own_namespace: str, *, is_atom: bool) -> None:
+        super().__init__()
+        self._own_namespace = own_namespace
+        self._own_family = "atom" if is_atom else "feed"
+
+    def __missing__(self, tag: Any) -> str:
+        meaning = self[tag] = _NAMES.get(self._family(tag), {}).get(_local(tag), "")
+        return meaning
+
+    def _family(self, tag: Any) -> str:
+        namespace = _namespace(tag)
+        known = _family(namespace)
+        if known in {"atom", "feed"} or namespace not in {"", self._own_namespace}:
+            return known
+        return self._own_family
+
+    def fields(self, element: Element) -> _Fields:
+        """The children of an element, by what they mean."""
+        found: dict[str, list[Element]] = {}
+        for child in element:
+            meaning = self[child.tag]
+            if meaning in found:
+                found[meaning].append(child)
+            else:
+                found[meaning] = [child]
+        return found
+
+
+class _Reader:
+    """Turns the entries of one feed into what they are made of."""
+
+    def __init__(self, items: Sequence[Element], *, author: str, base: str, has_bases: bool) -> None:
+        self.base = base
+        self._items = items
+        self._author = author
+        self._has_bases = has_bases
+
+    def read(self) -> tuple[list[Found], int]:
+        """The newest entries, and how many others there are."""
+        if not self._items:
+            return [], 0
+        first = self._items[0].tag
+        vocabulary = _Vocabulary(_namespace(first), is_atom=_local(first) == "entry")
+        every = list(_with_fields(self._items, vocabulary))
+        places = newest(len(every), lambda place: _age(*every[place]))
+        return [self._found(*every[place]) for place in places], len(every) - len(places)
+
+    def _found(self, item: Element, fields: _Fields) -> Found:
+        get = fields.get
+        published, updated = _dates(fields)
+        content, summary = self._content(fields), self._summary(fields)
+        text = content if content is not None else summary
+        return Found(
+            _id(item, fields),
+            self._resolved(get("link"), _link(fields)),
+            _first_text(get("title", ())) or _first_text(get("other title", ())) or _media(fields, "title"),
+            _author(fields) or self._author,
+            published,
+            updated,
+            _markup(summary) if summary is not None else _media(fields, "description"),
+            _markup(content) if content is not None else "",
+            self._enclosures(fields) if "enclosure" in fields or "link" in fields else (),
+            [tag for element in get("category", ()) if (tag := element.get("term") or _text(element))],
+            text.base or "" if self._has_bases and text is not None else "",
+        )
+
+    def _content(self, fields: _Fields) -> Element | None:
+        """The richest of the contents: what is not plain text, else the first."""
+        given = [text for name in ("encoded", "content") for text in fields.get(name, ()) if _says_something(text)]
+        return next((text for text in given if text.get("type") not in _PLAIN), given[0] if given else None)
+
+    def _summary(self, fields: _Fields) -> Element | None:
+        names = ("description", "summary", "other summary", "media text")
+        return next((text for name in names for text in fields.get(name, ()) if _says_something(text)), None)
+
+    def _resolved(self, elements: Sequence[Element] | None, link: str) -> str:
+        """The link by the base of the element that it is from, where there are any."""
+        if not self._has_bases or not elements or not link:
+            return link
+        base = next((one.base for one in elements if link in {_text(one), _href(one)}), None)
+        return absolute(link, absolute(base, self.base)) if base else link
+
+    def _enclosures(self, fields: _Fields) -> list[Enclosure]:
+        links = [link for link in fields.get("link", ()) if link.get("rel") == "enclosure"]
+        files = [(file, file.get("url") or _href(file)) for file in (*fields.get("enclosure", ()), *links)]
+        return [
+            Enclosure(self._resolved([file], url), file.get("type") or "", size_in_bytes(file.get("length")))
+            for file, url in files
+            if url
+        ]
+
+
+def _items(parent: Element) -> Iterator[Element]:
+    """The entries in the order of the document, also those that stand beside their channel."""
+    for child in parent:
+        name = _local(child.tag)
+        if name in _ENTRIES:
+            yield child
+        elif name in _CONTAINERS:
+            yield from _items(child)
+
+
+def _with_fields(items: Iterable[Element], vocabulary: _Vocabulary) -> Iterator[tuple[Element, _Fields]]:
+    """Also of those that stand in another one, where some programs put them."""
+    for item in items:
+        fields = vocabulary.fields(item)
+        yield item, fields
+        if "item" in fields:
+            yield from _with_fields(fields["item"], vocabulary)
+
+
+def _age(item: Element, fields: _Fields) -> tuple[datetime | None, str]:
+    return _dates(fields)[0], _id(item, fields) or _link(fields)
+
+
+def _id(item: Element, fields: _Fields) -> str:
+    get = fields.get
+    return _first_text(get("id", ())) or _first_text(get("guid", ())) or item.get(_ABOUT) or ""
+
+
+def _link(fields: _Fields) -> str:
+    """The page that it stands for: what a `link` holds, else where one of Atom leads to."""
+    links = fields.get("link", ())
+    for link in links:
+        if text := _text(link):
+            return text
+    pages = [href for link in links if (href := _href(link)) and link.get("rel") in _PAGE_RELATIONS]
+    return next((page for page in pages if page.startswith(_WEB)), pages[0] if pages else "")
+
+
+def _href(element: Element) -> str:
+    return (element.get("href") or "").strip()
+
+
+def _author(fields: _Fields) -> str:
+    for name in ("author", "creator", "other author", "managingeditor"):
+        for element in fields.get(name, ()):
+            if author := _first_text(element.iterchildren(_ANY + "name")) if len(element) else _text(element):
+                return author
+    return ""
+
+
+def _dates(fields: _Fields) -> tuple[datetime | None, datetime | None]:
+    updated = _first_date(fields, ("lastbuilddate", "updated", "modified"))
+    return _first_date(fields, ("pubdate", "published", "issued", "created", "date")) or updated, updated
+
+
+def _first_date(fields: _Fields, names: Iterable[str]) -> datetime | None:
+    for name in names:
+        for element in fields.get(name, ()):
+            if (text := element.text) and (moment := parse_loose_date(text)):
+                return moment
+    return None
+
+
+def _media(fields: _Fields, name: str) -> str:
+    """What is said of the first video or picture that anything is said of."""
+    return next(
+        (text for group in fields.get("media", ()) for one in group.iter(_ANY + name) if (text := _text(one))), ""
+    )
+
+
+def _first_text(elements: Iterable[Element]) -> str:
+    for element in elements:
+        if text := _text(element):
+            return text
+    return ""
+
+
+def _text(element: Element) -> str:
+    """What an element holds, as HTML where there is markup in it."""
+    if len(element):
+        return _inner(element).strip()
+    return (element.text or "").strip()
+
+
+def _says_something(element: Element) -> bool:
+    return len(element) > 0 or bool(element.text and not element.text.isspace())
+
+
+def _markup(element: Element) -> str:
+    """The text of an element as HTML."""
+    if len(element):
+        return _inner(element)
+    text: str = element.text or ""
+    kind = (element.get("type") or "").lower()
+    if element.get("mode") == "base64" or not (not kind or kind.startswith(_MARKUP_TYPES) or kind.endswith("xml")):
+        text = _decoded(text)
+    return escape(text, quote=False) if kind in _PLAIN and _is_content(element) else text
+
+
+def _is_content(element: Element) -> bool:
+    """Summaries are HTML whatever they are said to be."""
+    return _local(element.tag) == "content"
+
+
+def _decoded(text: str) -> str:
+    try:
+        return b64decode("".join(text.split()), validate=True).decode()
+    except (binascii.Error, ValueError):
+        return text
+
+
+def _inner(element: Element) -> str:
+    """The markup inside an element, without prefixes."""
+    for inner in element.iterdescendants():
+        inner.tag = inner.tag.rpartition("}")[2]
+    parts = [lxml.etree.tostring(child, encoding="unicode", method="html") for child in element]
+    return escape(element.text or "", quote=False) + "".join(parts)
+
+
+def _local(tag: Any) -> str:
+    return tag.rpartition("}")[2].lower() if isinstance(tag, str) else ""
+
+
+def _namespace(tag: Any) -> str:
+    return tag[1:].rpartition("}")[0] if isinstance(tag, str) else ""
+
+
+def _family(namespace: str) -> str:
+    folded = namespace.lower()
+    return next((family for part, family in _FAMILIES if part in folded), "")

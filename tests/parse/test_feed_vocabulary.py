@@ -1,0 +1,198 @@
+"""What the elements of a feed mean, whatever namespace, prefix or markup they come in."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from feed_documents import atom, rss
+
+from catchment.parse.entry import Enclosure
+from catchment.parse.feed import MAX_ENTRIES, parse_feed
+from catchment.parse.html import MAX_HTML_BYTES, HtmlCleaner
+
+URL = "https://example.com/feed"
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+ATOM = "xmlns:atom='http://www.w3.org/2005/Atom'"
+DC = "xmlns:dc='http://purl.org/dc/elements/1.1/'"
+
+
+def entry_of(document: bytes):
+    (entry,) = parse_feed(document, url=URL).entries
+    return entry
+
+
+@pytest.mark.proves("R-05")
+class TestElementsOfOtherVocabularies:
+    def test_a_link_of_atom_beside_a_plain_one_does_not_hide_it(self):
+        item = f"<item {ATOM}><atom:link rel='standout' href='https://x.org/s'/><link>https://x.org/1</link></item>"
+        assert entry_of(rss(item)).link == "https://x.org/1"
+
+    def test_an_item_of_rss_may_be_written_in_atom(self):
+        item = f"""<item {ATOM}><title>T</title><atom:id>7</atom:id><atom:link href='https://x.org/1'/>
+          <atom:link rel='enclosure' href='https://x.org/a.mp3' type='audio/mpeg' length='5'/>
+          <atom:author><atom:name>Ann</atom:name></atom:author><atom:published>2026-01-02T03:04:05Z</atom:published>
+          <atom:updated>2026-01-03T03:04:05Z</atom:updated><atom:content type='html'>&lt;p>C&lt;/p></atom:content></item>"""
+        entry = entry_of(rss(item))
+        assert (entry.id, entry.link, entry.author) == ("7", "https://x.org/1", "Ann")
+        assert (entry.published, entry.updated) == (MOMENT, MOMENT + timedelta(days=1))
+        assert entry.content == "<p>C</p>"
+        assert entry.enclosures == (Enclosure("https://x.org/a.mp3", "audio/mpeg", 5),)
+
+    def test_an_item_of_rss_may_be_written_in_dublin_core(self):
+        item = f"""<item {DC}><dc:title>T</dc:title><link>https://x.org/1</link><dc:creator>Ann</dc:creator>
+          <dc:date>2026-01-02T03:04:05Z</dc:date><dc:subject>x</dc:subject><dc:description>D</dc:description></item>"""
+        entry = entry_of(rss(item))
+        assert (entry.title, entry.author, entry.published, entry.tags) == ("T", "Ann", MOMENT, ("x",))
+        assert entry.content == "D"
+
+    @pytest.mark.parametrize(
+        "namespace",
+        ["http://backend.userland.com/rss2", "http://www.w3.org/2005/Atom", "http://example.com/anything"],
+    )
+    def test_rss_in_a_default_namespace_keeps_everything(self, namespace: str):
+        item = """<item><title>T</title><link>https://x.org/1</link><guid>7</guid><description>D</description>
+          <pubDate>Fri, 02 Jan 2026 03:04:05 GMT</pubDate><enclosure url='https://x.org/a.mp3' type='a/b' length='5'/></item>"""
+        plain = rss(item)
+        named = plain.replace(b"<rss", f"<rss xmlns='{namespace}'".encode())
+        assert parse_feed(named, url=URL) == parse_feed(plain, url=URL)
+        assert entry_of(named).enclosures == (Enclosure("https://x.org/a.mp3", "a/b", 5),)
+
+    def test_prefixes_that_nobody_declared_mean_what_they_usually_mean(self):
+        item = (
+            "<item><title>T</title><dc:creator>Ann</dc:creator><content:encoded>&lt;p>C&lt;/p></content:encoded></item>"
+        )
+        assert (entry_of(rss(item)).author, entry_of(rss(item)).content) == ("Ann", "<p>C</p>")
+
+
+@pytest.mark.proves("R-06")
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("The <em>New York Times</em> piece", "The New York Times piece"),
+        ("H<sub>2</sub>O", "H2O"),
+        ("H&lt;sub&gt;2&lt;/sub&gt;O", "H2O"),
+        ("<![CDATA[H<sub>2</sub>O]]>", "H2O"),
+        ("<x:i xmlns:x='http://www.w3.org/1999/xhtml'>All</x:i> of it", "All of it"),
+    ],
+)
+@pytest.mark.parametrize("fault", ["", "<"])
+def test_a_title_with_markup_keeps_its_words(written: str, title: str, fault: str):
+    items = f"<item><title>{written}</title></item><item><title>{fault}</title></item>"
+    assert parse_feed(rss(items)).entries[0].title == title
+    entries = f"<entry><id>1</id><title>{written}</title></entry><entry><id>2</id><title>{fault}</title></entry>"
+    assert parse_feed(atom(entries)).entries[0].title == title
+
+
+@pytest.mark.proves("R-07")
+@pytest.mark.parametrize("declared", ["utf-8", "iso-8859-1", "windows-1251", "gb2312"])
+@pytest.mark.parametrize("stray", [b"\xe9", b"\x92", b"\xff"])
+def test_utf8_with_a_stray_byte_is_utf8_whatever_it_declares(declared: str, stray: bytes):
+    items = "<item><title>Übergrößen, Čeština</title></item><item><title>X</title></item>"
+    body = rss(items).replace(b'"UTF-8"', f'"{declared}"'.encode()).replace(b"<title>X", b"<title>" + stray)
+    first, second = parse_feed(body, content_type=f"text/xml; charset={declared}").entries
+    assert first.title == "Übergrößen, Čeština"
+    assert second.title == stray.decode("cp1252")
+
+
+@pytest.mark.proves("R-07")
+@pytest.mark.parametrize(
+    "written", ["It\u0092s \u0093so\u0094", "It&#146;s &#147;so&#x94;", "<![CDATA[It&#146;s &#147;so&#148;]]>"]
+)
+def test_the_codes_of_windows_are_what_windows_means(written: str):
+    entry = entry_of(rss(f"<item><title>{written}</title><description>{written}</description></item>"))
+    assert (entry.title, entry.content) == ("It’s “so”", "It’s “so”")
+
+
+@pytest.mark.proves("R-08")
+class TestTexts:
+    clean = staticmethod(HtmlCleaner("https://x.org/").clean)
+
+    def test_a_formula_keeps_its_text_once(self):
+        formula = "<math><semantics><mrow><mi>K</mi><mo>=</mo><mn>64</mn></mrow><annotation>K=64</annotation></semantics></math>"
+        assert self.clean(f"<p>Use {formula} or <b>more</b></p>") == "<p>Use K=64 or <b>more</b></p>"
+        assert "K=64" in self.clean(f"<p>Use {formula}</p>" * 500)
+
+    def test_what_is_shown_without_scripts_is_shown(self):
+        shown = self.clean('<p>a<noscript><img src="/y.png" alt="y"></noscript></p>')
+        assert shown == '<p>a<img src="https://x.org/y.png" alt="y"></p>'
+
+    def test_the_cap_counts_what_is_kept(self):
+        picture = f"<img src='data:image/png;base64,{'A' * 3_000_000}'>"
+        styled = f"<p style='{'x' * 300_000}'>styled</p>"
+        assert self.clean(f"{picture}{styled}<p>The end</p>") == "<img><p>styled</p><p>The end</p>"
+        assert len(self.clean("<p>word</p>" * 100_000).encode()) <= MAX_HTML_BYTES
+
+    def test_a_relative_link_of_a_channel_is_resolved_once(self):
+        feed = parse_feed(rss("<item><link>a</link></item>", channel="<link>blog/</link>"), url="https://x.org/feeds/f")
+        assert feed.link == "https://x.org/feeds/blog/"
+        assert feed.entries[0].link == "https://x.org/feeds/blog/a"
+        document = {"version": "https://jsonfeed.org/version/1", "home_page_url": "blog/", "items": []}
+        assert parse_feed(json.dumps(document).encode(), url="https://x.org/f").link == "https://x.org/blog/"
+
+    @pytest.mark.parametrize("attributes", ["mode='base64' type='text/html'", "type='application/octet-stream'"])
+    def test_a_text_in_base64_is_decoded(self, attributes: str):
+        text = b64encode("<p>Grüße</p>".encode()).decode()
+        assert (
+            entry_of(atom(f"<entry><id>1</id><content {attributes}>{text}</content></entry>")).content == "<p>Grüße</p>"
+        )
+
+    def test_every_text_with_a_relative_link_is_cleaned_once(self, monkeypatch: pytest.MonkeyPatch):
+        cleaned = []
+        cleaner = HtmlCleaner("https://x.org/")
+        real = cleaner._rebasing
+
+        class Counting:
+            def clean(self, text: str) -> str:
+                cleaned.append(text)
+                return real.clean(text)
+
+        monkeypatch.setattr("catchment.parse.html._CLEANER", Counting())
+        cleaner.__dict__["_rebasing"] = Counting()
+        assert 'href="https://x.org/a"' in cleaner.clean('<a href="/a">x</a> <img src="https://y.org/">')
+        assert len(cleaned) == 1
+
+
+def dated(place: int) -> str:
+    return f"<pubDate>{format_datetime(MOMENT + timedelta(hours=place))}</pubDate>"
+
+
+@pytest.mark.proves("R-03")
+class TestMoreEntriesThanAreTaken:
+    LISTED = 1_046
+
+    def items(self, order: range, *, date=lambda place: "") -> bytes:
+        return rss("".join(f"<item><link>https://x.org/{place}</link>{date(place)}</item>" for place in order))
+
+    def kept(self, body: bytes) -> set[int]:
+        feed = parse_feed(body)
+        assert (len(feed.entries), feed.left_out) == (MAX_ENTRIES, self.LISTED - MAX_ENTRIES)
+        return {int(entry.link.rpartition("/")[2]) for entry in feed.entries}
+
+    newest = frozenset(range(LISTED - MAX_ENTRIES, LISTED))
+
+    @pytest.mark.parametrize("date", [dated, lambda place: dated(place) if place % 7 == 0 else "", lambda place: ""],
+                             ids=["all dated", "some dated", "none dated"])  # fmt: skip
+    @pytest.mark.parametrize("order", [range(LISTED), range(LISTED - 1, -1, -1)], ids=["oldest first", "newest first"])
+    def test_the_newest_are_kept_whatever_their_order(self, order: range, date):
+        assert self.kept(self.items(order, date=date)) == self.newest
+
+    def test_the_newest_are_kept_in_no_order_at_all(self):
+        shuffled = [place * 7 % self.LISTED for place in range(self.LISTED)]  # 7 divides it not
+        assert self.kept(self.items(shuffled, date=dated)) == self.newest
+
+    def test_without_dates_and_numbers_the_first_are_the_newest(self):
+        body = rss(
+            "".join(f"<item><guid>{'ab'[place % 2] * (place + 1)}</guid></item>" for place in range(self.LISTED))
+        )
+        assert len(parse_feed(body).entries[0].id) == 1
+
+    def test_the_newest_of_a_json_feed_are_kept_as_well(self):
+        items = [
+            {"id": str(place), "date_published": (MOMENT + timedelta(hours=place)).isoformat()} for place in range(600)
+        ]
+        feed = parse_feed(json.dumps({"version": "https://jsonfeed.org/version/1", "items": items}).encode())
+        assert (feed.entries[0].id, feed.entries[-1].id, feed.left_out) == ("100", "599", 100)
