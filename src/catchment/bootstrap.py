@@ -79,6 +79,7 @@ from catchment.manage.tokens import Tokens
 from catchment.manage.webhooks import Webhooks
 from catchment.monitor.alerting import Watched
 from catchment.publish.press import Press
+from catchment.sandbox.pool import ParserPool
 from catchment.schedule.jobs import Alarms, Cron
 from catchment.settings import Settings
 from catchment.sources.base import Registry
@@ -111,6 +112,7 @@ class System:
     clock: Clock
     store: Store
     http: HttpClient
+    parsers: ParserPool
     registry: Registry
     cadences: CadenceBook
     catalog: Catalog
@@ -154,8 +156,10 @@ async def open_system(settings: Settings, *, clock: Clock | None = None) -> Asyn
     try:
         await migrate(store)
         guard = AddressGuard.parse(settings.allow_networks)
-        async with _http_client(settings, guard, clock) as http:
-            system = _Workshop(settings=settings, clock=clock, store=store, guard=guard, http=http).system()
+        async with _parser_pool(settings) as parsers, _http_client(settings, guard, clock) as http:
+            system = _Workshop(
+                settings=settings, clock=clock, store=store, guard=guard, http=http, parsers=parsers
+            ).system()
             _rarely_collect_garbage()
             try:
                 yield system
@@ -175,8 +179,9 @@ def _rarely_collect_garbage() -> None:
 async def open_outside(settings: Settings, *, clock: Clock | None = None) -> AsyncIterator[Outside]:
     """What needs no store, so that it works even when the store is out of order."""
     clock = clock or SystemClock()
-    async with _http_client(settings, AddressGuard.parse(settings.allow_networks), clock) as http:
-        outfitter = _outfitter(settings, http, _vault(settings))
+    guard = AddressGuard.parse(settings.allow_networks)
+    async with _parser_pool(settings) as parsers, _http_client(settings, guard, clock) as http:
+        outfitter = _outfitter(settings, http, _vault(settings), parsers)
         yield Outside(http=http, surveyor=_surveyor(Registry(builtin_fetchers(settings)), outfitter, clock))
 
 
@@ -198,8 +203,12 @@ def _http_client(settings: Settings, guard: AddressGuard, clock: Clock) -> HttpC
     )
 
 
-def _outfitter(settings: Settings, http: HttpClient, vault: Vault) -> Outfitter:
-    return Outfitter(http=http, vault=vault, variables=settings.api_env_values)
+def _parser_pool(settings: Settings) -> ParserPool:
+    return ParserPool(size=settings.processes, seconds=settings.parse_seconds)
+
+
+def _outfitter(settings: Settings, http: HttpClient, vault: Vault, parsers: ParserPool) -> Outfitter:
+    return Outfitter(http=http, vault=vault, variables=settings.api_env_values, parsers=parsers)
 
 
 def _surveyor(registry: Registry, outfitter: Outfitter, clock: Clock) -> Surveyor:
@@ -254,7 +263,14 @@ class _Workshop:
     """Makes each part when it is first asked for, and only once."""
 
     def __init__(
-        self, *, settings: Settings, clock: Clock, store: Store, guard: AddressGuard, http: HttpClient
+        self,
+        *,
+        settings: Settings,
+        clock: Clock,
+        store: Store,
+        guard: AddressGuard,
+        http: HttpClient,
+        parsers: ParserPool,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -262,7 +278,8 @@ class _Workshop:
         self._guard = guard
         self._http = http
         self._vault = _vault(settings)
-        self._outfitter = _outfitter(settings, http, self._vault)
+        self._parsers = parsers
+        self._outfitter = _outfitter(settings, http, self._vault, parsers)
         self._alarms = Alarms(clock)
         self._scrape_keeper = ScrapeKeeper(alpha=settings.scraper_ema_alpha)
 
@@ -275,6 +292,7 @@ class _Workshop:
             clock=clock,
             store=store,
             http=self._http,
+            parsers=self._parsers,
             registry=self._registry,
             cadences=self._cadences,
             catalog=catalog,

@@ -11,6 +11,7 @@ CatchmentError
 ├── LeaseLost                another worker took the work over: drop the result
 ├── StoreError               the database could not be used: stop and say why
 │   └── DamagedStore         its file is broken: restore a backup, or start a new one
+├── ParserUnavailable        no process to read documents can be started: blame no source
 ├── SchedulerFailed          an alarm could not be set, so nothing was changed (500)
 └── VisitError               one visit to a source failed: record it, back off, go on
     ├── RefusedAddress       the outbound guard said no: not worth a retry until changed
@@ -21,6 +22,7 @@ CatchmentError
     ├── BadBody              too large, cut short, or badly compressed: back off
     ├── Blocked              a challenge or block page instead of the content: back off
     ├── SiteUnavailable      the whole site, not the page that was asked for: end the visit, blame no page
+    ├── ParserFailed         reading the content took too long, too much memory, or broke the reader: back off
     ├── ParseError           the content cannot be read as what it should be: back off
     └── BadConfig            the source's own config is wrong: fix the source
 """
@@ -84,6 +86,10 @@ class DamagedStore(StoreError):
     pass
 
 
+class ParserUnavailable(CatchmentError):
+    pass
+
+
 class SchedulerFailed(CatchmentError):
     pass
 
@@ -132,6 +138,10 @@ class Blocked(VisitError):
 
 
 class SiteUnavailable(VisitError):
+    pass
+
+
+class ParserFailed(VisitError):
     pass
 
 

@@ -55,7 +55,7 @@ class Previewer:
             return Preview(doubt=_missing(new.type))
         now = self._clock.now()
         _, http = self._outfitter.outfit(new.config)
-        context = Context(source=unsaved(new, now), now=now, http=http)
+        context = Context(source=unsaved(new, now), now=now, http=http, parsers=self._outfitter.parsers)
         try:
             fetched = await _first_look(fetcher, context)
         except HOPELESS:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from catchment.domain.item import Item
@@ -19,7 +20,7 @@ from catchment.parse.dates import from_epoch, parse_date
 from catchment.parse.entry import MAX_ENTRIES
 from catchment.parse.json_values import as_text, read_json
 from catchment.parse.paths import Path, compile_path, first_at
-from catchment.sources.base import Context, parse_beside
+from catchment.sources.base import Context
 from catchment.sources.config import choice, mapping, text, whole
 from catchment.sources.maker import ItemMaker
 from catchment.sources.outfit import address_of
@@ -55,11 +56,11 @@ class CustomApiFetcher:
         plan = _plan(context.source.config)
         request = plan.request(context.now)
         if plan.paging is None and request.method == "GET":
-            return await visit_page(context, request, plan.layout.read)
+            return await visit_page(context, request, partial(read_items, paths=plan.paths))
         return await _walk(context, plan, request)
 
 
-class _Page(NamedTuple):
+class Page(NamedTuple):
     document: Any
     items: tuple[Item, ...]
 
@@ -73,10 +74,7 @@ class Layout:
     items_path: str
     fields: Mapping[str, Path]
 
-    def read(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:  # noqa: ARG002
-        return "", self.read_page(body, url=url).items
-
-    def read_page(self, body: bytes, *, url: str) -> _Page:
+    def read_page(self, body: bytes, *, url: str) -> Page:
         document = read_json(body)
         listed = self._listed(document)
         maker = ItemMaker(url)
@@ -85,7 +83,7 @@ class Layout:
         if listed and not items:
             names = ", ".join(f"{name}_field" for name in FIELDS)
             raise ParseError(f"none of the {len(listed)} items has an id, URL, title or content; check {names}")
-        return _Page(document, items)
+        return Page(document, items)
 
     def _listed(self, document: Any) -> list[Any]:
         """The items as they are listed. A list that is null is how some say that it is empty."""
@@ -122,7 +120,8 @@ class _Plan:
     #: What the config's own headers leave to us.
     headers: Mapping[str, str]
     body: str | Mapping[str, Any] | None
-    layout: Layout
+    #: What of the config says where things are.
+    paths: Mapping[str, str]
     paging: Paging | None
     max_pages: int
 
@@ -140,7 +139,7 @@ def _plan(config: Mapping[str, Any]) -> _Plan:
         method=method,
         headers=_headers(config, body),
         body=body,
-        layout=_layout(config),
+        paths=_paths(config),
         paging=read_paging(config),
         max_pages=whole(config, "max_pages", default=DEFAULT_PAGES, least=1, most=MOST_PAGES),
     )
@@ -167,6 +166,26 @@ def _headers(config: Mapping[str, Any], body: str | Mapping[str, Any] | None) ->
     return {name: value for name, value in headers.items() if name.lower() not in given}
 
 
+def read_page(body: bytes, *, url: str, paths: Mapping[str, str]) -> Page:
+    return _layout(paths).read_page(body, url=url)
+
+
+def read_items(
+    body: bytes,
+    *,
+    url: str,
+    content_type: str,  # noqa: ARG001 - a reader is given it
+    paths: Mapping[str, str],
+) -> tuple[str, tuple[Item, ...]]:
+    return "", read_page(body, url=url, paths=paths).items
+
+
+def _paths(config: Mapping[str, Any]) -> dict[str, str]:
+    """What says where things are, and nothing else of the config; BadConfig where it leads nowhere."""
+    _layout(config)
+    return {name: config[name] for name in ("items_path", *(f"{field}_field" for field in FIELDS)) if config.get(name)}
+
+
 def _layout(config: Mapping[str, Any]) -> Layout:
     items_path = text(config, "items_path", default="") if config.get("items_path") else ""
     fields = {name: text(config, f"{name}_field", default=usual) for name, usual in FIELDS.items()}
@@ -190,7 +209,7 @@ async def _walk(context: Context, plan: _Plan, request: Request) -> Fetched:
         visited.add(upcoming.url)
         try:
             response = await context.http.send(upcoming)
-            page = await parse_beside(plan.layout.read_page, response.body, url=response.url)
+            page = await context.parsers.read(read_page, response.body, url=response.url, paths=plan.paths)
         except (Deferred, VisitError) as error:
             if not found:
                 raise

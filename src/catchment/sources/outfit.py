@@ -11,6 +11,7 @@ from catchment.domain.options import Options, has_options, read_options
 from catchment.errors import BadConfig
 from catchment.fetch.client import HttpClient
 from catchment.fetch.manner import SourceClient, manner_of
+from catchment.sandbox.pool import ParserPool
 
 #: What sealed passwords are bound to.
 PASSWORD = "source password"  # noqa: S105 - a label
@@ -20,8 +21,10 @@ _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 
 
 class Outfitter:
-    def __init__(self, *, http: HttpClient, vault: Vault, variables: Mapping[str, str]) -> None:
+    def __init__(self, *, http: HttpClient, vault: Vault, variables: Mapping[str, str], parsers: ParserPool) -> None:
         self._http = http
+        #: Who reads what comes.
+        self.parsers = parsers
         self._vault = vault
         #: What headers may name as `${NAME}`; "" for one that is allowed and not set.
         self._variables = variables

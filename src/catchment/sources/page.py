@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from catchment.domain.source import ADDRESS_KEY
 from catchment.domain.visit import Fetched
 from catchment.fetch.client import Request, Response
 from catchment.fetch.freshness import Validators, fresh_for
-from catchment.sources.base import Context, parse_beside
+from catchment.sources.base import Context
 
 #: Raises a VisitError for an answer that is not what was asked for, though it may look like it.
 Judge = Callable[[Response, datetime], None]
@@ -31,6 +31,22 @@ async def visit_page(
     context: Context, request: Request, read: Reader, *, is_window: bool = False, judge: Judge | None = None
 ) -> Fetched:
     """One conditional request; what is the same as last time is not read again."""
+
+    async def read_apart(response: Response) -> tuple[str, tuple[Item, ...]]:
+        return await context.parsers.read(read, response.body, url=response.url, content_type=response.content_type)
+
+    return await visit_document(context, request, read_apart, is_window=is_window, judge=judge)
+
+
+async def visit_document(
+    context: Context,
+    request: Request,
+    read: Callable[[Response], Awaitable[tuple[str, tuple[Item, ...]]]],
+    *,
+    is_window: bool = False,
+    judge: Judge | None = None,
+) -> Fetched:
+    """As `visit_page`, for whoever has more to do than to read what came."""
     memory = context.source.memory
     response = await context.http.send(replace(request, validators=_validators(memory)))
     if judge is not None:
@@ -42,9 +58,7 @@ async def visit_page(
     remembered = _remember(request, response)
     if remembered["body"] == memory.get("body"):
         return Fetched(memory=remembered, unchanged=True, fresh_for=fresh, moved_to=moved_to)
-    title, items = await parse_beside(
-        read, response.body, url=response.url, content_type=response.headers.get("Content-Type", "")
-    )
+    title, items = await read(response)
     return Fetched(
         title=title,
         items=items,

@@ -104,8 +104,7 @@ class SitemapJourney:
         content_type = page.headers.get("Content-Type", "")
         if content_type.partition(";")[0].strip().lower() not in _HTML:
             return item_without_page(listed)
-        # Beside, whatever its size: finding the article in a page takes long.
-        article = await asyncio.to_thread(extract, page.body, page.url, content_type)
+        article = await self._context.parsers.read(extract, page.body, page.url, content_type)
         return item_of_page(listed, article, with_content=self._config.extract_content)
 
     async def _roots(self) -> list[str]:

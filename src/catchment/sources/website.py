@@ -10,21 +10,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from yarl import URL
 
 from catchment.domain.item import Item, make_item, short_hash
 from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig, HttpError, ParseError, RefusedAddress, VisitError
-from catchment.fetch.client import Request
+from catchment.fetch.client import Request, Response
 from catchment.parse.discovery import Discovery, discover, is_page
 from catchment.parse.tree import compile_selector
 from catchment.parse.watch import Listed, ListShape, Passage, read_chosen, read_listed, read_main
 from catchment.sources.base import Context
 from catchment.sources.config import text
-from catchment.sources.page import visit_page
-from catchment.sources.rss import read_items
+from catchment.sources.feed_items import read_items
+from catchment.sources.page import visit_document, visit_page
 
 FEED = "feed"
 #: Feeds that a page names and that are tried, one after the other.
@@ -44,7 +45,8 @@ class WebsiteFetcher:
     async def fetch(self, context: Context) -> Fetched:
         selectors = _selectors(context.source.config)
         if selectors:
-            return await visit_page(context, _request(context), _Chosen(_url(context.source.config), selectors))
+            read = partial(read_chosen_parts, address=_url(context.source.config), selectors=selectors)
+            return await visit_page(context, _request(context), read)
         feed = context.source.memory.get(FEED)
         if feed is None:
             return await self._look(context)
@@ -55,8 +57,8 @@ class WebsiteFetcher:
 
     async def _look(self, context: Context, *, failed: _Failed | None = None) -> Fetched:
         """Visit the page: follow a feed if it names one that can be read, else take the page as it is."""
-        page = _Page(_url(context.source.config))
-        fetched = await visit_page(context, _request(context), page)
+        page = _Page(context)
+        fetched = await visit_document(context, _request(context), page.read)
         for feed in page.seen.feeds[:MOST_FEEDS]:
             if failed is not None and feed == failed.feed:
                 raise failed.error
@@ -75,45 +77,62 @@ class _Failed:
 
 
 class _Page:
-    """Reads a page of which nothing is known: it may be a feed, may name some, or have only a text."""
+    """Has a page read, and remembers what it says beside its items."""
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self.seen = Discovery()
         self.is_feed = False
 
-    def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
-        if not is_page(body):
-            try:
-                title, items = read_items(body, url=url, content_type=content_type)
-            except ParseError:
-                pass  # no feed, so it is a page
-            else:
-                self.is_feed = True
-                return title, items
-        self.seen = discover(body, url=url, content_type=content_type)
-        return read_page(body, address=self._address, url=url, content_type=content_type)
-
-
-class _Chosen:
-    """Reads what the selectors of a source choose."""
-
-    def __init__(self, address: str, selectors: Mapping[str, str]) -> None:
-        self._address = address
-        self._selectors = selectors
-
-    def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
-        _check_readable(content_type)
-        if "selector" in self._selectors:
-            passage = read_chosen(body, self._selectors["selector"], url=url, content_type=content_type)
-            return passage.title, (_state(passage, self._address),)
-        shape = ListShape(
-            item=self._selectors["item_selector"],
-            link=self._selectors.get("link_selector"),
-            text=self._selectors.get("text_selector"),
+    async def read(self, response: Response) -> tuple[str, tuple[Item, ...]]:
+        found = await self._context.parsers.read(
+            read_unknown,
+            response.body,
+            address=_url(self._context.source.config),
+            url=response.url,
+            content_type=response.content_type,
         )
-        title, listed = read_listed(body, shape, url=url, content_type=content_type)
-        return title, tuple(_listed_item(one, self._address) for one in listed)
+        self.seen, self.is_feed = found.seen, found.is_feed
+        return found.title, found.items
+
+
+class PageReading(NamedTuple):
+    title: str
+    items: tuple[Item, ...]
+    #: What the page says about its site; nothing where it is a feed.
+    seen: Discovery
+    is_feed: bool
+
+
+def read_unknown(body: bytes, *, address: str, url: str, content_type: str) -> PageReading:
+    """Read a page of which nothing is known: it may be a feed, may name some, or have only a text."""
+    if not is_page(body):
+        try:
+            title, items = read_items(body, url=url, content_type=content_type)
+        except ParseError:
+            pass  # no feed, so it is a page
+        else:
+            return PageReading(title, items, Discovery(), is_feed=True)
+    seen = discover(body, url=url, content_type=content_type)
+    title, items = read_page(body, address=address, url=url, content_type=content_type)
+    return PageReading(title, items, seen, is_feed=False)
+
+
+def read_chosen_parts(
+    body: bytes, *, url: str, content_type: str, address: str, selectors: Mapping[str, str]
+) -> tuple[str, tuple[Item, ...]]:
+    """Read what the selectors of a source choose."""
+    _check_readable(content_type)
+    if "selector" in selectors:
+        passage = read_chosen(body, selectors["selector"], url=url, content_type=content_type)
+        return passage.title, (_state(passage, address),)
+    shape = ListShape(
+        item=selectors["item_selector"],
+        link=selectors.get("link_selector"),
+        text=selectors.get("text_selector"),
+    )
+    title, listed = read_listed(body, shape, url=url, content_type=content_type)
+    return title, tuple(_listed_item(one, address) for one in listed)
 
 
 def read_page(body: bytes, *, address: str, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
