@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 from time import struct_time
 
@@ -15,12 +15,33 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 64
 # Above this, seconds would lie past the last year: they are milliseconds.
 _MOST_SECONDS = 1e11
+#: Of years in two digits, these are of this century; three are those of a clock that counted from 1900.
+_FIRST_SHORT_YEAR, _LAST_SHORT_YEAR = 69, 999
 # A year, or more of a date, in the ways that ISO 8601 does not know or that sitemaps alone use.
 _LOOSE = re.compile(
     r"(?P<year>\d{4})(?:[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2})"
     r"(?:[T ]\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?)?)?)?\s*(?:Z|UTC|GMT)?\Z",
     re.ASCII | re.IGNORECASE,
 )
+# "March 4, 2026 12:00 UTC", "Wed Mar 4 12:00:00 2026", "4 March 2026, 1:30 pm".
+_TIME = r"(?P<hour>\d{1,2}):?(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?:\.\d{1,9})?"
+_WORDS = re.compile(
+    r"(?:[^\W\d_]{2,9}\.?,? )?(?:(?P<day>\d{1,2})(?:st|nd|rd|th)?\.?[ -](?P<month>[a-z]{3,9})\.?,?[ -](?P<year>\d{2,4})"
+    rf"(?:,? (?:at )?{_TIME})?"
+    rf"|(?P<month_>[a-z]{{3,9}})\.? (?P<day_>\d{{1,2}})(?:st|nd|rd|th)?,?(?: {_TIME.replace('>', '_>')})?"
+    rf",? (?P<year_>\d{{4}})(?:,? (?:at )?{_TIME.replace('>', '__>')})?)"
+    r"(?: ?(?P<half>am|pm))?(?: ?(?P<zone>[a-z]{1,5}|(?:gmt|utc)?[+-]\d{2}:?\d{2}))?\Z",
+    re.ASCII | re.IGNORECASE,
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DIGITS = re.compile(r"\d{9,13}", re.ASCII)
+#: Hours from UTC of zones that are named in feeds.
+_ZONES = {
+    "ut": 0, "utc": 0, "gmt": 0, "z": 0, "wet": 0, "west": 1, "bst": 1, "cet": 1, "cest": 2, "met": 1, "mest": 2,
+    "eet": 2, "eest": 3, "msk": 3, "ist": 5.5, "sgt": 8, "awst": 8, "jst": 9, "kst": 9, "acst": 9.5, "acdt": 10.5,
+    "aest": 10, "aedt": 11, "nzst": 12, "nzdt": 13, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6,
+    "pst": -8, "pdt": -7, "akst": -9, "akdt": -8, "hst": -10, "hast": -10, "hadt": -9,
+}  # fmt: skip
 
 
 def parse_date(text: str) -> datetime | None:
@@ -53,6 +74,25 @@ def parse_loose_date(text: str) -> datetime | None:
         return None
 
 
+def parse_feed_date(text: str) -> datetime | None:
+    """As `parse_loose_date`, and also in English words, with zones by their names, or as seconds since 1970.
+
+    What cannot be read costs as little as what can: a feed may have tens of thousands of dates.
+    """
+    text = " ".join(text[: 4 * _LONGEST].split())
+    if len(text) > _LONGEST or not any(map(str.isdigit, text)):
+        return None
+    if _DIGITS.fullmatch(text):
+        return from_epoch(int(text))
+    words = _WORDS.match(text)
+    return _from_words(words) if words else parse_loose_date(text)
+
+
+def iso_date(text: str) -> str | None:
+    moment = parse_feed_date(text)
+    return moment.isoformat() if moment else None
+
+
 def from_epoch(moment: object) -> datetime | None:
     """Seconds or milliseconds since 1970, as services write them; None for anything else."""
     if not isinstance(moment, int | float) or isinstance(moment, bool):
@@ -71,6 +111,47 @@ def from_struct(parts: struct_time | None) -> datetime | None:
         return _plausible(datetime(*parts[:5], second=min(parts[5], 59), tzinfo=UTC))
     except (ValueError, OverflowError):
         return None
+
+
+def _from_words(found: re.Match[str]) -> datetime | None:
+    given = {name.rstrip("_"): said for name, said in found.groupdict().items() if said}
+    offset = _offset(given.get("zone", "utc").lower())
+    month = given["month"][:3].lower()
+    if month not in _MONTHS or offset is None:
+        return None
+    year, hour = int(given["year"]), int(given.get("hour", 0))
+    try:
+        local = datetime(
+            _whole_year(year),
+            _MONTHS.index(month) + 1,
+            int(given["day"]),
+            _of_day(hour, given.get("half", "").lower()),
+            int(given.get("minute", 0)),
+            min(int(given.get("second", 0)), 59),
+            tzinfo=timezone(offset),
+        )
+    except ValueError:
+        return None
+    return _plausible(local)
+
+
+def _whole_year(year: int) -> int:
+    """As RFC 2822 has it for two digits, and in earnest for more."""
+    return year if year > _LAST_SHORT_YEAR else year + (2000 if year < _FIRST_SHORT_YEAR else 1900)
+
+
+def _of_day(hour: int, half: str) -> int:
+    return hour if not half else hour % 12 + (12 if half == "pm" else 0)
+
+
+def _offset(zone: str) -> timedelta | None:
+    zone = zone.removeprefix("gmt").removeprefix("utc") or "utc"
+    if zone[0] not in "+-":
+        hours = _ZONES.get(zone)
+        return None if hours is None else timedelta(hours=hours)
+    digits = zone[1:].replace(":", "")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    return None if offset >= timedelta(days=1) else -offset if zone[0] == "-" else offset
 
 
 def _from_rfc822(text: str) -> datetime | None:

@@ -9,9 +9,9 @@ from functools import cached_property
 from html import escape, unescape
 from typing import Any
 
-import fastfeedparser
+import fastfeedparser.main
 
-from catchment.parse.dates import parse_date
+from catchment.parse.dates import iso_date, parse_date
 from catchment.parse.entry import (
     MAX_ENTRIES,
     MAX_TITLE,
@@ -24,6 +24,10 @@ from catchment.parse.entry import (
     size_in_bytes,
 )
 from catchment.parse.html import plain_text
+
+# Its own reading of dates ends in libraries that take milliseconds over each text that is no date, and a feed may have
+# tens of thousands of them. It has no option for that.
+fastfeedparser.main._parse_date = iso_date  # noqa: SLF001
 
 _Fields = Mapping[str, Any]
 
