@@ -14,8 +14,8 @@ import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections import deque
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -35,6 +35,9 @@ _START_SECONDS: Final = 60.0
 _MAX_FAILED_STARTS: Final = 3
 #: So many documents are handed to a process at a time, so that it need not wait for the next.
 _AHEAD: Final = 2
+#: How many may have one alone at a time, and how long they may have nothing to read before it goes.
+_MAX_ALONE: Final = 8
+_ALONE_SECONDS: Final = 60.0
 _ERRORS: Final = {error.__name__: error for error in (BadBody, BadConfig, InvalidInput, ParseError)}
 
 
@@ -71,6 +74,7 @@ class ParserPool:
         self._starting = 0
         self._failed_starts = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._alone = asyncio.Semaphore(_MAX_ALONE)
 
     async def __aenter__(self) -> Self:
         return self
@@ -96,6 +100,13 @@ class ParserPool:
             return await asyncio.to_thread(read, body, *args, **kwargs)
         found: T = await self._run(Task(name, body, args, {**bound, **kwargs}))
         return found
+
+    @asynccontextmanager
+    async def one_alone(self) -> AsyncIterator[ParserPool]:
+        """A pool of one, for whoever has it remember what it read before; it is started when it is asked something."""
+        own = ParserPool(size=1, seconds=self.seconds, idle_seconds=_ALONE_SECONDS, max_bytes=self.max_bytes)
+        async with self._alone, own:
+            yield own
 
     async def _run(self, task: Task) -> Any:
         job = _Job(pack(tuple(task)), asyncio.get_running_loop().create_future())

@@ -87,9 +87,11 @@ class SitemapJourney:
         self.name = text(context.source.config, "site_name", default=context.source.name)
 
     async def explore(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
-        tree = SitemapTree(self._stream, keeps=self._config.filters.keeps_url, now=self._context.now)
-        async for told in tree.walk(await self._roots(), known):
-            yield told
+        roots = await self._roots()
+        async with self._context.parsers.one_alone() as parsers:
+            tree = SitemapTree(self._stream, parsers, keeps=self._config.filters.keeps_url, now=self._context.now)
+            async for told in tree.walk(roots, known):
+                yield told
 
     async def detail(self, listed: Listed) -> Detail:
         return Detail(await self._item(listed))
