@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -204,7 +205,9 @@ def _http_client(settings: Settings, guard: AddressGuard, clock: Clock) -> HttpC
 
 
 def _parser_pool(settings: Settings) -> ParserPool:
-    return ParserPool(size=settings.processes, seconds=settings.parse_seconds)
+    # They are for all collector processes together, too.
+    size = max(1, (settings.parsers or os.cpu_count() or 1) // settings.processes)
+    return ParserPool(size=size, seconds=settings.parse_seconds)
 
 
 def _outfitter(settings: Settings, http: HttpClient, vault: Vault, parsers: ParserPool) -> Outfitter:

@@ -27,7 +27,7 @@ async def follow(system: System, url: str) -> int:
 async def test_a_document_that_never_ends_is_the_failure_of_its_source_alone(
     open_test_system: OpenSystem, site: FeedSite
 ):
-    async with open_test_system(processes=1, parse_seconds=1.0) as system:
+    async with open_test_system(parsers=1, parse_seconds=1.0) as system:
         async with system.collector.working(grace_seconds=5):
             first = await follow(system, site.feed("a", path="/first"))
             await system.collector.collect_source(first)

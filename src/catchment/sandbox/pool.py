@@ -55,13 +55,12 @@ class ParserPool:
     def __init__(
         self,
         *,
-        size: int = 0,
+        size: int,
         seconds: float = SECONDS,
         idle_seconds: float = IDLE_SECONDS,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        """As many processes as there are cores, unless `size` says otherwise."""
-        self.size = size or os.cpu_count() or 1
+        self.size = size
         self.seconds = seconds
         self.idle_seconds = idle_seconds
         self.max_bytes = max_bytes
