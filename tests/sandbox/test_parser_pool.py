@@ -157,6 +157,8 @@ async def test_closing_ends_them_whatever_they_are_at():
     for task in waiting:
         with pytest.raises((ParserFailed, asyncio.CancelledError)):
             await task
+    with pytest.raises(ParserUnavailable):
+        await titles(pool)
 
 
 async def test_whoever_no_longer_waits_holds_up_nobody():

@@ -108,6 +108,8 @@ class ParserPool:
             yield own
 
     async def _run(self, task: Task) -> Any:
+        if self.is_closed:
+            raise ParserUnavailable("nothing is read any more: it is stopping")
         job = _Job(pack(tuple(task)), asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         self.hand_out()
