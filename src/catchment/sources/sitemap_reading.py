@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from catchment.errors import ParserFailed
+from catchment.inflate import GZIP_MAGIC
 from catchment.parse.sitemap import SitemapEntry
 from catchment.parse.sitemap_portions import read_portion
 from catchment.sandbox.pool import ParserPool
 
-#: Packed, so much may unfold to two hundred times as much.
-PORTION = 8 * 1024
+#: So much is read at a time. Packed, it may unfold to two hundred times as much.
+PORTION, PACKED_PORTION = 64 * 1024, 8 * 1024
 #: What reading one document may take, the wait for it not counted: it may be as large as a hundred feeds.
 MAX_SECONDS = 30.0
 
@@ -22,13 +23,16 @@ class SitemapReader:
         self._parsers = parsers
         self._url = url
         self._is_begun = False
+        self._portion = PACKED_PORTION
         self._seconds = 0.0
         self.is_whole = False
 
     async def feed(self, chunk: bytes) -> list[SitemapEntry]:
+        if not self._is_begun and not GZIP_MAGIC.startswith(chunk[: len(GZIP_MAGIC)]):
+            self._portion = PORTION
         entries: list[SitemapEntry] = []
-        for start in range(0, len(chunk), PORTION):
-            entries += await self._read(chunk[start : start + PORTION])
+        for start in range(0, len(chunk), self._portion):
+            entries += await self._read(chunk[start : start + self._portion])
         return entries
 
     async def close(self) -> list[SitemapEntry]:
