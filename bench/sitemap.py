@@ -85,7 +85,7 @@ async def _full(system: System, url: str, pages: int) -> int:
     assert isinstance(explorer, Explorer)
     config = {"url": url, "enable_incremental": False}
     source = unsaved(NewSource(name="full", type=SITEMAP, config=config, identity=url), now)
-    journey = explorer.set_out(Context(source=source, now=now, http=SourceClient(system.http)))
+    journey = explorer.set_out(Context(source=source, now=now, http=SourceClient(system.http), parsers=system.parsers))
     journey.policy = replace(journey.policy, max_items=pages)
     return len((await survey(journey)).items)
 

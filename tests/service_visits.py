@@ -17,6 +17,7 @@ from catchment.domain.visit import Fetched
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import PacePolicy, Pacer
+from catchment.sandbox.pool import ParserPool
 from catchment.settings import Settings
 from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.services.places import service_places
@@ -63,15 +64,18 @@ async def visitor(
     """Visits sources at a base address; paced only where a policy is given."""
     clock = ManualClock(START)
     vault = Vault(key_id="test", keys={"test": lambda: b"k" * 32})
-    async with HttpClient(
-        guard=AddressGuard.parse("127.0.0.1"),
-        pacer=Pacer(policy or PacePolicy()),
-        limits=Limits(total_seconds=5, patience_seconds=patience),
-        user_agent="test",
-        clock=clock,
-        pace_allowed=policy is not None,
-    ) as http:
-        outfitter = Outfitter(http=http, vault=vault, variables=variables or {})
+    async with (
+        ParserPool(size=1, seconds=60) as parsers,
+        HttpClient(
+            guard=AddressGuard.parse("127.0.0.1"),
+            pacer=Pacer(policy or PacePolicy()),
+            limits=Limits(total_seconds=5, patience_seconds=patience),
+            user_agent="test",
+            clock=clock,
+            pace_allowed=policy is not None,
+        ) as http,
+    ):
+        outfitter = Outfitter(http=http, vault=vault, variables=variables or {}, parsers=parsers)
         fetchers = registry(base_url)
 
         async def visit(
@@ -81,6 +85,6 @@ async def visitor(
             assert fetcher is not None
             _, dressed = outfitter.outfit(config)
             source = make_source(type=source_type, config=config, memory=memory or {})
-            return await fetcher.fetch(Context(source=source, now=START, http=dressed))
+            return await fetcher.fetch(Context(source=source, now=START, http=dressed, parsers=parsers))
 
         yield visit

@@ -19,7 +19,7 @@ LAYERS = [
     {"publish", "monitor"},
     {"schedule"},
     {"sources", "store"},
-    {"fetch", "parse"},
+    {"fetch", "parse", "sandbox"},
     {"domain"},
     {"logs", "settings", "crypto", "eventloop", "inflate", "processes"},
     {"clock", "errors", "redact"},

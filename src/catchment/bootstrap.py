@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -82,6 +83,7 @@ from catchment.manage.tokens import Tokens
 from catchment.manage.webhooks import Webhooks
 from catchment.monitor.alerting import Watched
 from catchment.publish.press import Press
+from catchment.sandbox.pool import ParserPool
 from catchment.schedule.jobs import Alarms, Cron
 from catchment.settings import Settings
 from catchment.sources.base import Registry
@@ -115,6 +117,7 @@ class System:
     clock: Clock
     store: Store
     http: HttpClient
+    parsers: ParserPool
     registry: Registry
     cadences: CadenceBook
     catalog: Catalog
@@ -166,8 +169,10 @@ async def open_system(
         clear_killed_restore(store.url, settings.home)
         await migrate(store, makes_store=makes_store)
         guard = AddressGuard.parse(settings.allow_networks)
-        async with _http_client(settings, guard, clock) as http:
-            system = _Workshop(settings=settings, clock=clock, store=store, guard=guard, http=http).system()
+        async with _parser_pool(settings) as parsers, _http_client(settings, guard, clock) as http:
+            system = _Workshop(
+                settings=settings, clock=clock, store=store, guard=guard, http=http, parsers=parsers
+            ).system()
             _rarely_collect_garbage()
             try:
                 yield system
@@ -187,8 +192,9 @@ def _rarely_collect_garbage() -> None:
 async def open_outside(settings: Settings, *, clock: Clock | None = None) -> AsyncIterator[Outside]:
     """What needs no store, so that it works even when the store is out of order."""
     clock = clock or SystemClock()
-    async with _http_client(settings, AddressGuard.parse(settings.allow_networks), clock) as http:
-        outfitter = _outfitter(settings, http, _vault(settings))
+    guard = AddressGuard.parse(settings.allow_networks)
+    async with _parser_pool(settings) as parsers, _http_client(settings, guard, clock) as http:
+        outfitter = _outfitter(settings, http, _vault(settings), parsers)
         yield Outside(http=http, surveyor=_surveyor(Registry(builtin_fetchers(settings)), outfitter, clock))
 
 
@@ -209,8 +215,14 @@ def _http_client(settings: Settings, guard: AddressGuard, clock: Clock) -> HttpC
     )
 
 
-def _outfitter(settings: Settings, http: HttpClient, vault: Vault) -> Outfitter:
-    return Outfitter(http=http, vault=vault, variables=settings.api_env_values)
+def _parser_pool(settings: Settings) -> ParserPool:
+    # They are for all collector processes together, too.
+    size = max(1, (settings.parsers or os.cpu_count() or 1) // settings.processes)
+    return ParserPool(size=size, seconds=settings.parse_seconds)
+
+
+def _outfitter(settings: Settings, http: HttpClient, vault: Vault, parsers: ParserPool) -> Outfitter:
+    return Outfitter(http=http, vault=vault, variables=settings.api_env_values, parsers=parsers)
 
 
 def _surveyor(registry: Registry, outfitter: Outfitter, clock: Clock) -> Surveyor:
@@ -265,7 +277,14 @@ class _Workshop:
     """Makes each part when it is first asked for, and only once."""
 
     def __init__(
-        self, *, settings: Settings, clock: Clock, store: Store, guard: AddressGuard, http: HttpClient
+        self,
+        *,
+        settings: Settings,
+        clock: Clock,
+        store: Store,
+        guard: AddressGuard,
+        http: HttpClient,
+        parsers: ParserPool,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -273,7 +292,8 @@ class _Workshop:
         self._guard = guard
         self._http = http
         self._vault = _vault(settings)
-        self._outfitter = _outfitter(settings, http, self._vault)
+        self._parsers = parsers
+        self._outfitter = _outfitter(settings, http, self._vault, parsers)
         self._alarms = Alarms(clock)
         self._scrape_keeper = ScrapeKeeper(alpha=settings.scraper_ema_alpha)
 
@@ -286,6 +306,7 @@ class _Workshop:
             clock=clock,
             store=store,
             http=self._http,
+            parsers=self._parsers,
             registry=self._registry,
             cadences=self._cadences,
             catalog=catalog,

@@ -15,6 +15,7 @@ CatchmentError
 │   ├── MissingStore         there is none where the settings say, and a command that reads makes none
 │   ├── FullStore            there is no room left for it: make room, and it goes on
 │   └── ReadOnlyStore        it can be read but not written: have it writable again
+├── ParserUnavailable        no process to read documents can be started: blame no source
 ├── SchedulerFailed          an alarm could not be set, so nothing was changed (500)
 └── VisitError               one visit to a source failed: record it, back off, go on
     ├── RefusedAddress       the outbound guard said no: not worth a retry until changed
@@ -26,6 +27,7 @@ CatchmentError
     ├── BadBody              too large, cut short, or badly compressed: back off
     ├── Blocked              a challenge or block page instead of the content: back off
     ├── SiteUnavailable      the whole site, not the page that was asked for: end the visit, blame no page
+    ├── ParserFailed         reading the content took too long, too much memory, or broke the reader: back off
     ├── ParseError           the content cannot be read as what it should be: back off
     └── BadConfig            the source's own config is wrong: fix the source
 """
@@ -105,6 +107,10 @@ class ReadOnlyStore(StoreError):
     pass
 
 
+class ParserUnavailable(CatchmentError):
+    pass
+
+
 class SchedulerFailed(CatchmentError):
     pass
 
@@ -157,6 +163,10 @@ class Blocked(VisitError):
 
 
 class SiteUnavailable(VisitError):
+    pass
+
+
+class ParserFailed(VisitError):
     pass
 
 

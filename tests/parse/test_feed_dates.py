@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime
-from time import struct_time
 
 import pytest
 from feed_documents import rss
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.parse.dates import from_struct, parse_date
+from catchment.parse import dates
+from catchment.parse.dates import parse_date, parse_feed_date
 from catchment.parse.feed import parse_feed
 
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
@@ -89,6 +89,43 @@ def test_any_text_gives_a_date_in_utc_or_none(text: str):
 
 
 def test_leap_seconds_and_impossible_moments_are_survived():
-    assert from_struct(struct_time((2016, 12, 31, 23, 59, 60, 5, 366, 0))).second == 59
-    assert from_struct(struct_time((2016, 13, 31, 23, 59, 60, 5, 366, 0))) is None
-    assert from_struct(None) is None
+    assert parse_feed_date("31 Dec 2016 23:59:60 GMT").second == 59
+    assert parse_feed_date("31 Feb 2016 23:59:59 GMT") is None
+
+
+@pytest.mark.proves("R-19")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "March 4, 2026 12:00 UTC",
+        "Wed Mar  4 12:00:00 2026",
+        "Wed Mar 04 12:00:00 GMT 2026",
+        "4th March 2026, 12:00 pm",
+        "Wednesday, 4 March 2026 at 12:00",
+        "Wed, 04 Mar 2026 13:00:00 CET",
+        "Wed, 4 Mar 26 07:00 EST",
+        "04-Mar-2026 12:00:00 GMT+00:00",
+        "04 Mar 26 1200 GMT",
+        "2026/3/4 12:00:00",
+        "1772625600",
+        "1772625600000",
+    ],
+)
+def test_dates_as_feeds_write_them_are_read_by_our_own_rules(text: str):
+    assert parse_feed_date(text) == NOON
+
+
+@given(st.text(max_size=300) | st.from_regex(r"[A-Za-z]{3} [0-9]{1,2} [A-Za-z]{3,9} [0-9:+ -]{1,20}", fullmatch=True))
+def test_any_text_in_a_feed_gives_a_date_in_utc_or_none(text: str):
+    moment = parse_feed_date(text)
+    assert moment is None or moment.tzinfo is UTC
+
+
+@pytest.mark.proves("R-19")
+def test_dates_that_cannot_be_read_are_none_and_nobody_else_is_asked():
+    texts = ["le 4 juin 2026", "昨天 12:00", "32 Smarch 2026", "yesterday at 5", "1" * 60]
+    items = "".join(f"<item><title>{text}</title><pubDate>{text}</pubDate></item>" for text in texts)
+    entries = [*parse_feed(rss(items)).entries, *parse_feed(rss(items + "<item><title>&")).entries]
+    assert len(entries) >= len(texts)
+    assert {entry.published for entry in entries} == {None}
+    assert not {"dateparser", "dateutil"} & {name.partition(".")[0] for name in vars(dates)}

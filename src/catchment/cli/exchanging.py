@@ -44,7 +44,9 @@ def import_(
     async def work(system: System) -> list[ImportedLine]:
         body = await read_file_or_url(system, file)
         with progress_bar() as progress:
-            return await import_sources(system.catalog, body, OPERATOR, trusted=trust, progress=progress)
+            return await import_sources(
+                system.catalog, system.parsers, body, OPERATOR, trusted=trust, progress=progress
+            )
 
     lines = with_system(work, makes_store=True)
     counts = count_results(lines)

@@ -99,12 +99,12 @@ def install(
 
     Example: catchment packs install morning-reading.yaml
     """
-    from catchment.manage.importing import read_sources
+    from catchment.manage.importing import read_sources_apart
 
     async def work(system: System) -> Installed:
         if not _is_file(pack):
             return await system.packs.install(pack, OPERATOR)
-        listing = read_sources(await read_file_or_url(system, pack))
+        listing = await read_sources_apart(system.parsers, await read_file_or_url(system, pack))
         return await system.packs.install_entries(listing.entries, OPERATOR)
 
     installed = with_system(work, makes_store=True)

@@ -24,6 +24,7 @@ from catchment.errors import (
     HttpError,
     LeaseLost,
     OutOfDescriptors,
+    ParserUnavailable,
     RefusedAddress,
     SettingsError,
     StoreError,
@@ -95,7 +96,7 @@ class Visitor:
             return _failure(error)
         except LeaseLost as error:
             return Skipped(reason=str(error))
-        except (StoreError, SettingsError) as error:
+        except (StoreError, SettingsError, ParserUnavailable) as error:
             # A secret of the source that does not open is for its owner to enter again, who is told when it counts.
             return Failed(message=redact_text(str(error)), ours=not isinstance(error, Unsealable))
         except Exception as error:  # noqa: BLE001 - the edge: a plug-in's mistake is its source's failure, nobody else's
@@ -133,7 +134,7 @@ class Visitor:
     def _prepare(self, source: Source) -> tuple[Options, Context]:
         source = self._outfitter.opened(source)
         options, http = self._outfitter.outfit(source.config)
-        return options, Context(source=source, now=self._clock.now(), http=http)
+        return options, Context(source=source, now=self._clock.now(), http=http, parsers=self._outfitter.parsers)
 
     def _sifted(self, source: Source, fetched: Fetched, options: Options) -> Fetched:
         for warning in fetched.warnings:

@@ -31,6 +31,11 @@ class Head:
     def not_modified(self) -> bool:
         return self.status == _NOT_MODIFIED
 
+    @property
+    def content_type(self) -> str:
+        """What it is said to be; "" where nothing is said."""
+        return self.headers.get("Content-Type", "")
+
 
 class Arriving:
     """The decoded pieces of one body, each given once."""

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from yarl import URL
 
 from catchment.domain.item import Item
-from catchment.errors import BadBody, InvalidInput, ParseError, VisitError
+from catchment.errors import BadBody, InvalidInput, ParseError, ParserFailed, VisitError
 from catchment.fetch.client import Request, Response
 from catchment.fetch.manner import SourceClient
 from catchment.fetch.pacing import Deferred
 from catchment.parse.discovery import Discovery, discover, is_page, is_sitemap, refresh_of
 from catchment.parse.robots import Robots
 from catchment.parse.sitemap import SitemapParser
-from catchment.sources.base import Suggestion, parse_beside
-from catchment.sources.rss import read_items
+from catchment.sandbox.pool import ParserPool
+from catchment.sources.base import Suggestion
+from catchment.sources.feed_items import read_items
 from catchment.sources.shortcuts import unnamed_feeds
 from catchment.sources.website import MAX_REFRESHES, MOST_FEEDS, Watched, read_page
 
@@ -43,11 +44,12 @@ class Finding:
         return (*led_to, *unnamed_feeds(str(self.suggestion.config["url"])))
 
 
-async def explore(http: SourceClient, address: str) -> Finding:
+async def explore(http: SourceClient, parsers: ParserPool, address: str) -> Finding:
     """Ask for the address once. What is neither feed nor page is an InvalidInput."""
     response = await _followed(http, address)
-    content_type = response.headers.get("Content-Type", "")
-    return await parse_beside(judge, response.body, address=address, url=response.url, content_type=content_type)
+    return await parsers.read(
+        judge, response.body, address=address, url=response.url, content_type=response.content_type
+    )
 
 
 async def _followed(http: SourceClient, address: str) -> Response:
@@ -82,11 +84,11 @@ def judge(body: bytes, *, address: str, url: str, content_type: str) -> Finding:
     )
 
 
-async def find_sitemap(http: SourceClient, address: str, page: Discovery) -> Suggestion | None:
+async def find_sitemap(http: SourceClient, parsers: ParserPool, address: str, page: Discovery) -> Suggestion | None:
     """The sitemap that covers a page: named by the page, beside it, or named in robots.txt for a whole site."""
     usual = await _usual_sitemaps(http, URL(address))
     for candidate in dict.fromkeys([*page.sitemaps[:_MOST_SITEMAPS], *usual]):
-        if await _is_sitemap(http, candidate):
+        if await _is_sitemap(http, parsers, candidate):
             return _suggest("sitemap", candidate, page.title, "The page names no feed but has a sitemap.")
     return None
 
@@ -115,13 +117,23 @@ async def _usual_sitemaps(http: SourceClient, page: URL) -> list[str]:
     return [*named[:_MOST_SITEMAPS], beside]
 
 
-async def _is_sitemap(http: SourceClient, address: str) -> bool:
+async def _is_sitemap(http: SourceClient, parsers: ParserPool, address: str) -> bool:
     response = await _ask(http, address)
-    if response is None or is_page(response.body):
+    if response is None:
         return False
-    parser = SitemapParser(response.url)
     try:
-        return bool(parser.feed(response.body) or parser.close())
+        return await parsers.read(lists_pages, response.body, url=response.url)
+    except ParserFailed:
+        return False
+
+
+def lists_pages(body: bytes, *, url: str) -> bool:
+    """Whether it is a sitemap, and not an empty one."""
+    if is_page(body):
+        return False
+    parser = SitemapParser(url)
+    try:
+        return bool(parser.feed(body) or parser.close())
     except (ParseError, BadBody):
         return False
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from catchment.domain.caller import Caller
 from catchment.domain.confidential import RISKY_OPTIONS, mask_paths, names_of, without
 from catchment.domain.listing import HTML_URL, BadLine, Listed, Listing, read_listed
-from catchment.errors import Conflict, InvalidInput
+from catchment.errors import Conflict, InvalidInput, ParserFailed
 from catchment.manage.catalog import BATCH, MOST_TAG, MOST_TAGS, Added, Catalog, Change, Draft, Refused
 from catchment.parse.listing import read_listing
 from catchment.parse.opml import MAX_DEPTH, FeedOutline, read_opml
+from catchment.sandbox.pool import ParserPool
 from catchment.sources.shortcuts import address_in
 
 #: Told how many of how many lines are done.
@@ -53,19 +54,42 @@ def count_results(lines: Sequence[ImportedLine]) -> dict[str, int]:
 
 def read_sources(body: bytes) -> Listing:
     """The sources of a file, whichever of the formats it is in."""
-    if _OPML.search(body.replace(b"\0", b"")):
-        return Listing(entries=tuple(_of_outline(outline) for outline in _with_all_folders(read_opml(body))))
-    return read_listing(body)
+    return _listing_of(read_opml(body)) if _is_opml(body) else read_listing(body)
+
+
+def _is_opml(body: bytes) -> bool:
+    return _OPML.search(body.replace(b"\0", b"")) is not None
+
+
+def _listing_of(outlines: Iterable[FeedOutline]) -> Listing:
+    return Listing(entries=tuple(_of_outline(outline) for outline in _with_all_folders(outlines)))
+
+
+async def read_sources_apart(parsers: ParserPool, body: bytes) -> Listing:
+    """As `read_sources`, for a file of a stranger: it is read where it holds up nobody."""
+    try:
+        if not _is_opml(body):
+            return await parsers.read(read_listing, body)
+        outlines = await parsers.read(read_opml, body)
+    except ParserFailed as error:
+        raise InvalidInput(f"This file cannot be read: {error}.") from error
+    return await asyncio.to_thread(_listing_of, outlines)
 
 
 async def import_sources(
-    catalog: Catalog, body: bytes, caller: Caller, *, trusted: bool = False, progress: Progress | None = None
+    catalog: Catalog,
+    parsers: ParserPool,
+    body: bytes,
+    caller: Caller,
+    *,
+    trusted: bool = False,
+    progress: Progress | None = None,
 ) -> list[ImportedLine]:
     """Add every source of the list that is not there yet. One bad line spoils no other.
 
     What opens doors (`allow_private`, `verify_tls`) is taken only from a file that is trusted.
     """
-    listing = await asyncio.to_thread(read_sources, body)
+    listing = await read_sources_apart(parsers, body)
     lines: list[ImportedLine] = []
     for start in range(0, len(listing.entries), BATCH):
         entries = listing.entries[start : start + BATCH]
@@ -130,7 +154,7 @@ def _imported(entry: Listed, outcome: Added | Refused) -> ImportedLine:
             return replace(line, reason=str(error))
 
 
-def _with_all_folders(outlines: Sequence[FeedOutline]) -> list[FeedOutline]:
+def _with_all_folders(outlines: Iterable[FeedOutline]) -> list[FeedOutline]:
     """A feed that lies in several folders has the tags of them all, wherever it stands."""
     tags: dict[str, dict[str, None]] = {}
     for outline in outlines:

@@ -54,7 +54,7 @@ class Previewer:
         now = self._clock.now()
         source = self._outfitter.opened(unsaved(new, now))
         _, http = self._outfitter.outfit(source.config)
-        context = Context(source=source, now=now, http=http)
+        context = Context(source=source, now=now, http=http, parsers=self._outfitter.parsers)
         try:
             fetched = await _first_look(fetcher, context)
         except HOPELESS:

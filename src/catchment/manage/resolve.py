@@ -144,7 +144,7 @@ class Resolver:
         _, http = self._outfitter.outfit({**visit.pasted.config, "url": address})
         if number := podcast_id(address):
             return await visit.look(await find_podcast(http, self._services.apple_podcasts, number))
-        found = await explore(http, address)
+        found = await explore(http, self._outfitter.parsers, address)
         if found.page is None:
             return await visit.complete(found.suggestion, found.items)
         visit = replace(visit, icon=found.page.icon or visit.icon)
@@ -152,7 +152,7 @@ class Resolver:
             seen = await visit.attempt(_feed_of_page(feed, found.suggestion.name))
             if seen and not is_title_of_comments(seen.name):
                 return seen
-        sitemap = await find_sitemap(http, address, found.page)
+        sitemap = await find_sitemap(http, self._outfitter.parsers, address, found.page)
         return await visit.complete(sitemap) if sitemap else visit.seen(found.suggestion, found.items)
 
 

@@ -31,7 +31,8 @@ class Surveyor:
         now = self._clock.now()
         source = self._as_source(site, now)
         _, http = self._outfitter.outfit(source.config)
-        journey: Journey = self._explorer.set_out(Context(source=source, now=now, http=http))
+        context = Context(source=source, now=now, http=http, parsers=self._outfitter.parsers)
+        journey: Journey = self._explorer.set_out(context)
         walk = journey if site.sort_by_date else AsListed(journey)
         fetched = await survey(walk)
         for warning in fetched.warnings:

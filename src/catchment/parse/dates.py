@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
-from time import struct_time
 
 # Before and after these, a date is a slip of a program: "0001-01-01", "9999-12-31".
 _FIRST_YEAR = 1900
@@ -15,33 +14,43 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 64
 # Above this, seconds would lie past the last year: they are milliseconds.
 _MOST_SECONDS = 1e11
+#: Of years in two digits, these are of this century; three are those of a clock that counted from 1900.
+_FIRST_SHORT_YEAR, _LAST_SHORT_YEAR = 69, 999
 # A year, or more of a date, in the ways that ISO 8601 does not know or that sitemaps alone use.
 _LOOSE = re.compile(
     r"(?P<year>\d{4})(?:[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2})"
     r"(?:[T ]\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?)?)?)?\s*(?:Z|UTC|GMT)?\Z",
     re.ASCII | re.IGNORECASE,
 )
+# "March 4, 2026 12:00 UTC", "Wed Mar 4 12:00:00 2026", "4 March 2026, 1:30 pm".
+_TIME = r"(?P<hour>\d{1,2}):?(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?:\.\d{1,9})?"
+_WORDS = re.compile(
+    r"(?:[^\W\d_]{2,9}\.?,? )?(?:(?P<day>\d{1,2})(?:st|nd|rd|th)?\.?[ -](?P<month>[a-z]{3,9})\.?,?[ -](?P<year>\d{2,4})"
+    rf"(?:,? (?:at )?{_TIME})?"
+    rf"|(?P<month_>[a-z]{{3,9}})\.? (?P<day_>\d{{1,2}})(?:st|nd|rd|th)?,?(?: {_TIME.replace('>', '_>')})?"
+    rf",? (?P<year_>\d{{4}})(?:,? (?:at )?{_TIME.replace('>', '__>')})?)"
+    r"(?: ?(?P<half>am|pm))?(?: ?(?P<zone>[a-z]{1,5}|(?:gmt|utc)?[+-]\d{2}:?\d{2}))?\Z",
+    re.ASCII | re.IGNORECASE,
+)
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, start=1)}
 _UTC_ZONES = frozenset({"GMT", "UTC", "UT", "Z", "+0000", "-0000"})
-# Hours from UTC of the zones that feeds name, beside those that RFC 822 knows.
-_ZONES = {
-    "WET": 0, "BST": 1, "WEST": 1, "CET": 1, "MEZ": 1, "CEST": 2, "MESZ": 2, "EET": 2, "SAST": 2, "EEST": 3, "MSK": 3,
-    "HKT": 8, "SGT": 8, "AWST": 8, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
-    "AKST": -9, "AKDT": -8, "HST": -10,
-}  # fmt: skip
-_ZONE = re.compile(r"([A-Z]{3,4})\Z")
-# "March 4, 2026 12:00 UTC"
-_MONTH_FIRST = re.compile(
-    r"(?:[A-Za-z]{3,9},?\s)?(?P<month>[A-Za-z]{3})[a-z]{0,6}\.?\s(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s(?P<year>\d{4}),?(?P<time>.*)",
-    re.ASCII | re.DOTALL,
-)
-_DAY_ALONE = re.compile(r"\d{1,2}\s[A-Za-z]{3,9}\s\d{4}\Z", re.ASCII)
 _PROPER_LENGTH = len("Sun, 01 Mar 2026 08:00:00 ")
+_DIGITS = re.compile(r"\d{9,13}", re.ASCII)
+#: Hours from UTC of zones that are named in feeds.
+_ZONES = {
+    "ut": 0, "utc": 0, "gmt": 0, "z": 0, "wet": 0, "west": 1, "bst": 1, "cet": 1, "cest": 2, "met": 1, "mest": 2,
+    "mez": 1, "mesz": 2, "sast": 2, "eet": 2, "eest": 3, "msk": 3, "ist": 5.5, "hkt": 8, "sgt": 8, "awst": 8, "jst": 9, "kst": 9, "acst": 9.5, "acdt": 10.5,
+    "aest": 10, "aedt": 11, "nzst": 12, "nzdt": 13, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6,
+    "pst": -8, "pdt": -7, "akst": -9, "akdt": -8, "hst": -10, "hast": -10, "hadt": -9,
+}  # fmt: skip
 
 
 def parse_date(text: str) -> datetime | None:
-    """An ISO 8601 or RFC 822 date in UTC; None for nonsense. A date without a zone is taken as UTC."""
+    """A date in UTC, by ISO 8601, RFC 822 or in English words; None for nonsense. One without a zone is taken as UTC.
+
+    What cannot be read costs as little as what can: a feed may have tens of thousands of dates.
+    """
     text = text.strip()
     if not text or len(text) > _LONGEST:
         return None
@@ -50,7 +59,7 @@ def parse_date(text: str) -> datetime | None:
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
-            moment = _from_rfc822(text) or _from_words(text)
+            moment = _from_words(text) or _from_rfc822(text)
     return None if moment is None else _plausible(moment)
 
 
@@ -69,6 +78,12 @@ def parse_loose_date(text: str) -> datetime | None:
         return None
 
 
+def parse_feed_date(text: str) -> datetime | None:
+    """As `parse_loose_date`, and also as seconds or milliseconds since 1970."""
+    text = " ".join(text[: 4 * _LONGEST].split())
+    return from_epoch(int(text)) if _DIGITS.fullmatch(text) else parse_loose_date(text)
+
+
 def from_epoch(moment: object) -> datetime | None:
     """Seconds or milliseconds since 1970, as services write them; None for anything else."""
     if not isinstance(moment, int | float) or isinstance(moment, bool):
@@ -76,16 +91,6 @@ def from_epoch(moment: object) -> datetime | None:
     try:
         return _plausible(datetime.fromtimestamp(moment / 1000 if moment > _MOST_SECONDS else moment, UTC))
     except (ValueError, OverflowError, OSError):
-        return None
-
-
-def from_struct(parts: struct_time | None) -> datetime | None:
-    """What feedparser found, which is UTC."""
-    if parts is None:
-        return None
-    try:
-        return _plausible(datetime(*parts[:5], second=min(parts[5], 59), tzinfo=UTC))
-    except (ValueError, OverflowError):
         return None
 
 
@@ -103,24 +108,53 @@ def _from_proper_rfc822(text: str) -> datetime | None:
         return None
 
 
+def _from_words(text: str) -> datetime | None:
+    found = _WORDS.match(" ".join(text.split()))
+    if found is None:
+        return None
+    given = {name.rstrip("_"): said for name, said in found.groupdict().items() if said}
+    offset = _offset(given.get("zone", "utc").lower())
+    month = _MONTHS.get(given["month"][:3].lower())
+    if month is None or offset is None:
+        return None
+    try:
+        return datetime(
+            _whole_year(int(given["year"])),
+            month,
+            int(given["day"]),
+            _of_day(int(given.get("hour", 0)), given.get("half", "").lower()),
+            int(given.get("minute", 0)),
+            min(int(given.get("second", 0)), 59),
+            tzinfo=timezone(offset),
+        )
+    except ValueError:
+        return None
+
+
+def _whole_year(year: int) -> int:
+    """As RFC 2822 has it for two digits, and in earnest for more."""
+    return year if year > _LAST_SHORT_YEAR else year + (2000 if year < _FIRST_SHORT_YEAR else 1900)
+
+
+def _of_day(hour: int, half: str) -> int:
+    return hour if not half else hour % 12 + (12 if half == "pm" else 0)
+
+
+def _offset(zone: str) -> timedelta | None:
+    zone = zone.removeprefix("gmt").removeprefix("utc") or "utc"
+    if zone[0] not in "+-":
+        hours = _ZONES.get(zone)
+        return None if hours is None else timedelta(hours=hours)
+    digits = zone[1:].replace(":", "")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    return None if offset >= timedelta(days=1) else -offset if zone[0] == "-" else offset
+
+
 def _from_rfc822(text: str) -> datetime | None:
-    zone = _ZONE.search(text)
-    if zone and (hours := _ZONES.get(zone[1])) is not None:
-        text = f"{text[: zone.start()]}{hours:+03d}00"
     try:
         return parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-
-
-def _from_words(text: str) -> datetime | None:
-    """Where the month comes first, or no time is given."""
-    if _DAY_ALONE.search(text):
-        return _from_rfc822(f"{text} 00:00:00")
-    found = _MONTH_FIRST.match(text)
-    if found is None or found["month"].lower() not in _MONTHS:
-        return None
-    return _from_rfc822(f"{found['day']} {found['month']} {found['year']} {found['time'].strip() or '00:00:00'}")
 
 
 def _plausible(moment: datetime) -> datetime | None:

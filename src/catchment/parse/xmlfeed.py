@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import lxml.etree  # type: ignore[import-untyped]
 
-from catchment.parse.dates import parse_loose_date
+from catchment.parse.dates import parse_feed_date
 from catchment.parse.entry import (
     MAX_TITLE,
     Enclosure,
@@ -259,7 +259,7 @@ def _dates(fields: _Fields) -> tuple[datetime | None, datetime | None]:
 def _first_date(fields: _Fields, names: Iterable[str]) -> datetime | None:
     for name in names:
         for element in fields.get(name, ()):
-            if (text := element.text) and (moment := parse_loose_date(text)):
+            if (text := element.text) and (moment := parse_feed_date(text)):
                 return moment
     return None
 

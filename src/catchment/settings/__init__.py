@@ -196,6 +196,20 @@ class Settings(XSettings, CrawlSettings):
         read=whole(1, 64),
         expects="a whole number, 1 to 64",
     )
+    parsers: int = setting(
+        "COLLECTOR_PARSERS",
+        default=0,
+        help="Processes that read what was fetched, started when there is something to read; 0 is one for each core.",
+        read=whole(0, 64),
+        expects="a whole number, 0 to 64",
+    )
+    parse_seconds: float = setting(
+        "COLLECTOR_PARSE_SECONDS",
+        default=5.0,
+        help="Seconds that reading one document may take; past them it is ended, and is its source's failure.",
+        read=number(0.1, 600),
+        expects="seconds, 0.1 to 600",
+    )
     host_concurrency: int = setting(
         "CATCHMENT_HOST_CONCURRENCY",
         default=4,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Told
 from catchment.domain.confidential import address_of
@@ -25,18 +25,7 @@ from catchment.errors import SettingsError
 from catchment.fetch.freshness import Validators
 from catchment.fetch.manner import SourceClient
 from catchment.fetch.pacing import host_of
-
-P = ParamSpec("P")
-T = TypeVar("T")
-#: Bytes whose parsing takes a few milliseconds.
-PARSED_IN_PLACE = 64 * 1024
-
-
-async def parse_beside(parse: Callable[Concatenate[bytes, P], T], body: bytes, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Parse a body without holding up others: a small one is done sooner than a thread is asked, a large one is not."""
-    if len(body) <= PARSED_IN_PLACE:
-        return parse(body, *args, **kwargs)
-    return await asyncio.to_thread(parse, body, *args, **kwargs)
+from catchment.sandbox.pool import ParserPool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +35,8 @@ class Context:
     now: datetime
     #: The way out, which asks in the manner that the source's options say.
     http: SourceClient
+    #: Who reads what came, where it holds up nobody.
+    parsers: ParserPool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

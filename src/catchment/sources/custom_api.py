@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from catchment.domain.confidential import address_of
@@ -21,7 +22,7 @@ from catchment.parse.encoding import as_utf8
 from catchment.parse.entry import MAX_ENTRIES
 from catchment.parse.json_values import as_text, read_json
 from catchment.parse.paths import Path, compile_path, first_at
-from catchment.sources.base import Context, parse_beside
+from catchment.sources.base import Context
 from catchment.sources.config import choice, mapping, text, whole
 from catchment.sources.maker import ItemMaker
 from catchment.sources.page import visit_page
@@ -61,11 +62,11 @@ class CustomApiFetcher:
         plan = _plan(context.source.config)
         request = plan.request(context.now)
         if plan.paging is None and request.method == "GET":
-            return await visit_page(context, request, plan.layout.read)
+            return await visit_page(context, request, partial(read_items, paths=plan.paths))
         return await _walk(context, plan, request)
 
 
-class _Page(NamedTuple):
+class Page(NamedTuple):
     document: Any
     items: tuple[Item, ...]
     left_out: int
@@ -80,11 +81,7 @@ class Layout:
     items_path: str
     fields: Mapping[str, Path]
 
-    def read(self, body: bytes, *, url: str, content_type: str) -> Reading:
-        page = self.read_page(body, url=url, content_type=content_type)
-        return Reading(title="", items=page.items, left_out=page.left_out)
-
-    def read_page(self, body: bytes, *, url: str, content_type: str = "") -> _Page:
+    def read_page(self, body: bytes, *, url: str, content_type: str = "") -> Page:
         document = read_json(as_utf8(body, content_type))
         listed = self._listed(document)
         maker = ItemMaker(url)
@@ -93,7 +90,7 @@ class Layout:
         if listed and not items:
             names = ", ".join(f"{name}_field" for name in FIELDS)
             raise ParseError(f"none of the {len(listed)} items has an id, URL, title or content; check {names}")
-        return _Page(document, items, min(len(listed), MAX_ENTRIES) - len(items))
+        return Page(document, items, min(len(listed), MAX_ENTRIES) - len(items))
 
     def _listed(self, document: Any) -> list[Any]:
         """The items as they are listed. A list that is null is how some say that it is empty."""
@@ -130,7 +127,8 @@ class _Plan:
     #: What the config's own headers leave to us.
     headers: Mapping[str, str]
     body: str | Mapping[str, Any] | None
-    layout: Layout
+    #: What of the config says where things are.
+    paths: Mapping[str, str]
     paging: Paging | None
     max_pages: int
 
@@ -148,7 +146,7 @@ def _plan(config: Mapping[str, Any]) -> _Plan:
         method=method,
         headers=_headers(config, body),
         body=body,
-        layout=_layout(config),
+        paths=_paths(config),
         paging=_paging(config, body),
         max_pages=whole(config, "max_pages", default=DEFAULT_PAGES, least=1, most=MOST_PAGES),
     )
@@ -182,6 +180,21 @@ def _headers(config: Mapping[str, Any], body: str | Mapping[str, Any] | None) ->
     return {name: value for name, value in headers.items() if name.lower() not in given}
 
 
+def read_page(body: bytes, *, url: str, content_type: str, paths: Mapping[str, str]) -> Page:
+    return _layout(paths).read_page(body, url=url, content_type=content_type)
+
+
+def read_items(body: bytes, *, url: str, content_type: str, paths: Mapping[str, str]) -> Reading:
+    page = read_page(body, url=url, content_type=content_type, paths=paths)
+    return Reading(title="", items=page.items, left_out=page.left_out)
+
+
+def _paths(config: Mapping[str, Any]) -> dict[str, str]:
+    """What says where things are, and nothing else of the config; BadConfig where it leads nowhere."""
+    _layout(config)
+    return {name: config[name] for name in ("items_path", *(f"{field}_field" for field in FIELDS)) if config.get(name)}
+
+
 def _layout(config: Mapping[str, Any]) -> Layout:
     items_path = text(config, "items_path", default="") if config.get("items_path") else ""
     fields = {name: text(config, f"{name}_field", default=usual) for name, usual in FIELDS.items()}
@@ -207,8 +220,9 @@ async def _walk(context: Context, plan: _Plan, request: Request) -> Fetched:
         visited.add(_place(upcoming))
         try:
             response = await context.http.send(upcoming)
-            content_type = response.headers.get("Content-Type", "")
-            page = await parse_beside(plan.layout.read_page, response.body, url=response.url, content_type=content_type)
+            page = await context.parsers.read(
+                read_page, response.body, url=response.url, content_type=response.content_type, paths=plan.paths
+            )
         except (Deferred, VisitError) as error:
             if not found:
                 raise

@@ -44,7 +44,7 @@ class GithubTrendingFetcher:
     async def fetch(self, context: Context) -> Fetched:
         wanted = _wanted(context.source.config)
         request = Request(url=wanted.address(self._base_url))
-        return await visit_page(context, request, partial(_read, title=wanted.title, base=self._base_url))
+        return await visit_page(context, request, partial(read_repositories, title=wanted.title, base=self._base_url))
 
     def recognise(self, pasted: str) -> Suggestion | None:
         url = web_address(pasted)
@@ -103,7 +103,7 @@ def _word(config: Mapping[str, Any], name: str) -> str:
     return word
 
 
-def _read(
+def read_repositories(
     body: bytes,
     *,
     url: str,  # noqa: ARG001 - a reader is given it

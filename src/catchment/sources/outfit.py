@@ -15,14 +15,17 @@ from catchment.domain.source import Source
 from catchment.errors import BadConfig
 from catchment.fetch.client import HttpClient
 from catchment.fetch.manner import SourceClient, manner_of
+from catchment.sandbox.pool import ParserPool
 
 _NO_OPTIONS = Options()
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 
 
 class Outfitter:
-    def __init__(self, *, http: HttpClient, vault: Vault, variables: Mapping[str, str]) -> None:
+    def __init__(self, *, http: HttpClient, vault: Vault, variables: Mapping[str, str], parsers: ParserPool) -> None:
         self._http = http
+        #: Who reads what comes.
+        self.parsers = parsers
         self._vault = vault
         #: What headers may name as `${NAME}`; "" for one that is allowed and not set.
         self._variables = variables

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -16,10 +16,12 @@ from catchment.domain.visit import Fetched, Reading
 from catchment.fetch.client import Request, Response
 from catchment.fetch.freshness import Validators, fresh_for
 from catchment.redact import redact_url
-from catchment.sources.base import Context, parse_beside
+from catchment.sources.base import Context
 
 #: Raises a VisitError for an answer that is not what was asked for, though it may look like it.
 Judge = Callable[[Response, datetime], None]
+#: Has an answer read, by whatever way.
+DocumentReader = Callable[[Response], Awaitable[Reading]]
 
 
 class Reader(Protocol):
@@ -32,6 +34,28 @@ async def visit_page(
     context: Context, request: Request, read: Reader, *, is_window: bool = False, judge: Judge | None = None
 ) -> Fetched:
     """One conditional request; what is the same as last time is not read again."""
+    return await visit_document(context, request, read_apart(context, read), is_window=is_window, judge=judge)
+
+
+def read_apart(context: Context, read: Reader) -> DocumentReader:
+    """Have what came read where it holds up nobody."""
+
+    async def document(response: Response) -> Reading:
+        found = await context.parsers.read(read, response.body, url=response.url, content_type=response.content_type)
+        return Reading(*found)
+
+    return document
+
+
+async def visit_document(
+    context: Context,
+    request: Request,
+    read: DocumentReader,
+    *,
+    is_window: bool = False,
+    judge: Judge | None = None,
+) -> Fetched:
+    """As `visit_page`, for whoever has more to do than to read what came."""
     memory = context.source.memory
     response = await context.http.send(replace(request, validators=_validators(memory)))
     if judge is not None:
@@ -43,8 +67,7 @@ async def visit_page(
     remembered = _remember(request, response)
     if remembered["body"] == memory.get("body"):
         return Fetched(memory=remembered, unchanged=True, fresh_for=fresh, moved_to=moved_to)
-    content_type = response.headers.get("Content-Type", "")
-    reading = Reading(*await parse_beside(read, response.body, url=response.url, content_type=content_type))
+    reading = await read(response)
     return Fetched(
         title=reading.title,
         items=reading.items,

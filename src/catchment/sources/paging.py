@@ -18,7 +18,15 @@ from catchment.sources.config import choice, text, whole
 
 WAYS: Final = ("none", "cursor", "page", "link")
 #: The parts of a config that are read here.
-PAGING_KEYS: Final = ("paging", "cursor_path", "cursor_param", "page_param", "page_start", "next_path")
+PAGING_KEYS: Final = (
+    "paging",
+    "cursor_path",
+    "cursor_param",
+    "cursor_body_path",
+    "page_param",
+    "page_start",
+    "next_path",
+)
 _NO_SUCH_PAGE: Final = frozenset({400, 404, 416})
 _LINK: Final = re.compile(r"<([^<>]*)>([^<>]*)")
 

@@ -11,7 +11,6 @@ from yarl import URL
 from catchment.errors import HttpError, RefusedAddress, SiteUnavailable, VisitError
 from catchment.fetch.client import Request, Response
 from catchment.parse.robots import Robots
-from catchment.sources.base import parse_beside
 
 Ask = Callable[[Request], Awaitable[Response]]
 #: An address, and the seconds between requests that its site asks for.
@@ -76,4 +75,4 @@ class RobotsBook:
             if error.status == HTTPStatus.TOO_MANY_REQUESTS or error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise
             return Robots()
-        return await parse_beside(Robots.parse, response.body, address)
+        return await asyncio.to_thread(Robots.parse, response.body, address)

@@ -7,12 +7,11 @@ from typing import Any
 
 from yarl import URL
 
-from catchment.domain.visit import Fetched, Reading
+from catchment.domain.visit import Fetched
 from catchment.fetch.client import Request
-from catchment.parse.feed import Entry, Feed, parse_feed
 from catchment.sources.base import Context
 from catchment.sources.config import text
-from catchment.sources.maker import item_of
+from catchment.sources.feed_items import read_items
 from catchment.sources.page import visit_page
 
 
@@ -27,33 +26,5 @@ class RssFetcher:
         return await visit_page(context, Request(url=_url(context.source.config)), read_items, is_window=True)
 
 
-def read_items(body: bytes, *, url: str, content_type: str) -> Reading:
-    """The title of a feed, and its entries as items."""
-    feed = parse_feed(body, url=url, content_type=content_type, summaries=False)
-    items = tuple([item_of(entry, _metadata(entry)) for entry in feed.entries])
-    return Reading(feed.title, items, is_damaged=feed.is_damaged, warnings=_warnings(feed), left_out=feed.left_out)
-
-
-def _warnings(feed: Feed) -> tuple[str, ...]:
-    if not feed.cut:
-        return ()
-    kept = len(feed.entries)
-    return (f"the feed lists {kept + feed.cut} entries: the newest {kept} were read, {feed.cut} left out",)
-
-
 def _url(config: Mapping[str, Any]) -> str:
     return text(config, "url", example="https://example.org/feed.xml")
-
-
-def _metadata(entry: Entry) -> dict[str, Any]:
-    """What has no column of its own, where there is any."""
-    metadata: dict[str, Any] = {}
-    if entry.updated and entry.updated != entry.published:
-        metadata["updated"] = entry.updated.isoformat()
-    if entry.tags:
-        metadata["tags"] = list(entry.tags)
-    if entry.enclosures:
-        metadata["enclosures"] = [
-            {"url": file.url, "type": file.type, "length": file.length} for file in entry.enclosures
-        ]
-    return metadata

@@ -109,9 +109,11 @@ class SitemapJourney:
         self.name = text(context.source.config, "site_name", default=context.source.name)
 
     async def explore(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
-        tree = SitemapTree(self._stream, keeps=self._config.filters.keeps_url, now=self._context.now)
-        async for told in tree.walk(await self._roots(), known):
-            yield told
+        roots = await self._roots()
+        async with self._context.parsers.one_alone() as parsers:
+            tree = SitemapTree(self._stream, parsers, keeps=self._config.filters.keeps_url, now=self._context.now)
+            async for told in tree.walk(roots, known):
+                yield told
 
     async def detail(self, listed: Listed) -> Detail:
         _check_address(listed.url)
@@ -136,8 +138,7 @@ class SitemapJourney:
         content_type = page.headers.get("Content-Type", "")
         if content_type.partition(";")[0].strip().lower() not in _HTML:
             return item_without_page(listed)
-        # Beside, whatever its size: finding the article in a page takes long.
-        article = await asyncio.to_thread(extract, page.body, page.url, content_type)
+        article = await self._context.parsers.read(extract, page.body, page.url, content_type)
         return item_of_page(listed, article, with_content=self._config.extract_content)
 
     async def _roots(self) -> list[str]:

@@ -12,7 +12,9 @@ from catchment.errors import HttpError, ParseError, VisitError
 from catchment.fetch.client import Request
 from catchment.fetch.freshness import Validators
 from catchment.fetch.streaming import Stream
-from catchment.parse.sitemap import SitemapEntry, SitemapParser
+from catchment.parse.sitemap import SitemapEntry
+from catchment.sandbox.pool import ParserPool
+from catchment.sources.sitemap_reading import SitemapReader
 
 #: Entries that are handed over together.
 STRETCH = 1000
@@ -39,8 +41,10 @@ class Document:
 
 
 class SitemapTree:
-    def __init__(self, stream: Open, *, keeps: Callable[[str], bool], now: datetime) -> None:
+    def __init__(self, stream: Open, parsers: ParserPool, *, keeps: Callable[[str], bool], now: datetime) -> None:
         self._stream = stream
+        #: One process at most, which remembers what it has begun to read.
+        self._parsers = parsers
         self._keeps = keeps
         self._now = now
         #: The next one last.
@@ -114,11 +118,11 @@ class SitemapTree:
                 self._count_read()
                 yield Vouched(url=document.url)
                 return
-            reading = _Reading(document, SitemapParser(answer.url), self._keeps)
+            reading = _Reading(document, SitemapReader(self._parsers, answer.url), self._keeps)
             async for chunk in answer:
-                for stretch in reading.feed(chunk):
+                for stretch in await reading.feed(chunk):
                     yield stretch
-            for stretch in reading.close():
+            for stretch in await reading.close():
                 yield stretch
             async for told in self._conclude(document, reading, answer):
                 yield told
@@ -155,23 +159,23 @@ class SitemapTree:
 class _Reading:
     """One document on its way in: pages in stretches, and the sitemaps below it."""
 
-    def __init__(self, document: Document, parser: SitemapParser, keeps: Callable[[str], bool]) -> None:
+    def __init__(self, document: Document, reader: SitemapReader, keeps: Callable[[str], bool]) -> None:
         self._document = document
-        self._parser = parser
+        self._reader = reader
         self._keeps = keeps
         self._pages: list[Listed] = []
         self.children: list[Document] = []
 
     @property
     def is_whole(self) -> bool:
-        return self._parser.is_whole
+        return self._reader.is_whole
 
-    def feed(self, chunk: bytes) -> list[Stretch]:
-        self._sort(self._parser.feed(chunk))
+    async def feed(self, chunk: bytes) -> list[Stretch]:
+        self._sort(await self._reader.feed(chunk))
         return self._stretches(STRETCH)
 
-    def close(self) -> list[Stretch]:
-        self._sort(self._parser.close())
+    async def close(self) -> list[Stretch]:
+        self._sort(await self._reader.close())
         return self._stretches(1)
 
     def _sort(self, entries: Iterable[SitemapEntry]) -> None:

@@ -11,7 +11,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from yarl import URL
 
@@ -26,8 +27,8 @@ from catchment.parse.volatile import steady
 from catchment.parse.watch import Listed, ListShape, Passage, read_chosen, read_listed, read_main
 from catchment.sources.base import Context
 from catchment.sources.config import text, texts
-from catchment.sources.page import Reader, visit_page
-from catchment.sources.rss import read_items
+from catchment.sources.feed_items import read_items
+from catchment.sources.page import DocumentReader, read_apart, visit_document, visit_page
 
 FEED = "feed"
 #: What is remembered of a watched page: what it last was, how often in a row it was another, and when that was told.
@@ -46,7 +47,7 @@ _READABLE = ("html", "xml", "text/", "json")
 
 class WebsiteFetcher:
     type = "website"
-    config_keys = frozenset({"url", *_SELECTORS})
+    config_keys = frozenset({"url", "ignore_patterns", *_SELECTORS})
 
     def identity(self, config: Mapping[str, Any]) -> str:
         address = str(URL(_watched(config).address).with_fragment(None))
@@ -55,7 +56,8 @@ class WebsiteFetcher:
     async def fetch(self, context: Context) -> Fetched:
         selectors = _selectors(context.source.config)
         if selectors:
-            fetched = await _visit(context, _Chosen(_watched(context.source.config), selectors))
+            read = partial(read_chosen_parts, watched=_watched(context.source.config), selectors=selectors)
+            fetched = await _visit(context, read_apart(context, read))
             # A list with something new at every visit is what lists are for.
             return _damped(context, fetched) if "selector" in selectors else fetched
         feed = context.source.memory.get(FEED)
@@ -68,8 +70,8 @@ class WebsiteFetcher:
 
     async def _look(self, context: Context, *, failed: _Failed | None = None) -> Fetched:
         """Visit the page: follow a feed if it names one that can be read, else take the page as it is."""
-        page = _Page(_watched(context.source.config))
-        fetched = await _visit(context, page)
+        page = _Page(context)
+        fetched = await _visit(context, page.read)
         named = page.seen.news_feeds
         for feed in [*named, *page.seen.linked_feeds][:MOST_FEEDS]:
             if failed is not None and feed == failed.feed:
@@ -104,45 +106,61 @@ class _Failed:
 
 
 class _Page:
-    """Reads a page of which nothing is known: it may be a feed, may name some, or have only a text."""
+    """Has a page read, and remembers what it says beside its items."""
 
-    def __init__(self, watched: Watched) -> None:
-        self._watched = watched
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self.seen = Discovery()
         self.is_feed = False
 
-    def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]] | Reading:
-        if not is_page(body):
-            try:
-                reading = read_items(body, url=url, content_type=content_type)
-            except ParseError:
-                pass  # no feed, so it is a page
-            else:
-                self.is_feed = True
-                return reading
-        self.seen = discover(body, url=url, content_type=content_type)
-        return read_page(body, watched=self._watched, url=url, content_type=content_type)
-
-
-class _Chosen:
-    """Reads what the selectors of a source choose."""
-
-    def __init__(self, watched: Watched, selectors: Mapping[str, str]) -> None:
-        self._watched = watched
-        self._selectors = selectors
-
-    def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
-        _check_readable(content_type)
-        if "selector" in self._selectors:
-            passage = read_chosen(body, self._selectors["selector"], url=url, content_type=content_type)
-            return passage.title, (_state(passage, self._watched),)
-        shape = ListShape(
-            item=self._selectors["item_selector"],
-            link=self._selectors.get("link_selector"),
-            text=self._selectors.get("text_selector"),
+    async def read(self, response: Response) -> Reading:
+        found = await self._context.parsers.read(
+            read_unknown,
+            response.body,
+            url=response.url,
+            content_type=response.content_type,
+            watched=_watched(self._context.source.config),
         )
-        title, listed = read_listed(body, shape, url=url, content_type=content_type)
-        return title, tuple(_listed_item(one, self._watched) for one in listed)
+        self.seen, self.is_feed = found.seen, found.is_feed
+        return found.reading
+
+
+class PageReading(NamedTuple):
+    reading: Reading
+    #: What the page says about its site; nothing where it is a feed.
+    seen: Discovery
+    is_feed: bool
+
+
+def read_unknown(body: bytes, *, url: str, content_type: str, watched: Watched) -> PageReading:
+    """Read a page of which nothing is known: it may be a feed, may name some, or have only a text."""
+    if not is_page(body):
+        try:
+            reading = read_items(body, url=url, content_type=content_type)
+        except ParseError:
+            pass  # no feed, so it is a page
+        else:
+            return PageReading(reading, Discovery(), is_feed=True)
+    seen = discover(body, url=url, content_type=content_type)
+    reading = Reading(*read_page(body, watched=watched, url=url, content_type=content_type))
+    return PageReading(reading, seen, is_feed=False)
+
+
+def read_chosen_parts(
+    body: bytes, *, url: str, content_type: str, watched: Watched, selectors: Mapping[str, str]
+) -> tuple[str, tuple[Item, ...]]:
+    """Read what the selectors of a source choose."""
+    _check_readable(content_type)
+    if "selector" in selectors:
+        passage = read_chosen(body, selectors["selector"], url=url, content_type=content_type)
+        return passage.title, (_state(passage, watched),)
+    shape = ListShape(
+        item=selectors["item_selector"],
+        link=selectors.get("link_selector"),
+        text=selectors.get("text_selector"),
+    )
+    title, listed = read_listed(body, shape, url=url, content_type=content_type)
+    return title, tuple(_listed_item(one, watched) for one in listed)
 
 
 def read_page(body: bytes, *, watched: Watched, url: str, content_type: str) -> tuple[str, tuple[Item, ...]]:
@@ -168,12 +186,12 @@ async def _follow(context: Context, feed: str) -> Fetched:
     return replace(fetched, memory={**fetched.memory, FEED: feed})
 
 
-async def _visit(context: Context, read: Reader) -> Fetched:
+async def _visit(context: Context, read: DocumentReader) -> Fetched:
     """Visit the page, or the one that it sends every browser on to."""
     request, is_elsewhere = Request(url=_url(context.source.config)), False
     for _ in range(MAX_REFRESHES):
         try:
-            fetched = await visit_page(context, request, read, judge=_look_for_refresh)
+            fetched = await visit_document(context, request, read, judge=_look_for_refresh)
         except _SentOn as sent_on:
             request, context, is_elsewhere = Request(url=sent_on.target), _without_memory(context), True
         else:

@@ -48,7 +48,7 @@ class ImportedOut(Out):
 @router.post("/import", responses=problems(401, 403, *OF_A_BODY), openapi_extra=_FILE)
 async def import_list(request: Request, system: TheSystem, caller: Known) -> ImportedOut:
     """Add every source of a file that is not there yet. A bad line is told with its number and spoils no other."""
-    lines = await import_sources(system.catalog, await request.body(), caller)
+    lines = await import_sources(system.catalog, system.parsers, await request.body(), caller)
     totals = {LineResult(name): count for name, count in count_results(lines).items()}
     return ImportedOut(results=[LineOut.model_validate(line) for line in lines], totals=totals)
 

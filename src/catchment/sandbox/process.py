@@ -1,0 +1,117 @@
+"""A parser process: reads one document after the other, as it is asked on its standard input, a socket.
+
+It ends when that does, and by itself soon after a document took longer than it may: so it never outlives whoever
+started it. Signals to stop are not for it, since what is under way is finished first.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import resource
+import signal
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from catchment.errors import CatchmentError
+from catchment.sandbox.readers import reader
+from catchment.sandbox.wire import BROKEN, HEAD, NO_MEMORY_CODE, READY, Task, pack
+
+_SOCKET: Final = 0
+#: How much longer than it may a document takes when nobody is there to end it.
+_LEEWAY_SECONDS: Final = 2.0
+#: What a large document took is not always given back, so the process is. Usually it holds less than half of this.
+_WORN_BYTES: Final = 80 * 1024 * 1024
+_STATM: Final = Path("/proc/self/statm")
+_PASSED_OVER: Final = 64 * 1024
+
+
+def main(max_bytes: int, seconds: float) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    _limit(resource.RLIMIT_AS, max_bytes)
+    _limit(resource.RLIMIT_CORE, 0)
+    # Libraries tell of every odd page, which is no event for a log.
+    logging.disable(logging.CRITICAL)
+    # Imported before it is asked for, so that no document has to wait for it.
+    reader("catchment.sources.feed_items:read_items")
+    with socket.socket(fileno=_SOCKET) as line:
+        line.sendall(pack(READY))
+        try:
+            _serve(line, seconds)
+        except MemoryError:
+            sys.exit(NO_MEMORY_CODE)
+
+
+def _serve(line: socket.socket, seconds: float) -> None:
+    is_worn = False
+    while not is_worn and (task := _receive(line)) is not None:
+        signal.setitimer(signal.ITIMER_REAL, seconds + _LEEWAY_SECONDS)
+        error, found = _read(task)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        is_worn = _resident_bytes() > _WORN_BYTES
+        line.sendall(pack((error, found, is_worn)))
+    _wait_for_end(line)
+
+
+def _read(task: Task) -> tuple[str, Any]:
+    """What the document says, or the name of an error and what it says."""
+    try:
+        return "", reader(task.reader)(task.body, *task.args, **task.kwargs)
+    except CatchmentError as error:
+        return type(error).__name__, (str(error), vars(error))
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the edge: whatever it is, it is this document's failure only
+        return BROKEN, (repr(error), {})
+
+
+def _wait_for_end(line: socket.socket) -> None:
+    """Whatever was asked for meanwhile is asked of another: to hang up on it might lose the last answer."""
+    while line.recv(_PASSED_OVER):
+        pass
+
+
+def _limit(what: int, most: int) -> None:
+    # Not every system knows every limit.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(what, (most, most))
+
+
+def _receive(line: socket.socket) -> Task | None:
+    head = _exactly(line, HEAD.size)
+    if head is None:
+        return None
+    (size,) = HEAD.unpack(head)
+    message = _exactly(line, size)
+    if message is None:
+        return None
+    # Whoever asks is trusted.
+    return Task(*pickle.loads(message))  # noqa: S301
+
+
+def _exactly(line: socket.socket, size: int) -> bytearray | None:
+    """So many bytes; None when there are no more."""
+    data = bytearray(size)
+    view, filled = memoryview(data), 0
+    while filled < size:
+        received = line.recv_into(view[filled:])
+        if not received:
+            return None
+        filled += received
+    return data
+
+
+def _resident_bytes() -> int:
+    """What it holds; 0 where the system does not tell. `getrusage` would tell of whoever started it as well."""
+    try:
+        return int(_STATM.read_bytes().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), float(sys.argv[2]))

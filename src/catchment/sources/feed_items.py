@@ -1,0 +1,37 @@
+"""The items of a feed. Nothing is imported here that reading does not need: it is done in processes of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from catchment.domain.visit import Reading
+from catchment.parse.feed import Entry, Feed, parse_feed
+from catchment.sources.maker import item_of
+
+
+def read_items(body: bytes, *, url: str, content_type: str) -> Reading:
+    """The title of a feed, and its entries as items."""
+    feed = parse_feed(body, url=url, content_type=content_type, summaries=False)
+    items = tuple([item_of(entry, _metadata(entry)) for entry in feed.entries])
+    return Reading(feed.title, items, is_damaged=feed.is_damaged, warnings=_warnings(feed), left_out=feed.left_out)
+
+
+def _warnings(feed: Feed) -> tuple[str, ...]:
+    if not feed.cut:
+        return ()
+    kept = len(feed.entries)
+    return (f"the feed lists {kept + feed.cut} entries: the newest {kept} were read, {feed.cut} left out",)
+
+
+def _metadata(entry: Entry) -> dict[str, Any]:
+    """What has no column of its own, where there is any."""
+    metadata: dict[str, Any] = {}
+    if entry.updated and entry.updated != entry.published:
+        metadata["updated"] = entry.updated.isoformat()
+    if entry.tags:
+        metadata["tags"] = list(entry.tags)
+    if entry.enclosures:
+        metadata["enclosures"] = [
+            {"url": file.url, "type": file.type, "length": file.length} for file in entry.enclosures
+        ]
+    return metadata
