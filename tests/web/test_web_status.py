@@ -202,6 +202,7 @@ async def test_the_status_tells_how_the_collector_is(site: Site, clock: ManualCl
         return state
 
     idle = {"running": False, "last_tick_at": None, "next_tick_at": None, "queue": 0, "in_flight": 0}
+    idle["network_away"] = False
     assert await collector() == idle
     await site.add_source(None, "due")
     stop = asyncio.Event()
@@ -215,6 +216,7 @@ async def test_the_status_tells_how_the_collector_is(site: Site, clock: ManualCl
         "next_tick_at": "2026-03-01T12:01:00.000Z",
         "queue": 1,
         "in_flight": 0,
+        "network_away": False,
     }
     stop.set()
     await ticking
