@@ -41,7 +41,7 @@ class HostKeeper:
     async def seat(self, due: Iterable[DueSource], now: datetime) -> Seating:
         """Which of these sources can be visited now; the others are put off, once and together."""
         minded = [one if one.host is None or self._is_minded(one, now) else one._replace(host=None) for one in due]
-        seating = seat(minded, now=now, waits=self._pacer.waits, step=self._pacer.step)
+        seating = seat(minded, now=now, waits=self._waits, step=self._pacer.step)
         return await self._put_off(seating, now) if seating.later else seating
 
     async def _put_off(self, seating: Seating, now: datetime) -> Seating:
@@ -117,6 +117,11 @@ class HostKeeper:
             HostUse(host=host, starts=[round(now - age, 3) for age in ages], crawl_delay=delay or None)
             for host, ages, delay in uses
         ]
+
+    def _waits(self, host: str, count: int) -> list[float]:
+        """Behind those that are queued here already."""
+        ahead = self._expected[host]
+        return self._pacer.waits(host, ahead + count)[ahead:]
 
     def _is_minded(self, due: DueSource, now: datetime) -> bool:
         """The user's own hosts are not paced; what they ask for is heeded all the same."""
