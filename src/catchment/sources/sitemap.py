@@ -60,6 +60,7 @@ CONFIG_KEYS = frozenset(
         "max_items",
         "baseline_items",
         "retry_failed_urls",
+        "recheck_pages",
         "max_history_days",
         "cleanup_interval_days",
     }
