@@ -169,7 +169,7 @@ class TestMoreEntriesThanAreTaken:
 
     def kept(self, body: bytes) -> set[int]:
         feed = parse_feed(body)
-        assert (len(feed.entries), feed.left_out) == (MAX_ENTRIES, self.LISTED - MAX_ENTRIES)
+        assert (len(feed.entries), feed.cut) == (MAX_ENTRIES, self.LISTED - MAX_ENTRIES)
         return {int(entry.link.rpartition("/")[2]) for entry in feed.entries}
 
     newest = frozenset(range(LISTED - MAX_ENTRIES, LISTED))
@@ -195,4 +195,4 @@ class TestMoreEntriesThanAreTaken:
             {"id": str(place), "date_published": (MOMENT + timedelta(hours=place)).isoformat()} for place in range(600)
         ]
         feed = parse_feed(json.dumps({"version": "https://jsonfeed.org/version/1", "items": items}).encode())
-        assert (feed.entries[0].id, feed.entries[-1].id, feed.left_out) == ("100", "599", 100)
+        assert (feed.entries[0].id, feed.entries[-1].id, feed.cut) == ("100", "599", 100)

@@ -35,8 +35,8 @@ STOPPED = signal.SIGSTOP
 
 
 async def titles(pool: ParserPool, body: bytes = FEED) -> list[str]:
-    _, items = await pool.read(read_items, body, url="https://example.org/feed", content_type="text/xml")
-    return [item.title for item in items]
+    reading = await pool.read(read_items, body, url="https://example.org/feed", content_type="text/xml")
+    return [item.title for item in reading.items]
 
 
 @asynccontextmanager

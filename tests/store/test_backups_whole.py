@@ -158,12 +158,12 @@ def test_a_store_that_is_in_use_is_not_taken_for_a_backup(filled, tmp_path):
 def test_a_backup_without_manifest_is_restored_where_it_is_sound_and_holds_something(filled, tmp_path):
     before = rows_in(filled)
     file = made_by_an_earlier_release(filled, tmp_path / "earlier.sqlite3")
-    migrate_url(sqlite_at(file), "0012")
+    migrate_url(sqlite_at(file), "0016")
     content = file.read_bytes()
     restored = sqlite_at(tmp_path / "new" / "store.sqlite3")
     restore_backup(file, restored)
     after = rows_in(restored)
-    assert {name for name in before if before[name] != after[name]} <= {"note_copies"}, "0013 made that table"
+    assert {name for name in before if before[name] != after[name]} <= {"users"}, "0017 gave them a column"
     assert file.read_bytes() == content, "the backup is as it was"
     file.write_bytes(content[: len(content) // 2])
     with pytest.raises(StoreError, match="damaged"):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.engine import make_url
 
-from catchment.store.backups import restore_backup
+from catchment.store.backups import make_backup, restore_backup
 from catchment.store.door import open_store
 from catchment.store.door import store_url as as_url
 from catchment.store.jobs import list_all
@@ -53,7 +53,8 @@ def test_a_store_that_is_there_keeps_the_mode_that_it_has(sqlite_url: str, tmp_p
 
 def test_a_store_that_is_made_by_restoring_is_for_its_owner_alone(sqlite_url: str, tmp_path: Path) -> None:
     restored = tmp_path / "restored.sqlite3"
-    restore_backup(Path(as_url(sqlite_url).database or ""), make_url(f"sqlite+pysqlite:///{restored}"))
+    backup = make_backup(as_url(sqlite_url), tmp_path / "backup.sqlite3")
+    restore_backup(backup.file, make_url(f"sqlite+pysqlite:///{restored}"))
     assert mode(restored) == 0o600
 
 
