@@ -120,9 +120,9 @@ def wish(words: Sequence[str]) -> tuple[Wish, argparse.Namespace]:
     return chosen, given
 
 
-def measure(chosen: Wish, tell: Callable[[str], None]) -> dict[str, Score]:
-    plain = _rounds_in_world(chosen, "none", tell)
-    tagged = _rounds_in_world(chosen, "etag", tell)
+def measure(chosen: Wish, emit_events: Callable[[str], None]) -> dict[str, Score]:
+    plain = _rounds_in_world(chosen, "none", emit_events)
+    tagged = _rounds_in_world(chosen, "etag", emit_events)
     return {
         one: Score(
             contender=one,
@@ -134,14 +134,14 @@ def measure(chosen: Wish, tell: Callable[[str], None]) -> dict[str, Score]:
     }
 
 
-def _rounds_in_world(chosen: Wish, abilities: str, tell: Callable[[str], None]) -> dict[str, list[list[Round]]]:
+def _rounds_in_world(chosen: Wish, abilities: str, emit_events: Callable[[str], None]) -> dict[str, list[list[Round]]]:
     sites = chosen.feeds + WARM_UP
     words = ["--sites", str(sites), "--speed", "0", "--format", "rss20", "--abilities", abilities, "--warm"]
     found: dict[str, list[list[Round]]] = {one: [] for one in chosen.contenders()}
-    tell(f"writing {sites} feeds ({'with' if abilities == 'etag' else 'without'} ETags)")
+    emit_events(f"writing {sites} feeds ({'with' if abilities == 'etag' else 'without'} ETags)")
     with running_world(words) as world:
         for contender in chosen.turns():
-            tell(f"{TITLES[contender]} in the world {'with' if abilities == 'etag' else 'without'} ETags")
+            emit_events(f"{TITLES[contender]} in the world {'with' if abilities == 'etag' else 'without'} ETags")
             found[contender].append(_play(contender, chosen, world, expects_304=abilities == "etag"))
     return found
 

@@ -43,12 +43,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.bars import Bar, all_met, bars_table
 from bench.stores import TEMPORARY
 from catchment.store import runs, sources, tables
-from catchment.store.door import Store, open_store
+from catchment.store.database import Store, open_store
 from catchment.store.migrate import migrate
 from catchment.store.types import Json, UtcDateTime
 
 DUE = 500
-MOST_RATIO = 3.0
+MAX_RATIO = 3.0
 #: As many as the collector reads at one look.
 LOOK_LIMIT = 10_000
 LEASE = timedelta(minutes=1)
@@ -189,7 +189,7 @@ def bars(costs: Sequence[Cost]) -> list[Bar]:
         few, many = (cost for cost in costs if cost.store == store)
         for what, ratio in (("look", many.look_ms / few.look_ms), ("claim", many.claim_ms / few.claim_ms)):
             name = f"{store}: {what} among {many.sources:,} against {few.sources:,}"
-            found.append(Bar(name=name, measured=ratio, most=MOST_RATIO, unit="×"))
+            found.append(Bar(name=name, measured=ratio, most=MAX_RATIO, unit="×"))
     return found
 
 
@@ -203,11 +203,11 @@ def costs_table(costs: Sequence[Cost]) -> Table:
     return table
 
 
-async def measure(given: argparse.Namespace, tell: Callable[[str], None]) -> list[Cost]:
+async def measure(given: argparse.Namespace, emit_events: Callable[[str], None]) -> list[Cost]:
     found = []
     for store in given.stores:
         for count in (given.few, given.many):
-            tell(f"{store}: {count:,} sources")
+            emit_events(f"{store}: {count:,} sources")
             found.append(await cost_of(store, count, repeat=given.repeat))
     return found
 

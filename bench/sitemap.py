@@ -31,15 +31,15 @@ from bench.world import ALLOW_NETWORKS
 from catchment.bootstrap import System, open_system
 from catchment.domain.caller import OPERATOR
 from catchment.domain.source import NewSource
-from catchment.fetch.manner import SourceClient
+from catchment.fetch.options import SourceClient
 from catchment.manage.preview import unsaved
 from catchment.manage.sites import SITEMAP, Site
 from catchment.settings import Settings
 from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.sitemaps import SitemapSite
 from catchment.simulator.world import World
-from catchment.sources.base import Context, Explorer
-from catchment.sources.survey import survey
+from catchment.sources.base import Context, CrawlingType
+from catchment.sources.listing import survey
 
 FULL, FIRST, CHANGED, UNCHANGED = "full", "first", "changed", "unchanged"
 TITLES = {
@@ -51,7 +51,7 @@ TITLES = {
 #: Saved per cent of requests and of time.
 LEAST_SAVED = 90.0
 #: The page cache of SQLite, which is full at some size and not before, and a little for chance: nothing else may grow.
-MOST_GROWTH_MB = 16 * 2**20 / MEGABYTE + 8
+MAX_GROWTH_MB = 16 * 2**20 / MEGABYTE + 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +81,15 @@ async def _incremental(system: System, url: str) -> int:
 
 
 async def _full(system: System, url: str, pages: int) -> int:
-    explorer, now = system.registry.get(SITEMAP), system.clock.now()
-    assert isinstance(explorer, Explorer)
+    crawling_type, now = system.registry.get(SITEMAP), system.clock.now()
+    assert isinstance(crawling_type, CrawlingType)
     config = {"url": url, "enable_incremental": False}
     source = unsaved(NewSource(name="full", type=SITEMAP, config=config, identity=url), now)
-    journey = explorer.set_out(Context(source=source, now=now, http=SourceClient(system.http), parsers=system.parsers))
-    journey.policy = replace(journey.policy, max_items=pages)
-    return len((await survey(journey)).items)
+    crawl_session = crawling_type.start_crawl(
+        Context(source=source, now=now, http=SourceClient(system.http), parsers=system.parsers)
+    )
+    crawl_session.policy = replace(crawl_session.policy, max_items=pages)
+    return len((await survey(crawl_session)).items)
 
 
 # The site, and who sends the runs out
@@ -140,7 +142,7 @@ async def _in_a_process(kind: str, url: str, folder: str, pages: int) -> dict[st
 
 
 async def measure(
-    pages: int, changed: int, kinds: Sequence[str], tell: Callable[[str], None], *, full_pages: int | None = None
+    pages: int, changed: int, kinds: Sequence[str], emit_events: Callable[[str], None], *, full_pages: int | None = None
 ) -> list[Run]:
     started = datetime.now(UTC) - timedelta(days=3)
     site = SitemapSite(pages=pages, started_at=started)
@@ -150,7 +152,7 @@ async def measure(
             course = Course(web, site, pages=pages, changed=changed, folder=folder)
             runs = []
             for kind in kinds:
-                tell(f"{pages:,} pages: {kind}")
+                emit_events(f"{pages:,} pages: {kind}")
                 runs.append(await course.run(kind, pages=full_pages if kind == FULL else None))
             return runs
 
@@ -170,7 +172,7 @@ def bars(small: Sequence[Run], large: Sequence[Run]) -> list[Bar]:
     if large:
         name = f"memory added from {small[0].pages:,} to {large[0].pages:,}"
         added = max(run.peak_bytes - by_kind[run.kind].peak_bytes for run in large) / MEGABYTE
-        found.append(Bar(name=name, measured=added, most=MOST_GROWTH_MB, unit="MB"))
+        found.append(Bar(name=name, measured=added, most=MAX_GROWTH_MB, unit="MB"))
     return found
 
 

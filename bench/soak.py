@@ -35,7 +35,7 @@ from bench.verdict import INTERVAL, TICK_SECONDS, Kept, Outcome, Sample, bars, c
 from bench.world import ALLOW_NETWORKS, running_world
 from catchment.bootstrap import open_system
 from catchment.settings import Settings
-from catchment.store.door import open_store
+from catchment.store.database import open_store
 
 REQUEST_SECONDS = 5
 AT_ONCE = 100

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from catchment.simulator.addresses import Addresses
-from catchment.simulator.catalogue import Catalogue
+from catchment.simulator.directory import Catalogue
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.troubles import Trouble, scattered
+from catchment.simulator.troubles import SiteTrouble, scattered
 from catchment.simulator.world import World
 
 SEED = 7
@@ -47,7 +47,7 @@ class Truth:
     def __init__(self, story: Story, addresses: Addresses) -> None:
         self._world = story.world()
         self._catalogue = Catalogue(world=self._world, addresses=addresses)
-        self._troubles: Mapping[int, Sequence[Trouble]] = scattered(self._world, story.faulty)
+        self._troubles: Mapping[int, Sequence[SiteTrouble]] = scattered(self._world, story.faulty)
         self._sites = {url: number for number, url in enumerate(self._catalogue.feed_urls())}
 
     def feed_urls(self) -> list[str]:

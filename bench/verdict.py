@@ -20,7 +20,7 @@ TICK_SECONDS = 5
 #: Visits start at a tick and wait for their turn; later than this is not on time.
 ON_TIME_SECONDS = 3 * TICK_SECONDS
 #: Caches fill in the first minute; from then on nothing may grow.
-MOST_GROWTH = 1.15
+MAX_GROWTH = 1.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,5 +190,5 @@ def bars(outcome: Outcome) -> list[Bar]:
         Bar(name="duplicates", measured=outcome.duplicates, most=0),
         Bar(name="exit code of the collector", measured=abs(outcome.exit_code), most=0),
         Bar(name="errors and tracebacks logged", measured=outcome.errors_logged, most=0),
-        Bar(name="memory, last minute against second", measured=growth, most=MOST_GROWTH, unit="×"),
+        Bar(name="memory, last minute against second", measured=growth, most=MAX_GROWTH, unit="×"),
     ]

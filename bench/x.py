@@ -36,7 +36,7 @@ from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.services.x import XProvider, timeline
 from catchment.simulator.world import World
 from catchment.store import tweets
-from catchment.store.door import Store, open_store
+from catchment.store.database import Store, open_store
 from catchment.store.migrate import migrate
 
 #: What the document allows: a hundred users in five minutes, a thousand tweets in ten seconds.
@@ -161,13 +161,13 @@ def figures_table(figures: Sequence[Figure]) -> Table:
     return table
 
 
-async def measure(given: argparse.Namespace, tell: Callable[[str], None]) -> list[Figure]:
+async def measure(given: argparse.Namespace, emit_events: Callable[[str], None]) -> list[Figure]:
     found = []
     for store in given.stores:
         for count in given.saved:
-            tell(f"{store}: saving {count:,} tweets")
+            emit_events(f"{store}: saving {count:,} tweets")
             found.append(await saving(store, count))
-        tell(f"{store}: scraping {given.users} users")
+        emit_events(f"{store}: scraping {given.users} users")
         found.append(await scraping(store, given))
     return found
 

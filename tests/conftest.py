@@ -20,8 +20,9 @@ from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
 from catchment.logs import line_of
 from catchment.settings import Settings
-from catchment.store.door import Store, open_store
+from catchment.store.database import Store, open_store
 from catchment.store.migrate import migrate, migrate_url
+from feed_site import FeedSite
 from leak_watch import LeakWatch, refuse_leaks_into_files
 from postgres_databases import Databases
 
@@ -146,3 +147,10 @@ def log() -> Iterator[list[str]]:
     handler = logger.add(lambda message: lines.append(str(message).rstrip("\n")), format=line_of("{level} {message}"))
     yield lines
     logger.remove(handler)
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[FeedSite]:
+    """A site to collect from."""
+    async with FeedSite() as site:
+        yield site

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from catchment.collect.sealing import CookieSeal
 from catchment.crypto import Vault, derive_key
 from catchment.domain.cookie import Cookie, CookiePolicy
 from catchment.domain.note import Platform
+from catchment.platforms.cookies import CookieSeal
 from source_factory import START
 
 MINUTE = timedelta(minutes=1)

@@ -12,10 +12,10 @@ from datetime import timedelta
 from pathlib import Path
 
 from catchment.clock import SystemClock
-from catchment.collect.cookies import StoredCookies
-from catchment.collect.leases import LeasePolicy, owner_name
 from catchment.domain.note import Platform
-from catchment.store.door import open_store
+from catchment.engine.leases import LeasePolicy, owner_name
+from catchment.platforms.cookies import StoredCookiePool
+from catchment.store.database import open_store
 from cookie_factory import POLICY, a_seal
 
 
@@ -30,7 +30,7 @@ async def borrow(pool, folder: Path) -> None:
 async def main(url: str, folder: str, times: int) -> None:
     store = open_store(url)
     leases = LeasePolicy(owner=owner_name(), duration=timedelta(seconds=60))
-    pool = StoredCookies(store=store, seal=a_seal(), clock=SystemClock(), leases=leases, policy=POLICY)
+    pool = StoredCookiePool(store=store, seal=a_seal(), clock=SystemClock(), leases=leases, policy=POLICY)
     if times == 0:
         async with pool.lend(Platform.XHS) as cookie:
             print(f"holds {cookie.name}", flush=True)

@@ -8,9 +8,9 @@ from catchment.clock import ManualClock
 from catchment.domain.candidate import Listed
 from catchment.domain.note import Author, Counts, Crawled, Note, NoteCard, NoteRef, NoteType, Platform
 from catchment.domain.source import NewSource, Source
-from catchment.sources.crawl.items import listed_of
+from catchment.sources.platforms.search import listed_of
 from catchment.store import sources
-from catchment.store.door import Store
+from catchment.store.database import Store
 
 LOCK_TIMEOUT = timedelta(minutes=30)
 

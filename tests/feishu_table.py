@@ -11,11 +11,11 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from catchment.clock import ManualClock
-from catchment.collect.feishu.fields import FIELDS
+from catchment.platforms.feishu.fields import FIELDS
 from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.services.bitable import BitableService
 from catchment.simulator.world import World
-from catchment.store.door import Store
+from catchment.store.database import Store
 from catchment.store.tables import note_copies, notes
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

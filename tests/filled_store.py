@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import URL
 
-from catchment.store.copying import migration_engine
+from catchment.store.copy import migration_engine
 from catchment.store.tables import metadata
 from catchment.store.types import UtcDateTime
 

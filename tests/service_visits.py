@@ -23,8 +23,8 @@ from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.services.places import service_places
 from catchment.simulator.world import World
 from catchment.sources.base import Context, Registry
-from catchment.sources.builtin import builtin_fetchers
-from catchment.sources.outfit import Outfitter
+from catchment.sources.client import ClientFactory
+from catchment.sources.registry import builtin_fetchers
 from source_factory import make_source
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -75,7 +75,7 @@ async def visitor(
             pace_allowed=policy is not None,
         ) as http,
     ):
-        outfitter = Outfitter(http=http, vault=vault, variables=variables or {}, parsers=parsers)
+        clients = ClientFactory(http=http, vault=vault, variables=variables or {}, parsers=parsers)
         fetchers = registry(base_url)
 
         async def visit(
@@ -83,7 +83,7 @@ async def visitor(
         ) -> Fetched:
             fetcher = fetchers.get(source_type)
             assert fetcher is not None
-            _, dressed = outfitter.outfit(config)
+            _, dressed = clients.client_for(config)
             source = make_source(type=source_type, config=config, memory=memory or {})
             return await fetcher.fetch(Context(source=source, now=START, http=dressed, parsers=parsers))
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from catchment.errors import FullStore
-from catchment.store.door import Store
+from catchment.store.database import Store
 
 
 class SmallDisk:

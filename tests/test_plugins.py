@@ -15,7 +15,7 @@ import pytest
 
 from catchment.errors import SettingsError
 from catchment.sources.base import Registry
-from catchment.sources.plugins import installed_fetchers
+from catchment.sources.registry import installed_fetchers
 from catchment.sources.rss import RssFetcher
 from feed_site import FeedSite
 from test_docs import FENCE, ROOT, text_of

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from bench.sitemap import LEAST_SAVED, MOST_GROWTH_MB
+from bench.sitemap import LEAST_SAVED, MAX_GROWTH_MB
 
 from catchment.manage.sites import SECTIONS, Site, read_sites
 
@@ -80,4 +80,4 @@ def test_full_and_incremental_runs_are_compared_with_figures_that_meet_the_bars(
 )
 def test_the_memory_of_a_run_does_not_grow_with_the_sitemap(kind):
     small, large = (figures()[pages, kind][2] for pages in ("50,000", "500,000"))
-    assert large - small <= MOST_GROWTH_MB
+    assert large - small <= MAX_GROWTH_MB

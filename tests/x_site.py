@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from catchment.simulator.messages import Request
+from catchment.simulator.messages import IncomingRequest
 from catchment.simulator.services.x import XProvider, timeline
 from feed_site import FeedSite
 
@@ -59,12 +59,12 @@ class XSite(FeedSite):
     def asked_for(self) -> list[str]:
         return [request.query["userName"] for request in self.requests]
 
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
+    async def _answer(self, request: web.IncomingRequest) -> web.StreamResponse:
         if self._held is None or request.query["userName"] in self._held:
             self.arrived.release()
             await self._opened.wait()
         headers = {name.lower(): value for name, value in request.headers.items()}
-        asked = Request(
+        asked = IncomingRequest(
             method="GET", path=request.path, query=request.query_string, headers=headers, body=b"", at=START
         )
         answer = self.provider(asked)

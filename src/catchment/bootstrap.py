@@ -15,14 +15,30 @@ from zoneinfo import ZoneInfo
 from loguru import logger
 
 from catchment.clock import Clock, SystemClock
-from catchment.collect.cadence import CadenceBook
-from catchment.collect.collector import Collector
-from catchment.collect.commit import Rules
-from catchment.collect.committer import Committer
-from catchment.collect.cookies import StoredCookies
-from catchment.collect.courier import Courier
-from catchment.collect.crawl import Crawl
-from catchment.collect.duties import (
+from catchment.crawl.crawler import Crawler
+from catchment.crypto import Vault, derive_key, key_from_file
+from catchment.domain.alert import AlertRule, Terms
+from catchment.domain.alert_rules import TERMS
+from catchment.domain.cookie import CookiePolicy
+from catchment.domain.note import Platform
+from catchment.domain.run import SCRAPER_JOB
+from catchment.domain.scrape_task import usernames_in
+from catchment.domain.sealing import open_config
+from catchment.domain.tweet import Scrape
+from catchment.engine.cadence import CadenceBook
+from catchment.engine.cleanup import Cleaner
+from catchment.engine.collector import Collector
+from catchment.engine.commit import Committer, RecordWriters, Rules
+from catchment.engine.hosts import HostRegistry
+from catchment.engine.leases import LeasePolicy, owner_name
+from catchment.engine.pool import Pool
+from catchment.engine.visit import Visitor
+from catchment.fetch.client import HttpClient, Limits
+from catchment.fetch.dialler import SystemLookup
+from catchment.fetch.guard import AddressGuard
+from catchment.fetch.pacing import PacePolicy, Pacer
+from catchment.jobs.alerts import AlertEvaluator
+from catchment.jobs.builtin import (
     backing_up,
     cleanup,
     collector_tick,
@@ -33,76 +49,53 @@ from catchment.collect.duties import (
     scheduled_scrape,
     watching,
 )
-from catchment.collect.feishu.copying import Copier, make_copier
-from catchment.collect.hosts import HostKeeper
-from catchment.collect.housekeeping import Housekeeper
-from catchment.collect.jobs import Job, JobKeeper
-from catchment.collect.journal import CrawlJournal
-from catchment.collect.leases import LeasePolicy, owner_name
-from catchment.collect.pool import Pool
-from catchment.collect.records import Keepers
-from catchment.collect.scrapes import ScrapeKeeper, XBooks
-from catchment.collect.scraping import ScrapingService
-from catchment.collect.sealing import CookieSeal
-from catchment.collect.visitor import Visitor
-from catchment.collect.watch import Watch
-from catchment.collect.workflow import Workflow
-from catchment.crypto import Vault, derive_key, key_from_file
-from catchment.domain.alert import Rule, Terms
-from catchment.domain.alert_rules import TERMS
-from catchment.domain.cookie import CookiePolicy
-from catchment.domain.job import SCRAPER_JOB
-from catchment.domain.note import Platform
-from catchment.domain.scrape_task import usernames_in
-from catchment.domain.sealing import open_config
-from catchment.domain.tweet import Scrape
-from catchment.fetch.client import HttpClient, Limits
-from catchment.fetch.dial import SystemLookup
-from catchment.fetch.guard import AddressGuard
-from catchment.fetch.pacing import PacePolicy, Pacer
+from catchment.jobs.scheduler import Job, JobScheduler
+from catchment.jobs.webhooks import WebhookDispatcher
 from catchment.manage.accounts import Accounts
-from catchment.manage.applying import Applier
-from catchment.manage.catalog import Catalog
+from catchment.manage.apply import Applier
+from catchment.manage.authentication import Authenticator, Tokens
+from catchment.manage.catalog import Catalog, RuntimeOptions
 from catchment.manage.cookies import Cookies
-from catchment.manage.entrance import Entrance
 from catchment.manage.feeds import Feeds
 from catchment.manage.first_contact import FirstContact
 from catchment.manage.follows import Follows
-from catchment.manage.logins import Logins
-from catchment.manage.options import Options
+from catchment.manage.listing import SiteLister
+from catchment.manage.logins import Logins, Passwords
 from catchment.manage.packs import Packs
-from catchment.manage.passwords import Passwords
 from catchment.manage.preview import Previewer
 from catchment.manage.resolve import Resolver
 from catchment.manage.scraper_schedule import ScraperDefaults, ScraperScheduling
-from catchment.manage.sitefeeds import SiteFeeds
+from catchment.manage.site_feeds import SiteFeeds
 from catchment.manage.sites import SITEMAP
 from catchment.manage.subscriptions import Subscriptions
-from catchment.manage.surveying import Surveyor
-from catchment.manage.tokens import Tokens
 from catchment.manage.webhooks import Webhooks
-from catchment.monitor.alerting import Watched
-from catchment.publish.press import Press
+from catchment.monitor.alerting import AlertInputs
+from catchment.platforms.cookies import CookieSeal, RequestLog, StoredCookiePool
+from catchment.platforms.crawl import KeywordCrawl
+from catchment.platforms.feishu.copy import NoteCopier, make_copier
+from catchment.platforms.workflow import Workflow
+from catchment.publish.renderer import FeedRenderer
 from catchment.sandbox.pool import ParserPool
-from catchment.schedule.jobs import Alarms, Cron
+from catchment.schedule.jobs import Cron, Timers
 from catchment.settings import Settings
 from catchment.sources.base import Registry
-from catchment.sources.builtin import builtin_fetchers
-from catchment.sources.crawl.platform import Platforms
-from catchment.sources.crawl.reader import Reader, ReadPolicy
-from catchment.sources.crawl.search import SOURCE_TYPES, keyword_explorers
-from catchment.sources.crawl.wiring import make_platforms
-from catchment.sources.outfit import Outfitter
-from catchment.sources.plugins import installed_fetchers
+from catchment.sources.client import ClientFactory
+from catchment.sources.platforms.base import Platforms
+from catchment.sources.platforms.reader import PlatformReader, ReadPolicy
+from catchment.sources.platforms.registry import make_platforms
+from catchment.sources.platforms.search import SOURCE_TYPES, keyword_types
+from catchment.sources.registry import builtin_fetchers, installed_fetchers
 from catchment.sources.shortcuts import Services
+from catchment.sources.x.fetchers import make_scraper, x_fetchers
 from catchment.sources.x.scrape import Scraper
-from catchment.sources.x.wiring import make_scraper, x_fetchers
 from catchment.store import found_notes
 from catchment.store.backups import clear_killed_restore
-from catchment.store.door import Store, open_store, store_url
+from catchment.store.database import Store, open_store, store_url
 from catchment.store.migrate import migrate, require_file
 from catchment.store.scraper_schedule import clear_next_run
 from catchment.store.spending import Caps
+from catchment.x.repository import ScrapeWriter, XRepository
+from catchment.x.scraping import ScrapingService
 
 #: A worker waits this long for a turn at a host; past it the source is put off and the worker is free for others.
 PATIENCE_SECONDS = 2.0
@@ -125,32 +118,32 @@ class System:
     subscriptions: Subscriptions
     packs: Packs
     applier: Applier
-    options: Options
+    options: RuntimeOptions
     follows: Follows
     accounts: Accounts
-    entrance: Entrance
+    entrance: Authenticator
     feeds: Feeds
-    press: Press
+    press: FeedRenderer
     collector: Collector
     site_feeds: SiteFeeds
     scraping: ScrapingService
     scraper_schedule: ScraperScheduling
-    jobs: JobKeeper
+    jobs: JobScheduler
     webhooks: Webhooks
     workflow: Workflow
-    crawl: Crawl
+    crawl: KeywordCrawl
     cookies: Cookies
-    reader: Reader
+    reader: PlatformReader
     #: None where Feishu is not set up.
-    copier: Copier | None
+    copier: NoteCopier | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outside:
+class Storeless:
     """The way out, and who looks at sites by it."""
 
     http: HttpClient
-    surveyor: Surveyor
+    surveyor: SiteLister
 
 
 @asynccontextmanager
@@ -170,7 +163,7 @@ async def open_system(
         await migrate(store, makes_store=makes_store)
         guard = AddressGuard.parse(settings.allow_networks)
         async with _parser_pool(settings) as parsers, _http_client(settings, guard, clock) as http:
-            system = _Workshop(
+            system = _Builder(
                 settings=settings, clock=clock, store=store, guard=guard, http=http, parsers=parsers
             ).system()
             _rarely_collect_garbage()
@@ -189,13 +182,13 @@ def _rarely_collect_garbage() -> None:
 
 
 @asynccontextmanager
-async def open_outside(settings: Settings, *, clock: Clock | None = None) -> AsyncIterator[Outside]:
+async def open_outside(settings: Settings, *, clock: Clock | None = None) -> AsyncIterator[Storeless]:
     """What needs no store, so that it works even when the store is out of order."""
     clock = clock or SystemClock()
     guard = AddressGuard.parse(settings.allow_networks)
     async with _parser_pool(settings) as parsers, _http_client(settings, guard, clock) as http:
-        outfitter = _outfitter(settings, http, _vault(settings), parsers)
-        yield Outside(http=http, surveyor=_surveyor(Registry(builtin_fetchers(settings)), outfitter, clock))
+        clients = _clients(settings, http, _vault(settings), parsers)
+        yield Storeless(http=http, surveyor=_surveyor(Registry(builtin_fetchers(settings)), clients, clock))
 
 
 def _http_client(settings: Settings, guard: AddressGuard, clock: Clock) -> HttpClient:
@@ -221,14 +214,14 @@ def _parser_pool(settings: Settings) -> ParserPool:
     return ParserPool(size=size, seconds=settings.parse_seconds)
 
 
-def _outfitter(settings: Settings, http: HttpClient, vault: Vault, parsers: ParserPool) -> Outfitter:
-    return Outfitter(http=http, vault=vault, variables=settings.api_env_values, parsers=parsers)
+def _clients(settings: Settings, http: HttpClient, vault: Vault, parsers: ParserPool) -> ClientFactory:
+    return ClientFactory(http=http, vault=vault, variables=settings.api_env_values, parsers=parsers)
 
 
-def _surveyor(registry: Registry, outfitter: Outfitter, clock: Clock) -> Surveyor:
-    explorer = registry.explorer(SITEMAP)
-    assert explorer is not None, "it is built in"
-    return Surveyor(explorer=explorer, outfitter=outfitter, clock=clock)
+def _surveyor(registry: Registry, clients: ClientFactory, clock: Clock) -> SiteLister:
+    crawling_type = registry.crawling_type(SITEMAP)
+    assert crawling_type is not None, "it is built in"
+    return SiteLister(crawling_type=crawling_type, clients=clients, clock=clock)
 
 
 def _vault(settings: Settings) -> Vault:
@@ -238,7 +231,7 @@ def _vault(settings: Settings) -> Vault:
     return Vault(key_id="file", keys={"file": lambda: key_from_file(settings.home / "secret.key")})
 
 
-def _reception(settings: Settings, clock: Clock, store: Store, vault: Vault) -> tuple[Accounts, Entrance]:
+def _auth(settings: Settings, clock: Clock, store: Store, vault: Vault) -> tuple[Accounts, Authenticator]:
     passwords = Passwords()
     logins = Logins(store=store, clock=clock, passwords=passwords)
     accounts = Accounts(
@@ -252,7 +245,7 @@ def _reception(settings: Settings, clock: Clock, store: Store, vault: Vault) -> 
         signing_key=lambda: settings.jwt_secret_key.encode() or vault.derive("login tokens"),
         life=timedelta(hours=settings.jwt_expire_hours),
     )
-    entrance = Entrance(
+    entrance = Authenticator(
         store=store,
         clock=clock,
         logins=logins,
@@ -273,7 +266,7 @@ def _services(settings: Settings) -> Services:
     )
 
 
-class _Workshop:
+class _Builder:
     """Makes each part when it is first asked for, and only once."""
 
     def __init__(
@@ -293,14 +286,14 @@ class _Workshop:
         self._http = http
         self._vault = _vault(settings)
         self._parsers = parsers
-        self._outfitter = _outfitter(settings, http, self._vault, parsers)
-        self._alarms = Alarms(clock)
-        self._scrape_keeper = ScrapeKeeper(alpha=settings.scraper_ema_alpha)
+        self._clients = _clients(settings, http, self._vault, parsers)
+        self._alarms = Timers(clock)
+        self._scrape_keeper = ScrapeWriter(alpha=settings.scraper_ema_alpha)
 
     def system(self) -> System:
         store, clock, catalog = self._store, self._clock, self._catalog
         subscriptions = Subscriptions(store=store, clock=clock)
-        accounts, entrance = _reception(self._settings, clock, store, self._vault)
+        accounts, entrance = _auth(self._settings, clock, store, self._vault)
         return System(
             settings=self._settings,
             clock=clock,
@@ -314,12 +307,12 @@ class _Workshop:
             subscriptions=subscriptions,
             packs=Packs(store=store, catalog=catalog, subscriptions=subscriptions, clock=clock),
             applier=Applier(catalog=catalog, vault=self._vault),
-            options=Options(store=store, registry=self._registry, clock=clock),
+            options=RuntimeOptions(store=store, registry=self._registry, clock=clock),
             follows=self._follows,
             accounts=accounts,
             entrance=entrance,
             feeds=Feeds(store=store, clock=clock),
-            press=Press(store=store, clock=clock, hub_url=self._settings.websub_hub),
+            press=FeedRenderer(store=store, clock=clock, hub_url=self._settings.websub_hub),
             collector=self._collector,
             site_feeds=self._site_feeds(),
             scraping=self._scraping,
@@ -338,9 +331,9 @@ class _Workshop:
         return CadenceBook(store=self._store, settings=self._settings)
 
     @cached_property
-    def _x_books(self) -> XBooks:
+    def _x_books(self) -> XRepository:
         settings = self._settings
-        return XBooks(
+        return XRepository(
             store=self._store,
             clock=self._clock,
             caps=_x_caps(settings),
@@ -354,7 +347,7 @@ class _Workshop:
     @cached_property
     def _registry(self) -> Registry:
         of_x = x_fetchers(self._settings, self._scraper, self._x_books)
-        ours = [*builtin_fetchers(self._settings), *of_x, *keyword_explorers(self._reader)]
+        ours = [*builtin_fetchers(self._settings), *of_x, *keyword_types(self._reader)]
         return Registry([*ours, *installed_fetchers(logger.error)])
 
     @cached_property
@@ -370,12 +363,12 @@ class _Workshop:
 
     @cached_property
     def _resolver(self) -> Resolver:
-        catalog, registry, outfitter = self._catalog, self._registry, self._outfitter
+        catalog, registry, clients = self._catalog, self._registry, self._clients
         return Resolver(
             catalog=catalog,
             registry=registry,
-            previewer=Previewer(catalog=catalog, registry=registry, outfitter=outfitter, clock=self._clock),
-            outfitter=outfitter,
+            previewer=Previewer(catalog=catalog, registry=registry, clients=clients, clock=self._clock),
+            clients=clients,
             services=_services(self._settings),
         )
 
@@ -384,24 +377,25 @@ class _Workshop:
         rules = Rules(
             cadence_of=self._cadences.of,
             identity_of=lambda kind, config: self._registry.identity(kind, open_config(config, self._vault)),
-            is_explored=lambda source_type: self._registry.explorer(source_type) is not None,
-            keep_records=Keepers({Scrape: self._scrape_keeper}),
+            is_crawled=lambda source_type: self._registry.crawling_type(source_type) is not None,
+            keep_records=RecordWriters({Scrape: self._scrape_keeper}),
         )
         return Committer(store=self._store, rules=rules, clock=self._clock)
 
     @cached_property
-    def _housekeeper(self) -> Housekeeper:
-        return Housekeeper(store=self._store, clock=self._clock, keep=timedelta(days=self._settings.keep_days))
+    def _housekeeper(self) -> Cleaner:
+        return Cleaner(store=self._store, clock=self._clock, keep=timedelta(days=self._settings.keep_days))
 
     @cached_property
     def _collector(self) -> Collector:
         leases = _leases(self._settings)
-        hosts = HostKeeper(store=self._store, http=self._http, clock=self._clock, leases=leases)
+        hosts = HostRegistry(store=self._store, http=self._http, clock=self._clock, leases=leases)
         visitor = Visitor(
             store=self._store,
             registry=self._registry,
-            outfitter=self._outfitter,
+            clients=self._clients,
             clock=self._clock,
+            start_crawl=Crawler,
             resolve=FirstContact(resolver=self._resolver, catalog=self._catalog).resolve,
             held_until=self._http.held_until,
         )
@@ -431,7 +425,7 @@ class _Workshop:
             store=self._store,
             catalog=self._catalog,
             collector=self._collector,
-            surveyor=_surveyor(self._registry, self._outfitter, self._clock),
+            surveyor=_surveyor(self._registry, self._clients, self._clock),
             clock=self._clock,
         )
 
@@ -444,8 +438,8 @@ class _Workshop:
         return CookieSeal(vault=_cookie_vault(self._settings), key_id=self._settings.cookie_key_id)
 
     @cached_property
-    def _cookie_pool(self) -> StoredCookies:
-        return StoredCookies(
+    def _cookie_pool(self) -> StoredCookiePool:
+        return StoredCookiePool(
             store=self._store,
             seal=self._cookie_seal,
             clock=self._clock,
@@ -465,15 +459,15 @@ class _Workshop:
         )
 
     @cached_property
-    def _reader(self) -> Reader:
+    def _reader(self) -> PlatformReader:
         async def known_address(platform: Platform, note_id: str) -> str | None:
             return await self._store.read(found_notes.address_of, platform, note_id)
 
-        return Reader(
+        return PlatformReader(
             platforms=self._platforms,
             pool=self._cookie_pool,
             http=self._http,
-            journal=CrawlJournal(store=self._store, clock=self._clock),
+            journal=RequestLog(store=self._store, clock=self._clock),
             known_address=known_address,
             policy=_read_policy(self._settings),
         )
@@ -504,8 +498,8 @@ class _Workshop:
     def _workflow(self) -> Workflow:
         return Workflow(store=self._store, clock=self._clock, lock_timeout=_lock_timeout(self._settings))
 
-    def _crawl(self) -> Crawl:
-        return Crawl(
+    def _crawl(self) -> KeywordCrawl:
+        return KeywordCrawl(
             store=self._store,
             workflow=self._workflow,
             collector=self._collector,
@@ -513,34 +507,36 @@ class _Workshop:
         )
 
     @cached_property
-    def _copier(self) -> Copier | None:
+    def _copier(self) -> NoteCopier | None:
         return make_copier(self._settings, store=self._store, http=self._http, clock=self._clock)
 
-    def _watch(self) -> Watch:
-        watched = Watched(
+    def _watch(self) -> AlertEvaluator:
+        watched = AlertInputs(
             crawled=SOURCE_TYPES,
             cookies=_cookie_policy(self._settings),
             caps=_x_caps(self._settings),
             most_pending=self._settings.alert_pending_notes,
             folder=_store_folder(self._settings, self._store),
         )
-        return Watch(store=self._store, clock=self._clock, watched=watched, terms=_alert_terms(self._settings))
+        return AlertEvaluator(store=self._store, clock=self._clock, watched=watched, terms=_alert_terms(self._settings))
 
-    def _jobs(self) -> JobKeeper:
+    def _jobs(self) -> JobScheduler:
         store, clock, leases = self._store, self._clock, _leases(self._settings)
-        courier = Courier(store=store, http=self._http, vault=self._vault, clock=clock, leases=_leases(self._settings))
+        dispatcher = WebhookDispatcher(
+            store=store, http=self._http, vault=self._vault, clock=clock, leases=_leases(self._settings)
+        )
         duties = [
             collector_tick(self._collector),
             cleanup(self._housekeeper, clock),
             recovery(store, clock),
             lock_recovery(self._workflow, timedelta(minutes=self._settings.recovery_interval_minutes)),
-            delivery(courier),
+            delivery(dispatcher),
             watching(self._watch()),
             *([copying(self._copier)] if self._copier else []),
             *_backup_jobs(self._settings, store, clock),
             *_scraper_jobs(self._settings, self._scraping, self._follows, self._scraper_schedule),
         ]
-        return JobKeeper(store=store, clock=clock, leases=leases, alarms=self._alarms, jobs=duties)
+        return JobScheduler(store=store, clock=clock, leases=leases, alarms=self._alarms, jobs=duties)
 
 
 def _leases(settings: Settings) -> LeasePolicy:
@@ -586,10 +582,10 @@ def _lock_timeout(settings: Settings) -> timedelta:
     return timedelta(minutes=settings.lock_timeout_minutes)
 
 
-def _alert_terms(settings: Settings) -> Mapping[Rule, Terms]:
+def _alert_terms(settings: Settings) -> Mapping[AlertRule, Terms]:
     lasting = {
-        Rule.API_SUCCESS_RATE_LOW: timedelta(minutes=settings.alert_success_minutes),
-        Rule.PROCESSING_BACKLOG: timedelta(minutes=settings.alert_pending_minutes),
+        AlertRule.API_SUCCESS_RATE_LOW: timedelta(minutes=settings.alert_success_minutes),
+        AlertRule.PROCESSING_BACKLOG: timedelta(minutes=settings.alert_pending_minutes),
     }
     return {**TERMS, **{rule: replace(TERMS[rule], lasting=time) for rule, time in lasting.items()}}
 

@@ -7,8 +7,6 @@ import pytest
 from command import Command, Process, Start
 from loguru import logger
 
-from feed_site import FeedSite
-
 
 @pytest.fixture
 def home(sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -36,9 +34,3 @@ async def start(home: Path) -> AsyncIterator[Start]:
     yield start_
     for process in processes:
         await process.kill()
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[FeedSite]:
-    async with FeedSite() as site:
-        yield site

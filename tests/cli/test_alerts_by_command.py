@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from command import Command
 
-from catchment.domain.alert import Alert, Rule, Severity
+from catchment.domain.alert import Alert, AlertRule, Severity
 from catchment.store import alerts
-from catchment.store.door import open_store
+from catchment.store.database import open_store
 from catchment.store.migrate import migrate
 from source_factory import START
 
 
 async def raise_alert(home: Path) -> None:
     raised = Alert(
-        rule=Rule.COOKIE_EXHAUSTED,
+        rule=AlertRule.COOKIE_EXHAUSTED,
         subject="xhs",
         severity=Severity.P0,
         message="None is left.",

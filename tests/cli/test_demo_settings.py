@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from command import Command, Start
 
-from catchment.cli.demo_settings import LEFT_ALONE, demo_settings
+from catchment.cli.demo import LEFT_ALONE, demo_settings
 from catchment.settings import Settings
 from feed_site import FeedSite
 

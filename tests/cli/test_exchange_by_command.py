@@ -13,7 +13,7 @@ from command import Command, on_a_terminal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.domain.listing import Listed
+from catchment.domain.listing import ListedSource
 from catchment.parse.opml import read_opml
 from catchment.publish.opml import write_opml
 from catchment.redact import MASK
@@ -225,7 +225,7 @@ def test_whatever_the_names_and_tags_are_they_come_back_as_they_went(
     written: list[tuple[str, list[str]]],
 ) -> None:
     given_feeds = [
-        Listed(type="rss", config={"url": "https://example.org/"}, name=name, tags=tuple(tags))
+        ListedSource(type="rss", config={"url": "https://example.org/"}, name=name, tags=tuple(tags))
         for name, tags in written
     ]
     read = read_opml(write_opml(given_feeds, title="Any", created_at=START))

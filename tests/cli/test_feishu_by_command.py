@@ -5,7 +5,7 @@ from asyncio import to_thread
 import pytest
 from command import Command
 
-from catchment.collect.feishu.fields import FIELDS
+from catchment.platforms.feishu.fields import FIELDS
 from catchment.simulator.services.bitable import TEXT
 from feishu_table import feishu_table
 

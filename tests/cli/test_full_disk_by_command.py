@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command import Command
 
-from catchment.store.door import open_store
+from catchment.store.database import open_store
 from catchment.store.migrate import current_revision, migrate
 from small_disk import fill_until_refused, small_disk
 

@@ -11,8 +11,8 @@ from command import Command, Start
 
 from catchment.domain.run import RunKind
 from catchment.store import runs
-from catchment.store.door import migration_engine
-from catchment.store.door import store_url as as_url
+from catchment.store.database import migration_engine
+from catchment.store.database import store_url as as_url
 from catchment.store.migrate import migrate_url
 from filled_store import Rows, rows_in
 

@@ -10,13 +10,13 @@ import aiohttp
 import pytest
 from command import Command, Process, Start
 
-from catchment.domain.alert import Rule
+from catchment.domain.alert import AlertRule
 from eventually import eventually
 from planted import planted_cookie
 
 READY = "Catchment is at "
 ADMIN = {"X-API-Key": "sesame"}
-EXPECTED = {Rule.COOKIE_EXHAUSTED: "P0", Rule.API_SUCCESS_RATE_LOW: "P1", Rule.PROCESSING_BACKLOG: "P2"}
+EXPECTED = {AlertRule.COOKIE_EXHAUSTED: "P0", AlertRule.API_SUCCESS_RATE_LOW: "P1", AlertRule.PROCESSING_BACKLOG: "P2"}
 
 
 class Watcher:

@@ -12,7 +12,7 @@ import pytest
 from command import Command, Start, on_a_terminal
 
 from catchment.bootstrap import open_system
-from catchment.domain.job import SCRAPER_JOB
+from catchment.domain.run import SCRAPER_JOB
 from catchment.settings import Settings
 from catchment.simulator.services import x
 from x_site import KEY, XSite

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from command import Process, Start
 
-from catchment.collect.jobs import LOOK_SECONDS
+from catchment.jobs.scheduler import LOOK_SECONDS
 from eventually import eventually
 from x_site import XSite
 

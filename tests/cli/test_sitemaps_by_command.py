@@ -159,7 +159,8 @@ class TestOneSite:
         pages.write("/1", START)
         config = json.dumps({"fetch_titles": False})
         words = ("add", pages.publish(), "--type", "sitemap", "--config", config, "--name", "Mine", "--no-check")
-        assert (await to_thread(catchment, *words)).exit_code == 0
+        done = await to_thread(catchment, *words)
+        assert done.exit_code == 0, done.stderr
         report = await report_of(catchment.home, pages.publish())
         shown = await to_thread(catchment.json, "sources", "show", str(report["sourceId"]))
         assert (shown["name"], shown["config"]["fetch_titles"]) == ("Mine", False)

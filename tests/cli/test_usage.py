@@ -51,7 +51,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "x": "scrape schedule status follow unfollow follows",
         "cookies": "add list enable disable set reset remove validate rotate forecast",
         "crawl": "search detail run executions recover n8n",
-        "jobs": "list pause resume",
+        "jobs": "list pause resume run",
         "hooks": "add list remove ping deliveries redeliver",
         "feishu": "check",
         "config": "list set unset",

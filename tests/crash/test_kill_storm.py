@@ -21,7 +21,7 @@ from catchment.settings import Settings
 from catchment.simulator.addresses import NETWORKS
 from catchment.simulator.faults import late
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.troubles import Trouble
+from catchment.simulator.troubles import SiteTrouble
 from catchment.simulator.world import World
 from catchment.store import runs
 from catchment.store.tables import raw_items, sources
@@ -36,7 +36,7 @@ LOOK_SECONDS = 0.002
 async def slow_world(kills: int) -> AsyncIterator[SimulatedWeb]:
     """A world that stands still, each of whose sites takes a moment to answer, so that there is time to kill."""
     world = World(seed=7, sites=SITES if kills > 5 else SITES // 3, started_at=START, speed=0, window=ITEMS)
-    dawdling = {site: [Trouble(fault=late(0.1))] for site in range(len(world.sites))}
+    dawdling = {site: [SiteTrouble(fault=late(0.1))] for site in range(len(world.sites))}
     async with SimulatedWeb(world, hosts=0, now=lambda: START, troubles=dawdling) as web:
         yield web
 

@@ -10,25 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.domain.alert import Alert, Finding, Key, Rule, Severity, Terms, step
-from catchment.domain.alert_news import news_of
+from catchment.domain.alert import Alert, AlertRule, Finding, Key, Severity, Terms, news_of, step
 from source_factory import START
 
 MINUTE = timedelta(minutes=1)
 TERMS = {
-    Rule.COOKIE_EXHAUSTED: Terms(cool_down=5 * MINUTE),
-    Rule.PROCESSING_BACKLOG: Terms(lasting=30 * MINUTE, cool_down=60 * MINUTE),
-    Rule.API_SUCCESS_RATE_LOW: Terms(lasting=10 * MINUTE, cool_down=15 * MINUTE),
+    AlertRule.COOKIE_EXHAUSTED: Terms(cool_down=5 * MINUTE),
+    AlertRule.PROCESSING_BACKLOG: Terms(lasting=30 * MINUTE, cool_down=60 * MINUTE),
+    AlertRule.API_SUCCESS_RATE_LOW: Terms(lasting=10 * MINUTE, cool_down=15 * MINUTE),
 }
 
 
-def finding(rule=Rule.COOKIE_EXHAUSTED, subject="xhs"):
+def finding(rule=AlertRule.COOKIE_EXHAUSTED, subject="xhs"):
     return Finding(rule=rule, subject=subject, severity=Severity.P0, message=f"{subject} is amiss")
 
 
 @dataclass
 class World:
-    """Steps on, as the store and the courier would: whatever is told is heard, unless nobody is there to hear it."""
+    """Steps on, as the store and the dispatcher would: whatever is told is heard, unless nobody is there to hear it."""
 
     alerts: dict[Key, Alert] = field(default_factory=dict)
     told: list[tuple[datetime, Key, str]] = field(default_factory=list)
@@ -61,7 +60,7 @@ def test_it_fires_is_told_again_after_its_cool_down_and_ends():
 
 @pytest.mark.proves("E-12")
 def test_it_fires_only_when_it_has_lasted():
-    world, backlog = World(), finding(Rule.PROCESSING_BACKLOG, "notes")
+    world, backlog = World(), finding(AlertRule.PROCESSING_BACKLOG, "notes")
     for minute in range(30):
         world.step(START + minute * MINUTE, backlog)
     assert world.told == []
@@ -70,7 +69,7 @@ def test_it_fires_only_when_it_has_lasted():
 
 
 def test_what_ends_before_it_fires_is_forgotten_and_begins_anew():
-    world, backlog = World(), finding(Rule.PROCESSING_BACKLOG, "notes")
+    world, backlog = World(), finding(AlertRule.PROCESSING_BACKLOG, "notes")
     world.step(START, backlog)
     world.step(START + 20 * MINUTE)
     assert world.alerts == {}
@@ -97,7 +96,7 @@ def test_news_that_reached_nobody_cool_nothing_down():
 
 def test_news_that_are_on_their_way_are_not_sent_again():
     known = Alert(
-        rule=Rule.COOKIE_EXHAUSTED,
+        rule=AlertRule.COOKIE_EXHAUSTED,
         subject="xhs",
         severity=Severity.P0,
         message="",
@@ -117,7 +116,7 @@ def test_what_is_as_it_was_is_not_written_again():
 
 def test_those_of_one_rule_that_fire_together_make_one_piece_of_news():
     subjects = [finding(subject=name) for name in ("xhs", "dy", "wb")]
-    decisions = step([], [*subjects, finding(Rule.COOKIE_EXHAUSTED, "xhs")], TERMS, START)
+    decisions = step([], [*subjects, finding(AlertRule.COOKIE_EXHAUSTED, "xhs")], TERMS, START)
     [news] = news_of(decisions.told)
     payload = news.payload()
     assert payload["message"] == "dy is amiss And 2 more."

@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.domain.candidate import (
-    Known,
-    Listed,
-    by_key,
-    is_believable_loss,
-    is_doubtful,
-    is_untrue,
-    judge,
-)
+from catchment.domain.candidate import Known, Listed, by_key, is_believable_loss, is_doubtful, is_untrue, judge
 from source_factory import START
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

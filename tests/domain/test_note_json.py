@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.domain.authors import cards_without_authors, hashed_id, masked_name, without_authors
 from catchment.domain.note import (
     Author,
     Comment,
@@ -22,6 +21,10 @@ from catchment.domain.note import (
     NoteType,
     Platform,
     SearchPage,
+    cards_without_authors,
+    hashed_id,
+    masked_name,
+    without_authors,
 )
 from catchment.domain.note_json import card_from_json, card_to_json, note_from_json, note_to_json
 from catchment.errors import InvalidInput

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from catchment.domain.rhythm import (
     LEAST_SQUEEZED,
-    MOST_SQUEEZE,
+    MAX_SQUEEZE,
     QUIET_LEAST,
     RELAX_AFTER,
     Rhythm,
@@ -142,4 +142,4 @@ def test_no_number_of_gaps_squeezes_an_interval_below_its_floor_or_lengthens_it(
         rhythm = mark_gap(rhythm, START, new=9, known=0)
     squeezed = rhythm.squeezed(interval, START)
     assert min(interval, LEAST_SQUEEZED) <= squeezed <= interval
-    assert squeezed >= interval / 2**MOST_SQUEEZE
+    assert squeezed >= interval / 2**MAX_SQUEEZE

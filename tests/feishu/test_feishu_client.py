@@ -9,12 +9,11 @@ from datetime import timedelta
 import pytest
 
 from catchment.clock import ManualClock
-from catchment.collect.feishu.client import App, Bitable
-from catchment.collect.feishu.fields import FIELDS, FieldType
-from catchment.collect.feishu.refusals import BitableError, Trouble
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import PacePolicy, Pacer
+from catchment.platforms.feishu.client import App, Bitable, BitableError, BitableTrouble
+from catchment.platforms.feishu.fields import FIELDS, FieldType
 from catchment.redact import redact_text
 from catchment.simulator.messages import Answer
 from catchment.simulator.services import bitable as feishu
@@ -68,7 +67,7 @@ async def test_tokens_that_are_never_taken_are_a_trouble_after_two():
         service.fail(Endpoint.FIELDS, feishu.void_token(), feishu.void_token())
         with pytest.raises(BitableError) as refusal:
             await bitable.fields()
-    assert refusal.value.trouble is Trouble.TOKEN
+    assert refusal.value.trouble is BitableTrouble.TOKEN
     assert refusal.value.halts
     assert service.asked[Endpoint.TOKEN] == 2
 
@@ -117,20 +116,20 @@ async def test_the_same_creation_twice_makes_nothing_new():
 @pytest.mark.parametrize(
     ("answer", "trouble", "words"),
     [
-        (feishu.rate_limited(), Trouble.LATER, "fewer requests"),
-        (feishu.write_conflict(), Trouble.LATER, "somebody else writes"),
-        (feishu.broken(), Trouble.LATER, "HTTP 502"),
-        (feishu.cut_off(), Trouble.LATER, "broke off"),
-        (feishu.no_scope(), Trouble.SETUP, "scope bitable:app"),
-        (feishu.field_not_found(), Trouble.REFUSED, "catchment feishu check"),
-        (feishu.too_large_cell(), Trouble.REFUSED, "1254130"),
-        (feishu.refusal(1254103, "RecordExceedLimit"), Trouble.SETUP, "the table is full"),
-        (feishu.refusal(424242, "odd", status=400), Trouble.REFUSED, "odd"),
-        (feishu.json_answer([1]), Trouble.LATER, "not JSON"),
-        (feishu.json_answer({"code": "zero"}), Trouble.LATER, "not JSON"),
-        (Answer(status=404, body=b"404 page not found"), Trouble.LATER, "check FEISHU_BASE_URL"),
-        (Answer(status=429), Trouble.LATER, "fewer requests"),
-        (feishu.done({"records": [{"record_id": "recX", "fields": {}}]}), Trouble.LATER, "does not say"),
+        (feishu.rate_limited(), BitableTrouble.LATER, "fewer requests"),
+        (feishu.write_conflict(), BitableTrouble.LATER, "somebody else writes"),
+        (feishu.broken(), BitableTrouble.LATER, "HTTP 502"),
+        (feishu.cut_off(), BitableTrouble.LATER, "broke off"),
+        (feishu.no_scope(), BitableTrouble.SETUP, "scope bitable:app"),
+        (feishu.field_not_found(), BitableTrouble.REFUSED, "catchment feishu check"),
+        (feishu.too_large_cell(), BitableTrouble.REFUSED, "1254130"),
+        (feishu.refusal(1254103, "RecordExceedLimit"), BitableTrouble.SETUP, "the table is full"),
+        (feishu.refusal(424242, "odd", status=400), BitableTrouble.REFUSED, "odd"),
+        (feishu.json_answer([1]), BitableTrouble.LATER, "not JSON"),
+        (feishu.json_answer({"code": "zero"}), BitableTrouble.LATER, "not JSON"),
+        (Answer(status=404, body=b"404 page not found"), BitableTrouble.LATER, "check FEISHU_BASE_URL"),
+        (Answer(status=429), BitableTrouble.LATER, "fewer requests"),
+        (feishu.done({"records": [{"record_id": "recX", "fields": {}}]}), BitableTrouble.LATER, "does not say"),
     ],
 )
 async def test_every_no_has_its_kind_and_a_sentence(answer, trouble, words):

@@ -10,17 +10,16 @@ import pytest
 from loguru import logger
 
 import catchment
-from catchment.collect.duties import FEISHU_EVERY
-from catchment.collect.feishu.client import MOST_RECORDS
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.execution import Result
-from catchment.domain.job import FEISHU_JOB
-from catchment.domain.note import Author, Counts, Crawled, Note, NoteRef, NoteType, Platform
-from catchment.domain.note_copy import WAITS
+from catchment.domain.note import WAITS, Author, Counts, Crawled, Note, NoteRef, NoteType, Platform
+from catchment.domain.run import FEISHU_JOB
+from catchment.jobs.builtin import FEISHU_EVERY
 from catchment.logs import set_up_logs
+from catchment.platforms.feishu.client import MAX_RECORDS
 from catchment.simulator.services import bitable
 from catchment.simulator.services.bitable import CHOICE, TEXT, Endpoint
-from catchment.sources.crawl.items import item_of
+from catchment.sources.platforms.search import item_of
 from catchment.store import jobs, notes
 from collecting import add
 from crawl_notes import add_keyword, crawled, listed, ref
@@ -162,7 +161,7 @@ async def test_a_creation_whose_answer_is_lost_is_not_made_again(system, table, 
 
 
 async def test_a_table_that_never_answers_is_given_up_in_time(open_test_system, table, clock, monkeypatch):
-    monkeypatch.setattr("catchment.collect.feishu.client.TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("catchment.platforms.feishu.client.TIMEOUT_SECONDS", 0.2)
     async with open_test_system(**table.settings()) as system:
         await system.jobs.prepare()
         table.service.fail(Endpoint.CREATE, bitable.silent(), after=True)
@@ -173,7 +172,7 @@ async def test_a_table_that_never_answers_is_given_up_in_time(open_test_system, 
 
 
 async def test_more_notes_than_go_into_one_creation_are_copied_in_order(system, table, clock):
-    count = 2 * MOST_RECORDS + 30
+    count = 2 * MAX_RECORDS + 30
     await write_notes(system.store, *(note_row(number) for number in range(count)))
     assert (await run(system, clock)).last_message == f"{count} created, 0 skipped"
     assert table.keys == [f"n{number}_v1" for number in range(count)]

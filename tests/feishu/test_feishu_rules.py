@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.collect.feishu.fields import (
+from catchment.domain.note import WAITS, DueNote, wait_after
+from catchment.platforms.feishu.client import MEANINGS, BitableTrouble, meaning_of
+from catchment.platforms.feishu.fields import (
     FIELDS,
-    MOST_CELL,
+    MAX_CELL,
     FieldType,
     Verdict,
     batch_token,
@@ -19,8 +21,6 @@ from catchment.collect.feishu.fields import (
     faults_told,
     identity_in,
 )
-from catchment.collect.feishu.refusals import MEANINGS, Trouble, meaning_of
-from catchment.domain.note_copy import WAITS, DueNote, wait_after
 
 TEXTS = st.text(max_size=20)
 COUNTS = st.none() | st.integers(0, 10**12)
@@ -64,10 +64,10 @@ def test_a_record_holds_only_what_the_table_takes(note):
         assert value != ""
 
 
-@given(note=NOTES, length=st.integers(MOST_CELL - 2, MOST_CELL + 2))
+@given(note=NOTES, length=st.integers(MAX_CELL - 2, MAX_CELL + 2))
 def test_a_text_too_long_for_a_cell_is_cut(note, length):
     long = DueNote(**{**{name: getattr(note, name) for name in DueNote.__slots__}, "content": "x" * length})
-    assert len(cells(long)["content"]) == min(length, MOST_CELL)
+    assert len(cells(long)["content"]) == min(length, MAX_CELL)
 
 
 @given(identities=IDENTITIES, other=IDENTITIES)
@@ -111,5 +111,5 @@ def test_a_table_with_the_fields_as_they_should_be_is_sound():
 @given(code=st.none() | st.integers() | st.sampled_from(sorted(MEANINGS)), status=st.integers(100, 599))
 def test_every_answer_that_is_no_yes_has_a_meaning(code, status):
     trouble, meaning = meaning_of(code, status)
-    assert trouble in Trouble
+    assert trouble in BitableTrouble
     assert meaning

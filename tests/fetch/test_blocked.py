@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from catchment.fetch.blocked import block_reason
+from catchment.fetch.failures import block_reason
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 

@@ -10,7 +10,7 @@ from loopback_site import FakeNames
 from yarl import URL
 
 from catchment.errors import RefusedAddress, Unreachable
-from catchment.fetch.dial import DialRefused, GuardedDialler, SystemLookup
+from catchment.fetch.dialler import DialRefused, GuardedDialler, SystemLookup
 from catchment.fetch.failures import translated
 from catchment.fetch.guard import AddressGuard
 

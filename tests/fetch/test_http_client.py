@@ -13,16 +13,7 @@ import brotli
 import pytest
 from loopback_site import NOW, FakeNames, MakeClient, Site, answer, opened
 
-from catchment.errors import (
-    BadAnswer,
-    BadBody,
-    BadConfig,
-    Blocked,
-    HttpError,
-    RefusedAddress,
-    TimedOut,
-    Unreachable,
-)
+from catchment.errors import BadAnswer, BadBody, BadConfig, Blocked, HttpError, RefusedAddress, TimedOut, Unreachable
 from catchment.fetch.client import HttpClient, Limits, Request
 from catchment.fetch.freshness import Validators
 from catchment.fetch.pacing import Deferred, PacePolicy

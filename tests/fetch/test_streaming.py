@@ -17,7 +17,7 @@ from catchment.errors import BadBody, Blocked, HttpError, RefusedAddress, TimedO
 from catchment.fetch.body import Decoder
 from catchment.fetch.client import HttpClient, Limits, Request
 from catchment.fetch.freshness import Validators
-from catchment.fetch.manner import Manner, SourceClient
+from catchment.fetch.options import RequestOptions, SourceClient
 from catchment.fetch.pacing import Deferred, PacePolicy
 
 pytestmark = pytest.mark.proves("F-05")
@@ -180,7 +180,7 @@ async def test_what_the_reader_of_a_stream_raises_passes_as_it_is(site: Site, cl
 
 async def test_a_stream_is_asked_for_in_the_manner_of_its_source(site: Site, client: HttpClient) -> None:
     site.pages["/map"] = answer(200, b"x")
-    source = SourceClient(client, Manner(headers={"X-Key": "k"}))
+    source = SourceClient(client, RequestOptions(headers={"X-Key": "k"}))
     assert await streamed(source, Request(url=site.url("/map"))) == b"x"
     assert "X-Key: k" in site.asked[0]
 

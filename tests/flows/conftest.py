@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -30,12 +30,6 @@ def prefect_server() -> Iterator[None]:
 
     with prefect_test_harness(server_startup_timeout=90):
         yield
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[FeedSite]:
-    async with FeedSite() as site:
-        yield site
 
 
 @pytest.fixture

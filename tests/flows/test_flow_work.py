@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from catchment.errors import DamagedStore
-from catchment.flows.work import deliver, run_on_state, start_over, state_at, with_bucket
+from catchment.flows.state import deliver, run_on_state, start_over, state_at, with_bucket
 from catchment.manage.sites import Output, Site
 from catchment.settings import Settings
 from damage import damage

@@ -18,8 +18,12 @@ from prefect.exceptions import ObjectNotFound
 from prefect.settings import get_current_settings
 
 from catchment.errors import InvalidInput, VisitError
-from catchment.flows.serving import deployments
-from catchment.flows.sitemaps import fetch_what_changed, incremental_sitemap_to_rss_flow, sitemap_to_rss_flow
+from catchment.flows.sitemaps import (
+    deployments,
+    fetch_what_changed,
+    incremental_sitemap_to_rss_flow,
+    sitemap_to_rss_flow,
+)
 from eventually import eventually
 from s3_store import ACCESS, REGION, SECRET, S3Store
 from sitemap_site import WORDS
@@ -330,6 +334,6 @@ def test_the_flows_need_neither_the_web_nor_the_command_line():
     text = (
         "import sys\n"
         "for name in ('catchment.web', 'catchment.cli'): sys.modules[name] = None\n"
-        "import catchment.flows.serving, catchment.flows.sitemaps\n"
+        "import catchment.flows.sitemaps, catchment.flows.sitemaps\n"
     )
     subprocess.run([sys.executable, "-c", text], check=True)

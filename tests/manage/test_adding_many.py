@@ -8,7 +8,7 @@ from catchment.bootstrap import System
 from catchment.domain.caller import OPERATOR, Caller, Role
 from catchment.errors import Conflict, InvalidInput, RefusedAddress
 from catchment.manage.catalog import BATCH, Added, Draft, Refused
-from catchment.manage.starter import STARTER_PACK, add_starter_pack
+from catchment.manage.packs import STARTER_PACK, add_starter_pack
 
 
 def draft(path: object, **more: object) -> Draft:

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 
 from catchment.bootstrap import System
 from catchment.domain.caller import OPERATOR, Caller, Role
-from catchment.domain.listing import BadLine, Listed
-from catchment.manage.applying import NEW_SECRET, Action, Plan, Present, Wanted, plan
+from catchment.domain.listing import BadLine, ListedSource
+from catchment.manage.apply import NEW_SECRET, DesiredSource, Plan, PlanAction, Present, plan
 from catchment.manage.catalog import Change, Draft
-from catchment.manage.exporting import export_sources
-from catchment.manage.forms import Format
-from catchment.manage.importing import read_sources
+from catchment.manage.import_export import ListFormat, export_sources, read_sources
 from catchment.redact import MASK
 
 pytestmark = pytest.mark.proves("A-33")
@@ -27,9 +25,9 @@ KEYS = st.sampled_from(list("abcdef"))
 CONFIGS = st.dictionaries(st.sampled_from(["url", "limit", "headers"]), st.integers(0, 2), max_size=3)
 
 
-def listeds(is_active: st.SearchStrategy[bool | None]) -> st.SearchStrategy[Listed]:
+def listeds(is_active: st.SearchStrategy[bool | None]) -> st.SearchStrategy[ListedSource]:
     return st.builds(
-        Listed,
+        ListedSource,
         type=st.just("rss"),
         config=CONFIGS,
         name=st.sampled_from(["", "x", "y"]),
@@ -40,7 +38,7 @@ def listeds(is_active: st.SearchStrategy[bool | None]) -> st.SearchStrategy[List
 
 
 wanted_lists = st.dictionaries(KEYS, listeds(st.none() | st.booleans()), max_size=5).map(
-    lambda found: [Wanted(key=key, listed=listed) for key, listed in found.items()]
+    lambda found: [DesiredSource(key=key, listed=listed) for key, listed in found.items()]
 )
 present_lists = st.dictionaries(KEYS, st.tuples(listeds(st.booleans()), st.booleans()), max_size=5).map(
     lambda found: [
@@ -50,22 +48,22 @@ present_lists = st.dictionaries(KEYS, st.tuples(listeds(st.booleans()), st.boole
 )
 
 
-def carried_out(steps: Plan, wanted: list[Wanted], present: list[Present]) -> list[Present]:
+def carried_out(steps: Plan, wanted: list[DesiredSource], present: list[Present]) -> list[Present]:
     """The plan as a store would carry it out, in which a new source is active."""
     keys = {one.id: one.key for one in present}
     after = {one.id: one for one in present}
     for step in steps.steps:
         match step.action:
-            case Action.CHANGE:
+            case PlanAction.CHANGE:
                 assert step.source_id is not None
                 is_active = {one.field: one.new for one in step.differences}.get("is_active")
                 before = after[step.source_id]
                 changed = replace(step.listed, is_active=before.listed.is_active if is_active is None else is_active)
                 after[step.source_id] = replace(before, listed=changed)
-            case Action.REMOVE:
+            case PlanAction.REMOVE:
                 assert step.source_id is not None
                 del after[step.source_id], keys[step.source_id]
-            case Action.ADD:
+            case PlanAction.ADD:
                 key = next(one.key for one in wanted if one.listed is step.listed)
                 number = 100 + len(after)
                 listed = replace(step.listed, is_active=step.listed.is_active is not False)
@@ -77,7 +75,7 @@ def carried_out(steps: Plan, wanted: list[Wanted], present: list[Present]) -> li
 
 @given(wanted=wanted_lists, present=present_lists, prune=st.booleans())
 def test_a_plan_that_was_carried_out_leads_to_what_is_wanted_and_leaves_nothing_to_do(
-    *, wanted: list[Wanted], present: list[Present], prune: bool
+    *, wanted: list[DesiredSource], present: list[Present], prune: bool
 ) -> None:
     steps = plan(wanted, present, prune=prune)
     after = carried_out(steps, wanted, present)
@@ -97,18 +95,20 @@ def test_a_plan_that_was_carried_out_leads_to_what_is_wanted_and_leaves_nothing_
 
 @given(wanted=wanted_lists, present=present_lists, prune=st.booleans())
 def test_what_is_somebody_elses_is_never_touched_and_nothing_goes_unasked(
-    *, wanted: list[Wanted], present: list[Present], prune: bool
+    *, wanted: list[DesiredSource], present: list[Present], prune: bool
 ) -> None:
     steps = plan(wanted, present, prune=prune)
     mine = {one.id for one in present if one.is_mine}
-    assert {step.source_id for step in (*steps.of(Action.CHANGE), *steps.of(Action.REMOVE))} <= mine
-    assert prune or not steps.of(Action.REMOVE)
+    assert {step.source_id for step in (*steps.of(PlanAction.CHANGE), *steps.of(PlanAction.REMOVE))} <= mine
+    assert prune or not steps.of(PlanAction.REMOVE)
 
 
 def test_each_difference_is_told_with_its_old_and_new_value() -> None:
-    old = Listed(type="rss", config={"url": "u", "fetch_interval_minutes": 60}, name="Old", tags=("a",), is_active=True)
+    old = ListedSource(
+        type="rss", config={"url": "u", "fetch_interval_minutes": 60}, name="Old", tags=("a",), is_active=True
+    )
     new = replace(old, config={"url": "u", "keep_days": 3}, name="New", tags=(), is_active=False)
-    [step] = plan([Wanted(key="k", listed=new)], [Present(key="k", id=1, listed=old)]).steps
+    [step] = plan([DesiredSource(key="k", listed=new)], [Present(key="k", id=1, listed=old)]).steps
     assert {(one.field, str(one.old), str(one.new)) for one in step.differences} == {
         ("name", "Old", "New"),
         ("tags", "('a',)", "()"),
@@ -119,10 +119,10 @@ def test_each_difference_is_told_with_its_old_and_new_value() -> None:
 
 
 def test_a_new_secret_is_a_difference_that_gives_nothing_away() -> None:
-    def listed(password: str) -> Listed:
-        return Listed(type="rss", config={"url": "u", "basic_auth": {"username": "a", "password": password}})
+    def listed(password: str) -> ListedSource:
+        return ListedSource(type="rss", config={"url": "u", "basic_auth": {"username": "a", "password": password}})
 
-    steps = plan([Wanted(key="k", listed=listed("new"))], [Present(key="k", id=1, listed=listed("old"))])
+    steps = plan([DesiredSource(key="k", listed=listed("new"))], [Present(key="k", id=1, listed=listed("old"))])
     [difference] = steps.steps[0].differences
     assert difference.new == NEW_SECRET
     assert "old" not in str(difference.old)
@@ -135,7 +135,7 @@ async def applied(system: System, body: str, *, prune: bool = False, caller: Cal
     prepared = await system.applier.prepare(read_sources(body.encode()), caller, prune=prune)
     assert isinstance(prepared, Plan), prepared
     assert await system.applier.carry_out(prepared, caller) == []
-    return {action: len(prepared.of(action)) for action in Action if prepared.of(action)}
+    return {action: len(prepared.of(action)) for action in PlanAction if prepared.of(action)}
 
 
 async def names(system: System) -> set[str]:
@@ -210,7 +210,7 @@ async def test_a_password_is_sealed_and_compared_all_the_same(system: System) ->
 
 async def test_a_masked_secret_keeps_the_stored_one(system: System) -> None:
     await applied(system, SECRETS)
-    exported = await export_sources(system.catalog, OPERATOR, Format.YAML, now=system.clock.now())
+    exported = await export_sources(system.catalog, OPERATOR, ListFormat.YAML, now=system.clock.now())
     assert b"hunter2" not in exported.body
     assert b"k3y" not in exported.body
     assert exported.notes == ("Masked: basic_auth, headers.X-Api-Key, headers.X-Lang of 'Secret'.",)

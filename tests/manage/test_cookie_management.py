@@ -13,7 +13,7 @@ from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Platform
 from catchment.errors import Conflict, InvalidInput, NotFound, SettingsError
 from catchment.manage.cookies import CookieChanges, Cookies, shown
-from catchment.sources.crawl.reader import Reader, ReadPolicy
+from catchment.sources.platforms.reader import PlatformReader, ReadPolicy
 from catchment.store import cookies
 from cookie_factory import MASTER_KEY, MINUTE
 from planted import MARKER, planted_cookie
@@ -311,7 +311,7 @@ class Answering:
 class TestChecking:
     def cookies(self, system, answer):
         mine = system.cookies
-        reader = Reader(
+        reader = PlatformReader(
             platforms={Platform.XHS: Answering(answer)},
             pool=mine._pool,
             http=system.http,

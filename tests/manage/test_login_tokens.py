@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from catchment.crypto import Vault
 from catchment.domain.account import Login, User
-from catchment.manage.tokens import Claim, Tokens
+from catchment.manage.authentication import Claim, Tokens
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 KEY = b"a key of at least thirty-two bytes, or it is refused"

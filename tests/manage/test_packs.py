@@ -8,12 +8,11 @@ import pytest
 
 from catchment.bootstrap import System
 from catchment.domain.caller import ANONYMOUS, OPERATOR, Caller, Role
-from catchment.domain.listing import Listing
+from catchment.domain.listing import SourceList
 from catchment.errors import Forbidden, InvalidInput, NotFound
 from catchment.manage.catalog import Draft
-from catchment.manage.forms import Format
-from catchment.manage.importing import read_sources
-from catchment.manage.packs import MOST_SOURCES, PackDraft, read_places, write_pack
+from catchment.manage.import_export import ListFormat, read_sources
+from catchment.manage.packs import MAX_SOURCES, PackDraft, read_places, write_pack
 
 pytestmark = pytest.mark.proves("A-33")
 
@@ -21,7 +20,7 @@ FEEDS = [{"name": name, "type": "rss", "config": {"url": f"https://{name}.exampl
 
 
 def draft(sources: list[Any], **more: Any) -> PackDraft:
-    return PackDraft(**{"name": "A pack", "listing": Listing(entries=read_places(sources)), **more})
+    return PackDraft(**{"name": "A pack", "listing": SourceList(entries=read_places(sources)), **more})
 
 
 async def user(system: System, name: str) -> Caller:
@@ -99,8 +98,8 @@ async def test_a_file_that_asks_for_more_trust_than_a_pack_may_is_refused_line_b
     assert "allow_private" in installed.lines[0].reason
 
 
-@pytest.mark.parametrize("form", [Format.YAML, Format.JSON])
-async def test_a_pack_goes_from_store_to_store_as_a_file(system: System, form: Format) -> None:
+@pytest.mark.parametrize("form", [ListFormat.YAML, ListFormat.JSON])
+async def test_a_pack_goes_from_store_to_store_as_a_file(system: System, form: ListFormat) -> None:
     pack = (await system.packs.make(draft(FEEDS, description="Three"), OPERATOR)).pack
     listing = read_sources(write_pack(pack, form))
     assert (listing.name, listing.description) == ("A pack", "Three")
@@ -143,7 +142,7 @@ async def test_what_cannot_be_a_pack_is_refused(system: System, wrong: dict[str,
     with pytest.raises(InvalidInput):
         await system.packs.make(draft([], **wrong), OPERATOR)
     with pytest.raises(InvalidInput, match="at most 2,000 sources"):
-        await system.packs.make(draft(["https://a.example/"] * (MOST_SOURCES + 1)), OPERATOR)
+        await system.packs.make(draft(["https://a.example/"] * (MAX_SOURCES + 1)), OPERATOR)
 
 
 async def test_bad_entries_are_told_and_the_rest_is_the_pack(system: System) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from argon2 import PasswordHasher, Type, extract_parameters
 
-from catchment.manage.passwords import Passwords
+from catchment.manage.logins import Passwords
 
 pytestmark = pytest.mark.proves("D-12")
 

@@ -14,7 +14,7 @@ from catchment.errors import VisitError
 from catchment.manage.catalog import Change
 from catchment.manage.feeds import FeedDraft
 from catchment.manage.sites import Site
-from catchment.publish.formats import Format
+from catchment.publish.feed import FeedFormat
 from catchment.store import runs
 from catchment.store.tables import runs as run_table
 from feed_site import FeedSite
@@ -52,12 +52,12 @@ async def test_the_same_pages_are_the_same_bytes_however_late_it_is(at_work, sit
     pages.write("/undated")
     followed = Site(sitemap_url=pages.publish(), channel={"title": "Mill & <Co> ]]>"})
     first = await at_work.site_feeds.run(followed, OPERATOR)
-    documents = [first.document(format_) for format_ in Format]
+    documents = [first.document(format_) for format_ in FeedFormat]
     site.hits.clear()
     clock.advance(9 * DAY)
     again = await at_work.site_feeds.run(followed, OPERATOR)
-    assert [again.document(format_) for format_ in Format] == documents
-    assert set(site.hits) == {"/sitemap.xml"}
+    assert [again.document(format_) for format_ in FeedFormat] == documents
+    assert set(site.hits) == {"/sitemap.xml", "/robots.txt", "/undated"}, "only what no date tells about is asked again"
 
 
 @pytest.mark.proves("B-09", "B-22")
@@ -92,14 +92,14 @@ async def test_an_items_guid_is_its_address_at_every_door(at_work, pages, site):
     run = await at_work.site_feeds.run(followed, OPERATOR)
     full = await at_work.site_feeds.run(replace(followed, is_incremental=False), OPERATOR)
     await at_work.feeds.add(FeedDraft(slug="mill", filter={"sources": [run.source.id]}), OPERATOR)
-    edition = await at_work.press.look("mill", Format.RSS, folder_url="https://here.example/feeds")
-    documents = [run.document(Format.RSS), full.document(Format.RSS), await at_work.press.printed(edition)]
+    edition = await at_work.press.look("mill", FeedFormat.RSS, folder_url="https://here.example/feeds")
+    documents = [run.document(FeedFormat.RSS), full.document(FeedFormat.RSS), await at_work.press.printed(edition)]
     ids = [[entry.id for entry in feedparser.parse(document).entries] for document in documents]
     assert ids == [[site.url("/1")]] * 3
 
 
 @pytest.mark.proves("R-14")
-@pytest.mark.parametrize("format_", list(Format))
+@pytest.mark.parametrize("format_", list(FeedFormat))
 async def test_a_self_link_is_where_the_feed_is_served_and_none_where_nobody_knows(at_work, pages, format_):
     pages.write("/1", START)
     followed = Site(sitemap_url=pages.publish())

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.manage.logins import _neighbourhood
-from catchment.manage.throttle import Throttle
+from catchment.manage.logins import Throttle, neighbourhood
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -51,7 +50,7 @@ def test_the_memory_is_bounded_and_forgets_who_tried_longest_ago():
 
 
 def test_addresses_of_one_ipv6_network_are_one_place():
-    assert _neighbourhood("2001:db8:1:2::1") == _neighbourhood("2001:db8:1:2:ffff::9") == "2001:db8:1:2::/64"
-    assert _neighbourhood("2001:db8:1:3::1") != _neighbourhood("2001:db8:1:2::1")
-    assert _neighbourhood("192.0.2.1") == "192.0.2.1"
-    assert _neighbourhood("a socket") == "a socket"
+    assert neighbourhood("2001:db8:1:2::1") == neighbourhood("2001:db8:1:2:ffff::9") == "2001:db8:1:2::/64"
+    assert neighbourhood("2001:db8:1:3::1") != neighbourhood("2001:db8:1:2::1")
+    assert neighbourhood("192.0.2.1") == "192.0.2.1"
+    assert neighbourhood("a socket") == "a socket"

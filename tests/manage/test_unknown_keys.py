@@ -13,7 +13,7 @@ from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR
 from catchment.errors import InvalidInput
 from catchment.manage.catalog import Change, Draft, Refused
-from catchment.manage.importing import read_sources
+from catchment.manage.import_export import read_sources
 from catchment.settings import Settings
 from catchment.store import tables
 from collecting import add, collect_one, stored

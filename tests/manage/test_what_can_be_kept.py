@@ -9,7 +9,8 @@ import pytest
 
 from catchment.bootstrap import System
 from catchment.domain.caller import OPERATOR
-from catchment.domain.storable import is_storable
+from catchment.domain.item import is_storable
+from catchment.domain.sealing import open_config
 from catchment.errors import InvalidInput
 from catchment.manage.catalog import Change, Draft
 from catchment.manage.feeds import FeedDraft
@@ -44,7 +45,8 @@ async def test_no_source_is_stored_that_could_not_be_given_back(system: System, 
 async def test_what_only_looks_like_a_nul_is_kept(system: System) -> None:
     config = {**GOOD, "headers": {"X-Pattern": r"a\u0000b", "X-Sea": "海 🌊"}}
     source = await system.catalog.add(Draft(type="rss", config=config, name="海"), OPERATOR)
-    assert (await system.catalog.get(source.id, OPERATOR)).config == config
+    stored = (await system.catalog.get(source.id, OPERATOR)).config
+    assert open_config(stored, system.catalog._vault) == config
 
 
 async def test_nor_is_anything_else_that_has_a_name(system: System) -> None:

@@ -20,7 +20,7 @@ from catchment.monitor.leaks import (
     LOGIN_COOKIES,
     Issue,
     Kind,
-    Severity,
+    LeakSeverity,
     entropy,
     in_column,
     in_log,
@@ -28,7 +28,7 @@ from catchment.monitor.leaks import (
     is_placeholder,
 )
 from catchment.settings import Settings
-from catchment.store.door import Store
+from catchment.store.database import Store
 from catchment.store.tables import config as config_table
 from catchment.store.tables import cookies, sources, webhooks
 from planted import LEAKED, leaky_cookie, planted_cookie
@@ -267,7 +267,7 @@ def test_a_file_that_nobody_may_read_is_named_with_the_reason(tmp_path):
     (tmp_path / "a.py").symlink_to("/proc/self/mem")
     [issue] = audit_source(tmp_path)
     (tmp_path / "a.py").unlink()
-    assert (issue.kind, issue.severity, issue.where) == (Kind.UNREADABLE, Severity.MEDIUM, "a.py")
+    assert (issue.kind, issue.severity, issue.where) == (Kind.UNREADABLE, LeakSeverity.MEDIUM, "a.py")
     assert "Input/output error" in issue.message
 
 
@@ -376,7 +376,11 @@ def test_a_machine_that_is_set_up_has_nothing_to_complain_of(tmp_path):
 
 def test_what_the_settings_lack_is_named():
     found = {issue.kind: issue.severity for issue in audit_environment(Settings(), files=[], holds_cookies=True)}
-    assert found == {Kind.NO_MASTER_KEY: Severity.HIGH, Kind.NO_SALT: Severity.LOW, Kind.NO_KEY_ID: Severity.LOW}
+    assert found == {
+        Kind.NO_MASTER_KEY: LeakSeverity.HIGH,
+        Kind.NO_SALT: LeakSeverity.LOW,
+        Kind.NO_KEY_ID: LeakSeverity.LOW,
+    }
 
 
 @pytest.mark.proves("R-38")
@@ -392,7 +396,7 @@ def test_a_file_that_others_may_read_is_named(tmp_path, mode):
     path.chmod(mode)
     settings = Settings(cookie_master_key=MASTER_KEY, cookie_key_salt="of this house", cookie_key_id="key_2026")
     [issue] = audit_environment(settings, files=[path], holds_cookies=True)
-    assert (issue.kind, issue.severity, issue.where) == (Kind.READABLE, Severity.MEDIUM, str(path))
+    assert (issue.kind, issue.severity, issue.where) == (Kind.READABLE, LeakSeverity.MEDIUM, str(path))
 
 
 # The report
@@ -401,9 +405,9 @@ def test_a_file_that_others_may_read_is_named(tmp_path, mode):
 @given(st.lists(st.sampled_from(Kind)))
 def test_the_report_counts_everything_and_passes_without_critical_and_high(found):
     report = report_of(Issue(kind=kind, where="here", message="") for kind in found).as_json()
-    assert report["total_issues"] == len(found) == sum(report[severity] for severity in Severity)
+    assert report["total_issues"] == len(found) == sum(report[severity] for severity in LeakSeverity)
     assert report["passed"] is (report["critical"] == report["high"] == 0)
-    order = list(Severity)
+    order = list(LeakSeverity)
     assert [order.index(one["severity"]) for one in report["issues"]] == sorted(
         order.index(one["severity"]) for one in report["issues"]
     )

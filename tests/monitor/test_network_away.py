@@ -14,9 +14,9 @@ from catchment.domain.caller import OPERATOR
 from catchment.domain.source import SourceStatus
 from catchment.manage.catalog import Draft
 from catchment.monitor.reason import Language
-from catchment.monitor.status import Snapshot, View, snapshot
+from catchment.monitor.status import StatusSnapshot, View, snapshot
 from catchment.settings import Settings
-from catchment.web.board import read_board
+from catchment.web.dashboard import read_board
 from collecting import add, collect
 from feed_site import FeedSite
 
@@ -37,7 +37,7 @@ def closed_port() -> int:
         return port
 
 
-async def taken(system: System) -> Snapshot:
+async def taken(system: System) -> StatusSnapshot:
     intervals = await system.cadences.load()
     return await snapshot(
         store=system.store, registry=system.registry, intervals=intervals, view=VIEW, now=system.clock.now()

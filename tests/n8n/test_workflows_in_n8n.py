@@ -7,7 +7,7 @@ import pytest
 from real_n8n import Ended, Station
 
 from catchment.domain.execution import ALREADY_RUNNING
-from catchment.simulator.services.crawl import Kind
+from catchment.simulator.services.crawl import TroubleKind
 from eventually import eventually
 
 CRAWL, RECOVERY, COOKIE_CHECK = "catchment-crawl", "catchment-lock-recovery", "catchment-cookie-check"
@@ -62,7 +62,7 @@ async def test_one_trace_goes_through_requests_logs_and_notes(station: Station) 
 @pytest.mark.proves("E-03", "E-22")
 async def test_a_second_execution_is_refused_while_the_first_one_runs(station: Station) -> None:
     await begin(station)
-    station.xhs.trouble(Kind.SLOW, times=1)
+    station.xhs.trouble(TroubleKind.SLOW, times=1)
 
     async def is_searching() -> bool:
         return bool(station.xhs.requests)
@@ -84,8 +84,8 @@ async def test_only_what_failed_is_asked_for_again_and_what_is_gone_is_given_up(
     await begin(station)
     shown = [note.id for note in station.xhs.notes.about(KEYWORD, datetime.now(UTC))][:FOUND]
     odd, gone, *well = shown
-    station.xhs.trouble(Kind.ODD, note=odd, times=1)
-    station.xhs.trouble(Kind.GONE, note=gone)
+    station.xhs.trouble(TroubleKind.ODD, note=odd, times=1)
+    station.xhs.trouble(TroubleKind.GONE, note=gone)
     ended = await station.execute(CRAWL)
     assert ended.code == 0, ended.said
     assert candidates(station) == {"collected": FOUND - 1, "failed": 1}
@@ -125,7 +125,7 @@ async def test_the_recovery_frees_a_lock_that_was_left_behind(station: Station) 
 async def test_the_cookie_check_names_the_cookie_that_was_refused(station: Station) -> None:
     await station.add_cookie("account_01", "alive")
     await station.add_cookie("account_02", "dead")
-    station.xhs.trouble(Kind.LOGIN_EXPIRED, cookie="dead")
+    station.xhs.trouble(TroubleKind.LOGIN_EXPIRED, cookie="dead")
     ended: Ended = await station.execute(COOKIE_CHECK)
     assert ended.code != 0
     assert "Refused: account_02" in ended.said

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catchment.parse.article import Article, extract
-from catchment.parse.titles import without_site
+from catchment.parse.facts import without_site
 
 pytestmark = pytest.mark.proves("B-09")
 

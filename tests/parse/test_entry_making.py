@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.parse.entry import Enclosure, EntryMaker, Found, absolute
+from catchment.parse.entry import EntryMaker, ParsedEnclosure, RawEntry, absolute
 from catchment.parse.html import HtmlCleaner, plain_text, plain_texts
 
 BASE = "https://base.example/feed"
@@ -49,9 +49,9 @@ LINKS = st.one_of(
         ]
     ),
 )
-FILES = st.lists(st.builds(Enclosure, url=LINKS, type=TEXTS, length=st.integers(0, 9)), max_size=2)
+FILES = st.lists(st.builds(ParsedEnclosure, url=LINKS, type=TEXTS, length=st.integers(0, 9)), max_size=2)
 FOUND = st.builds(
-    Found,
+    RawEntry,
     id=st.one_of(LINKS, st.just("i" * 3000)),
     link=LINKS,
     title=TEXTS,
@@ -73,14 +73,14 @@ def test_entries_made_together_are_those_made_one_by_one(found, summaries):
 
 @given(st.lists(LINKS, min_size=1, max_size=4))
 def test_links_made_absolute_together_are_those_made_absolute_one_by_one(links):
-    found = [Found("", link, "", "", None, None, "", "") for link in links]
+    found = [RawEntry("", link, "", "", None, None, "", "") for link in links]
     entries = EntryMaker(BASE, summaries=False).make(found)
     assert [entry.link for entry in entries] == [absolute(link, BASE) for link in links]
 
 
 @given(st.lists(st.one_of(LINKS, st.just("i" * 3000)), min_size=1, max_size=4))
 def test_no_id_is_padded_unprintable_or_too_long_for_an_index(ids):
-    found = [Found(one, "", "", "", None, None, "", "") for one in ids]
+    found = [RawEntry(one, "", "", "", None, None, "", "") for one in ids]
     for entry in EntryMaker(BASE, summaries=False).make(found):
         assert entry.id == entry.id.strip()
         assert len(entry.id) <= 2048

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from broken_feeds import BREAKS, JUNK, captured_feeds
 from catchment.errors import ParseError
-from catchment.parse.feed import Feed, parse_feed
+from catchment.parse.feed import ParsedFeed, parse_feed
 from catchment.parse.wellformed import well_formed
 
 URL = "https://example.com/feed"
@@ -23,7 +23,7 @@ RICH = (
 )
 
 
-def read(document: bytes, *, summaries: bool = False) -> Feed:
+def read(document: bytes, *, summaries: bool = False) -> ParsedFeed:
     return parse_feed(document, url=URL, summaries=summaries)
 
 

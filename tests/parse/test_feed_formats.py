@@ -9,7 +9,7 @@ import pytest
 from feed_documents import atom, rss
 
 from catchment.errors import ParseError
-from catchment.parse.feed import MAX_ENTRIES, Enclosure, parse_feed
+from catchment.parse.feed import MAX_ENTRIES, ParsedEnclosure, parse_feed
 
 RSS_091 = b"""<?xml version="1.0"?><!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN"
  "http://my.netscape.com/publish/formats/rss-0.91.dtd">
@@ -57,7 +57,7 @@ def test_rss_2_gives_every_field():
     assert entry.published == datetime(2026, 1, 2, 2, 4, 5, tzinfo=UTC)
     assert (entry.summary, entry.content) == ("Short", "<p>Long</p>")
     assert entry.tags == ("x", "y")
-    assert entry.enclosures == (Enclosure(url="https://example.com/a.mp3", type="audio/mpeg", length=123),)
+    assert entry.enclosures == (ParsedEnclosure(url="https://example.com/a.mp3", type="audio/mpeg", length=123),)
 
 
 def test_atom_1_gives_every_field():
@@ -106,7 +106,7 @@ def test_json_feed_gives_every_field():
     assert (entry.summary, entry.content) == ("s", "1 &lt; 2")
     assert (entry.published, entry.updated) == (datetime(2026, 1, 2, 2, 4, 5, tzinfo=UTC), None)
     assert entry.tags == ("x",)
-    assert entry.enclosures == (Enclosure(url="https://example.com/a.mp3", type="audio/mpeg", length=5),)
+    assert entry.enclosures == (ParsedEnclosure(url="https://example.com/a.mp3", type="audio/mpeg", length=5),)
 
 
 def test_json_feed_1_0_names_its_single_author():

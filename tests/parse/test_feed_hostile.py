@@ -12,19 +12,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from catchment.errors import ParseError
-from catchment.parse.entry import Entry
-from catchment.parse.feed import Feed, parse_feed
+from catchment.parse.entry import ParsedEntry
+from catchment.parse.feed import ParsedFeed, parse_feed
 
 # What follows would run for minutes, or eat all memory, if it were not held in check.
 within_limits = pytest.mark.timeout(30)
 FORBIDDEN = {*map(chr, range(32)), "\ufffe", "\uffff"} - {"\t", "\n", "\r"}
 
 
-def texts_of(feed: Feed) -> list[str]:
+def texts_of(feed: ParsedFeed) -> list[str]:
     return [feed.title, feed.link, *(text for entry in feed.entries for text in texts_of_entry(entry))]
 
 
-def texts_of_entry(entry: Entry) -> list[str]:
+def texts_of_entry(entry: ParsedEntry) -> list[str]:
     files = [part for file in entry.enclosures for part in (file.url, file.type)]
     return [
         entry.id, entry.link, entry.title, entry.author, entry.summary, entry.content, *entry.tags, *files

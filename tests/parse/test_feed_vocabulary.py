@@ -10,7 +10,7 @@ from email.utils import format_datetime
 import pytest
 from feed_documents import atom, rss
 
-from catchment.parse.entry import Enclosure
+from catchment.parse.entry import ParsedEnclosure
 from catchment.parse.feed import MAX_ENTRIES, parse_feed
 from catchment.parse.html import MAX_HTML_BYTES, HtmlCleaner
 
@@ -40,7 +40,7 @@ class TestElementsOfOtherVocabularies:
         assert (entry.id, entry.link, entry.author) == ("7", "https://x.org/1", "Ann")
         assert (entry.published, entry.updated) == (MOMENT, MOMENT + timedelta(days=1))
         assert entry.content == "<p>C</p>"
-        assert entry.enclosures == (Enclosure("https://x.org/a.mp3", "audio/mpeg", 5),)
+        assert entry.enclosures == (ParsedEnclosure("https://x.org/a.mp3", "audio/mpeg", 5),)
 
     def test_an_item_of_rss_may_be_written_in_dublin_core(self):
         item = f"""<item {DC}><dc:title>T</dc:title><link>https://x.org/1</link><dc:creator>Ann</dc:creator>
@@ -59,7 +59,7 @@ class TestElementsOfOtherVocabularies:
         plain = rss(item)
         named = plain.replace(b"<rss", f"<rss xmlns='{namespace}'".encode())
         assert parse_feed(named, url=URL) == parse_feed(plain, url=URL)
-        assert entry_of(named).enclosures == (Enclosure("https://x.org/a.mp3", "a/b", 5),)
+        assert entry_of(named).enclosures == (ParsedEnclosure("https://x.org/a.mp3", "a/b", 5),)
 
     def test_prefixes_that_nobody_declared_mean_what_they_usually_mean(self):
         item = (

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.domain.listing import BadLine, Listed, as_entry
+from catchment.domain.listing import BadLine, ListedSource, as_entry
 from catchment.errors import InvalidInput
 from catchment.parse.listing import MAX_BYTES, read_listing
-from catchment.publish.listing import write_json, write_yaml
+from catchment.publish.opml import write_json, write_yaml
 
 pytestmark = pytest.mark.proves("A-33")
 
@@ -31,15 +31,15 @@ YAML = b"""# what I read
 
 def test_an_entry_is_an_address_or_a_mapping_and_knows_its_line() -> None:
     assert read_listing(YAML).sources == [
-        Listed(type="rss", config={"url": "https://example.org/feed"}, line=2),
-        Listed(
+        ListedSource(type="rss", config={"url": "https://example.org/feed"}, line=2),
+        ListedSource(
             type="rss",
             config={"url": "https://example.net/feed", "fetch_interval_minutes": 60},
             name="Weekly",
             tags=("news", "no", "2024"),
             line=3,
         ),
-        Listed(type="reddit", config={"subreddit": "python"}, is_active=False, line=7),
+        ListedSource(type="reddit", config={"subreddit": "python"}, is_active=False, line=7),
     ]
 
 
@@ -77,8 +77,8 @@ def test_a_file_may_say_more_than_a_list() -> None:
 def test_a_bad_entry_is_told_with_its_line_and_costs_nothing_but_itself(entry: str, why: str) -> None:
     body = f"- https://a.example/feed\n- {entry}\n- https://b.example/feed\n".encode()
     first, bad, last = read_listing(body).entries
-    assert isinstance(first, Listed)
-    assert isinstance(last, Listed)
+    assert isinstance(first, ListedSource)
+    assert isinstance(last, ListedSource)
     assert isinstance(bad, BadLine)
     assert bad.line == 2
     with pytest.raises(InvalidInput, match=why):
@@ -138,7 +138,7 @@ plain = st.recursive(
 configs = st.dictionaries((text | tricky).filter(lambda key: key != "url"), plain, max_size=4)
 names = (text | tricky).map(str.strip)
 sources = st.builds(
-    Listed,
+    ListedSource,
     type=names.filter(bool),
     config=configs,
     name=names,
@@ -149,10 +149,10 @@ sources = st.builds(
 
 
 @given(st.lists(sources, max_size=4), st.sampled_from([write_yaml, write_json]))
-def test_whatever_is_written_is_read_as_the_same(given_sources: list[Listed], write: Any) -> None:
+def test_whatever_is_written_is_read_as_the_same(given_sources: list[ListedSource], write: Any) -> None:
     document = {"name": "Any", "sources": [as_entry(one) for one in given_sources]}
     read = read_listing(write(document)).entries
-    assert all(isinstance(one, Listed) for one in read), read
+    assert all(isinstance(one, ListedSource) for one in read), read
     assert [as_entry(one) for one in read] == document["sources"]  # type: ignore[arg-type]
 
 

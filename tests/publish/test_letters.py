@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catchment.domain.alert import Severity
-from catchment.domain.outbox import Format, Letter, Topic
-from catchment.publish.letters import MOST_HEADLINE, MOST_SECTION, as_post, refusal_in
-from catchment.publish.notices import MOST_LINES, notice_of
+from catchment.domain.outbox import Delivery, Topic, WebhookFormat
+from catchment.publish.payloads import MAX_HEADLINE, MAX_LINES, MAX_SECTION, as_post, message_of, refusal_in
 from source_factory import START
 
 ALERT = {
@@ -30,8 +29,8 @@ ALERT = {
 STAMP = int(START.timestamp())
 
 
-def letter(payload=None, topic=Topic.ALERT):
-    return Letter(
+def delivery(payload=None, topic=Topic.ALERT):
+    return Delivery(
         id=1,
         event_id="e-1",
         topic=topic,
@@ -47,12 +46,12 @@ def letter(payload=None, topic=Topic.ALERT):
 
 
 def posted(form, payload=None, *, secret="", topic=Topic.ALERT):
-    return json.loads(as_post(letter(payload, topic), form, secret=secret, timestamp=STAMP).body)
+    return json.loads(as_post(delivery(payload, topic), form, secret=secret, timestamp=STAMP).body)
 
 
 @pytest.mark.proves("E-12")
 def test_an_alert_is_a_card_for_lark():
-    card = posted(Format.LARK)
+    card = posted(WebhookFormat.LARK)
     assert (card["msg_type"], card["card"]["header"]["template"]) == ("interactive", "red")
     assert card["card"]["header"]["title"]["content"] == "P0 COOKIE_EXHAUSTED"
     assert "No cookie is left." in [element["text"]["content"] for element in card["card"]["elements"]]
@@ -61,7 +60,7 @@ def test_an_alert_is_a_card_for_lark():
 
 @pytest.mark.proves("E-12")
 def test_a_signed_bot_of_lark_gets_timestamp_and_signature():
-    card = posted(Format.LARK, secret="s3cret")
+    card = posted(WebhookFormat.LARK, secret="s3cret")
     digest = hmac.new(f"{STAMP}\ns3cret".encode(), b"", hashlib.sha256).digest()
     assert (card["timestamp"], card["sign"]) == (str(STAMP), base64.b64encode(digest).decode())
 
@@ -71,23 +70,23 @@ def test_a_signed_bot_of_lark_gets_timestamp_and_signature():
     ("severity", "template"), list(zip(Severity, ["red", "orange", "yellow", "blue"], strict=True))
 )
 def test_the_colour_tells_the_severity_and_green_the_end(severity, template):
-    assert posted(Format.LARK, {**ALERT, "severity": severity})["card"]["header"]["template"] == template
-    over = posted(Format.LARK, {**ALERT, "severity": severity, "state": "resolved"})["card"]["header"]
+    assert posted(WebhookFormat.LARK, {**ALERT, "severity": severity})["card"]["header"]["template"] == template
+    over = posted(WebhookFormat.LARK, {**ALERT, "severity": severity, "state": "resolved"})["card"]["header"]
     assert (over["template"], over["title"]["content"][:9]) == ("green", "Resolved:")
 
 
 @pytest.mark.proves("E-12")
 def test_an_alert_is_a_message_with_blocks_for_slack():
-    message = posted(Format.SLACK)
+    message = posted(WebhookFormat.SLACK)
     assert message["text"].startswith("P0 COOKIE_EXHAUSTED\nNo cookie is left.")
     assert [block["type"] for block in message["blocks"]] == ["header", "section"]
 
 
 def test_what_strangers_wrote_calls_nobody():
-    message = posted(Format.SLACK, {**ALERT, "message": "<!channel> & <@U1>"})
+    message = posted(WebhookFormat.SLACK, {**ALERT, "message": "<!channel> & <@U1>"})
     assert "&lt;!channel&gt; &amp;" in message["text"]
     assert {block["text"]["type"] for block in message["blocks"]} == {"plain_text"}
-    card = posted(Format.LARK, {**ALERT, "message": "<at id=all></at>"})["card"]
+    card = posted(WebhookFormat.LARK, {**ALERT, "message": "<at id=all></at>"})["card"]
     assert {element["text"]["tag"] for element in card["elements"]} == {"plain_text"}
 
 
@@ -105,8 +104,8 @@ def test_what_strangers_wrote_calls_nobody():
     ],
 )
 def test_lark_says_in_the_body_whether_it_took_it_in(answer, refused):
-    assert (refusal_in(answer, Format.LARK) is not None) == refused
-    assert refusal_in(answer, Format.SLACK) is None
+    assert (refusal_in(answer, WebhookFormat.LARK) is not None) == refused
+    assert refusal_in(answer, WebhookFormat.SLACK) is None
 
 
 @pytest.mark.parametrize(
@@ -123,16 +122,16 @@ def test_lark_says_in_the_body_whether_it_took_it_in(answer, refused):
     ],
 )
 def test_every_topic_can_be_told_in_every_form(topic, payload, title):
-    notice = notice_of(topic, payload)
-    assert (notice.title, len(notice.lines) <= MOST_LINES + 1) == (title, True)
-    for form in Format:
+    notice = message_of(topic, payload)
+    assert (notice.title, len(notice.lines) <= MAX_LINES + 1) == (title, True)
+    for form in WebhookFormat:
         assert posted(form, payload, topic=topic)
 
 
 @given(message=st.text(max_size=5000), severity=st.sampled_from(Severity), secret=st.text(max_size=20))
 def test_no_message_is_too_much_for_a_form(message, severity, secret):
-    for form in Format:
+    for form in WebhookFormat:
         told = posted(form, {**ALERT, "message": message, "severity": severity}, secret=secret)
-        if form is Format.SLACK:
-            assert len(told["blocks"][0]["text"]["text"]) <= MOST_HEADLINE
-            assert 0 < len(told["blocks"][1]["text"]["text"]) <= MOST_SECTION
+        if form is WebhookFormat.SLACK:
+            assert len(told["blocks"][0]["text"]["text"]) <= MAX_HEADLINE
+            assert 0 < len(told["blocks"][1]["text"]["text"]) <= MAX_SECTION

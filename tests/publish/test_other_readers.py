@@ -14,13 +14,12 @@ from pathlib import Path
 import feedparser
 import pytest
 
-from catchment.publish.feed import Enclosure, Feed, FeedEntry
-from catchment.publish.formats import Format
+from catchment.publish.feed import Enclosure, Feed, FeedEntry, FeedFormat
 from feed_site import FeedSite
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RSS_PARSER = "rss-parser@3.13.0"
-XML_FORMATS = (Format.RSS, Format.ATOM)
+XML_FORMATS = (FeedFormat.RSS, FeedFormat.ATOM)
 _READ_BY_NODE = """
 const Parser = require('rss-parser');
 const text = require('fs').readFileSync(0, 'utf8');
@@ -59,7 +58,7 @@ def a_feed() -> Feed:
 
 @pytest.mark.proves("R-04")
 @pytest.mark.parametrize("format_", XML_FORMATS)
-def test_feedparser_reads_every_field(format_: Format) -> None:
+def test_feedparser_reads_every_field(format_: FeedFormat) -> None:
     found = feedparser.parse(format_.write(a_feed()))
     first = found.entries[0]
     assert not found.bozo
@@ -77,7 +76,7 @@ def test_feedparser_reads_every_field(format_: Format) -> None:
 @pytest.mark.slow
 @pytest.mark.proves("R-04")
 @pytest.mark.parametrize("format_", XML_FORMATS)
-async def test_newsboat_reads_it(format_: Format, tmp_path: Path) -> None:
+async def test_newsboat_reads_it(format_: FeedFormat, tmp_path: Path) -> None:
     newsboat = shutil.which("newsboat") or pytest.skip("newsboat is not installed")
     async with FeedSite() as site:
         url = site.serve(format_.write(a_feed()).decode())
@@ -114,7 +113,7 @@ def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.proves("R-04")
 @pytest.mark.parametrize("format_", XML_FORMATS)
-def test_rss_parser_of_npm_reads_it(format_: Format, node_folder: Path) -> None:
+def test_rss_parser_of_npm_reads_it(format_: FeedFormat, node_folder: Path) -> None:
     node = shutil.which("node") or pytest.skip("node is not installed")
     ended = _run([node, "-e", _READ_BY_NODE], cwd=node_folder, given=format_.write(a_feed()).decode())
     found = json.loads(ended.stdout)

@@ -16,15 +16,14 @@ from hypothesis import strategies as st
 
 from catchment.domain.feed import FeedFilter, SavedFeed, ShownItem
 from catchment.domain.item import make_item
-from catchment.publish.feed import Enclosure, Feed, FeedEntry, without_forbidden_characters
-from catchment.publish.formats import Format
-from catchment.publish.views import MOST_CONTENT_CHARS, Address, entry_id, view_feed
+from catchment.publish.feed import Enclosure, Feed, FeedEntry, FeedFormat, without_forbidden_characters
+from catchment.publish.views import MAX_CONTENT_CHARS, Address, entry_id, view_feed
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HERE = Path(__file__).parent
 SCHEMAS = {
-    Format.RSS: lxml.etree.RelaxNG(lxml.etree.parse(HERE / "rss20.rng")),
-    Format.ATOM: lxml.etree.RelaxNG(lxml.etree.parse(HERE / "atom10.rng")),
+    FeedFormat.RSS: lxml.etree.RelaxNG(lxml.etree.parse(HERE / "rss20.rng")),
+    FeedFormat.ATOM: lxml.etree.RelaxNG(lxml.etree.parse(HERE / "atom10.rng")),
 }
 ATOM = "{http://www.w3.org/2005/Atom}"
 
@@ -60,15 +59,15 @@ def as_xml_reads(text: str) -> str:
 
 def check(feed: Feed) -> None:
     text = feed.entries[0].title
-    rss, atom = (lxml.etree.fromstring(format_.write(feed)) for format_ in (Format.RSS, Format.ATOM))
-    SCHEMAS[Format.RSS].assertValid(rss)
-    SCHEMAS[Format.ATOM].assertValid(atom)
+    rss, atom = (lxml.etree.fromstring(format_.write(feed)) for format_ in (FeedFormat.RSS, FeedFormat.ATOM))
+    SCHEMAS[FeedFormat.RSS].assertValid(rss)
+    SCHEMAS[FeedFormat.ATOM].assertValid(atom)
     expected = as_xml_reads(text)
     for tag in ("title", "description", "{http://purl.org/dc/elements/1.1/}creator"):
         assert (rss.findtext(f"channel/item/{tag}") or "") == (expected if text else "")
     for tag in ("title", "content"):
         assert (atom.findtext(f"{ATOM}entry/{ATOM}{tag}") or "") == expected
-    item = json.loads(Format.JSON.write(feed))["items"][0]
+    item = json.loads(FeedFormat.JSON.write(feed))["items"][0]
     assert item["title"] == text.encode("utf-8", "replace").decode()
     assert item["id"] == rss.findtext("channel/item/guid") == atom.findtext(f"{ATOM}entry/{ATOM}id")
 
@@ -90,16 +89,16 @@ def test_any_text_goes_through_every_format_and_comes_back(text: str):
 @pytest.mark.proves("B-10")
 @pytest.mark.parametrize("text", [*PIECES[1:20], "<p>words</p>"])
 def test_other_readers_find_nothing_to_complain_about(text: str):
-    for format_ in (Format.RSS, Format.ATOM):
+    for format_ in (FeedFormat.RSS, FeedFormat.ATOM):
         parsed = feedparser.parse(format_.write(feed_of(text)))
         assert not parsed.bozo, (format_, parsed.get("bozo_exception"))
         assert len(parsed.entries) == 1
         assert parsed.entries[0].id == entry_id(1, "1")
 
 
-@pytest.mark.parametrize("format_", [Format.RSS, Format.ATOM])
+@pytest.mark.parametrize("format_", [FeedFormat.RSS, FeedFormat.ATOM])
 @pytest.mark.parametrize("year", [1, 999, 1970, 9999])
-def test_an_empty_feed_and_any_year_are_valid(format_: Format, year: int):
+def test_an_empty_feed_and_any_year_are_valid(format_: FeedFormat, year: int):
     moment = datetime(year, 1, 1, tzinfo=UTC)
     empty = feed_of("x", entries=(), updated_at=moment)
     SCHEMAS[format_].assertValid(lxml.etree.fromstring(format_.write(empty)))
@@ -107,7 +106,7 @@ def test_an_empty_feed_and_any_year_are_valid(format_: Format, year: int):
 
 
 def test_a_json_feed_has_what_its_version_asks_for():
-    document = json.loads(Format.JSON.write(feed_of("x", hub_url="https://hub.example/", language="zh")))
+    document = json.loads(FeedFormat.JSON.write(feed_of("x", hub_url="https://hub.example/", language="zh")))
     assert document["version"] == "https://jsonfeed.org/version/1.1"
     assert document["hubs"] == [{"type": "WebSub", "url": "https://hub.example/"}]
     assert document["items"][0]["attachments"] == [
@@ -181,7 +180,7 @@ def test_a_feed_of_which_nobody_knows_where_it_is_served_is_valid_all_the_same()
 
 
 def test_a_feed_has_a_size_beyond_which_entries_have_no_text():
-    large = "x" * (MOST_CONTENT_CHARS // 2)
+    large = "x" * (MAX_CONTENT_CHARS // 2)
     entries = printed(*(shown(native_id=str(number), content=large) for number in range(3))).entries
     assert [len(entry.html) for entry in entries] == [len(large), len(large), 0]
 
@@ -191,8 +190,8 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 @settings(max_examples=50)
 @given(st.lists(st.tuples(texts, texts), max_size=8))
-@pytest.mark.parametrize("format_", list(Format))
-def test_the_same_items_are_the_same_bytes(format_: Format, found: list[tuple[str, str]]):
+@pytest.mark.parametrize("format_", list(FeedFormat))
+def test_the_same_items_are_the_same_bytes(format_: FeedFormat, found: list[tuple[str, str]]):
     def once() -> bytes:
         items = [shown(native_id=str(n), title=title, content=text) for n, (title, text) in enumerate(found)]
         return format_.write(printed(*items))

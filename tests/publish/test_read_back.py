@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catchment.parse.entry import Entry
+from catchment.parse.entry import ParsedEntry
 from catchment.parse.feed import parse_feed
-from catchment.publish.feed import Enclosure, Feed, FeedEntry
-from catchment.publish.formats import Format
+from catchment.publish.feed import Enclosure, Feed, FeedEntry, FeedFormat
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 #: Without what a title may not have in a feed that is read as HTML, and what is folded wherever it stands.
@@ -53,8 +52,8 @@ def feed_of(*given_: FeedEntry) -> Feed:
     )
 
 
-def as_read(entry: FeedEntry) -> Entry:
-    return Entry(
+def as_read(entry: FeedEntry) -> ParsedEntry:
+    return ParsedEntry(
         id=entry.id,
         link=entry.url,
         title=entry.title,
@@ -68,24 +67,24 @@ def as_read(entry: FeedEntry) -> Entry:
     )
 
 
-def read(format_: Format, feed: Feed) -> list[Entry]:
+def read(format_: FeedFormat, feed: Feed) -> list[ParsedEntry]:
     found = parse_feed(format_.write(feed), url="https://x.example/feed", content_type=format_.media_type)
     assert (found.title, found.link) == ("Harbour", "https://x.example/")
     return [one._replace(updated=one.updated or one.published) for one in found.entries]
 
 
 @pytest.mark.proves("R-04")
-@pytest.mark.parametrize("format_", Format)
+@pytest.mark.parametrize("format_", FeedFormat)
 @settings(max_examples=30)
 @given(given_=st.lists(entries(), min_size=1, max_size=3, unique_by=lambda entry: entry.id))
-def test_our_own_parser_reads_every_field_back(format_: Format, given_: list[FeedEntry]) -> None:
+def test_our_own_parser_reads_every_field_back(format_: FeedFormat, given_: list[FeedEntry]) -> None:
     assert read(format_, feed_of(*given_)) == [as_read(entry) for entry in given_]
 
 
 @pytest.mark.proves("R-04")
 def test_atom_is_written_in_the_default_namespace() -> None:
     entry = FeedEntry(id="urn:1", url="", title="T", html="<p>x</p>", published_at=START)
-    document = Format.ATOM.write(feed_of(entry)).decode()
+    document = FeedFormat.ATOM.write(feed_of(entry)).decode()
     assert '<feed xmlns="http://www.w3.org/2005/Atom"' in document
     assert "<entry>" in document
     assert "atom:" not in document

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from catchment.publish.shared import Shared
+from catchment.publish.renderer import Shared
 
 
 class Counter:

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from catchment.errors import BadBody, InvalidInput, ParseError, ParserFailed, ParserUnavailable
-from catchment.manage.explore import judge
+from catchment.manage.discovery import judge
 from catchment.parse.opml import read_opml
 from catchment.sandbox import pool as pool_module
 from catchment.sandbox.pool import MAX_BYTES, ParserPool

@@ -9,8 +9,8 @@ import pytest
 
 from catchment.errors import ParseError, ParserFailed
 from catchment.sandbox.pool import ParserPool
-from catchment.sources import sitemap_reading
-from catchment.sources.sitemap_reading import SitemapReader
+from catchment.sources import sitemap_tree
+from catchment.sources.sitemap_tree import SitemapReader
 
 pytestmark = pytest.mark.proves("R-19")
 URL = "https://example.org/sitemap.xml"
@@ -44,7 +44,7 @@ async def test_when_its_process_is_gone_it_is_read_again_at_the_next_visit():
 
 
 async def test_reading_one_document_has_an_end(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sitemap_reading, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(sitemap_tree, "MAX_SECONDS", 0.0)
     async with ParserPool(size=1, seconds=60) as parsers, parsers.one_alone() as own:
         with pytest.raises(ParserFailed, match="took longer than 0 s"):
             await SitemapReader(own, URL).feed(SITEMAP)

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from catchment.clock import ManualClock
-from catchment.schedule.jobs import Alarms
+from catchment.schedule.jobs import Timers
 
 
 class Collected(logging.Handler):
@@ -31,7 +31,7 @@ def raw():
 @pytest.mark.proves("R-32")
 @pytest.mark.parametrize("name", ["apscheduler.scheduler", "apscheduler.executors.default"])
 async def test_no_raw_line_of_the_scheduler_reaches_the_log(clock: ManualClock, log, raw, name):
-    alarms = Alarms(clock)
+    alarms = Timers(clock)
     alarms.start(lambda _: None)
     alarms.set("cleanup", clock.now())
     logging.getLogger(name).warning('Run time of job "%s" was missed by %s', "Alarms._rung", "0:00:02")
@@ -43,6 +43,6 @@ async def test_no_raw_line_of_the_scheduler_reaches_the_log(clock: ManualClock, 
 
 @pytest.mark.proves("R-32")
 async def test_an_alarm_that_breaks_is_still_told(clock: ManualClock, log):
-    Alarms(clock)
+    Timers(clock)
     logging.getLogger("apscheduler.executors.default").error("Job raised an exception")
     assert any(line.startswith("ERROR") and "Job raised" in line for line in log)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from catchment.domain.source import NextCheck, PausedBy, Why
 from catchment.schedule.due import (
     FIRST_RETRY,
-    MOST_BACK_OFF,
-    MOST_PATIENCE,
+    MAX_BACK_OFF,
+    MAX_PATIENCE,
     Cadence,
     after_failure,
     after_interval_change,
@@ -52,7 +52,7 @@ def test_failures_back_off_as_documented(failures, interval, expected):
 @pytest.mark.proves("A-11")
 @given(st.integers(min_value=1, max_value=10_000), intervals)
 def test_back_off_never_shrinks_and_never_passes_a_day(failures, interval):
-    assert back_off(failures, interval) <= back_off(failures + 1, interval) <= MOST_BACK_OFF
+    assert back_off(failures, interval) <= back_off(failures + 1, interval) <= MAX_BACK_OFF
     assert back_off(1, interval) <= FIRST_RETRY
 
 
@@ -60,17 +60,17 @@ def test_back_off_never_shrinks_and_never_passes_a_day(failures, interval):
 @given(intervals, waits)
 def test_after_success_the_server_can_ask_for_more_time_but_not_for_less_nor_for_ever(interval, fresh):
     check = after_success(START, cadence(interval), fresh_for=fresh)
-    assert START + interval <= check.at <= START + max(interval, MOST_PATIENCE)
-    assert (check.why is Why.SERVER_CACHE) == (fresh is not None and min(fresh, MOST_PATIENCE) > interval)
+    assert START + interval <= check.at <= START + max(interval, MAX_PATIENCE)
+    assert (check.why is Why.SERVER_CACHE) == (fresh is not None and min(fresh, MAX_PATIENCE) > interval)
 
 
 @pytest.mark.proves("A-30")
 @given(st.integers(min_value=1, max_value=4), intervals, waits)
 def test_retry_after_is_honoured_under_a_cap_of_a_day(failures, interval, retry_after):
     check = after_failure(START, cadence(interval), failures=failures, retry_after=retry_after)
-    assert START < check.at <= START + MOST_PATIENCE
+    assert START < check.at <= START + MAX_PATIENCE
     if retry_after is not None:
-        assert check.at >= START + min(retry_after, MOST_PATIENCE)
+        assert check.at >= START + min(retry_after, MAX_PATIENCE)
 
 
 @pytest.mark.proves("A-15")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.schedule.intervals import DEFAULT_MINUTES, MOST_MINUTES, read_minutes, resolve_intervals
+from catchment.schedule.intervals import DEFAULT_MINUTES, MAX_MINUTES, read_minutes, resolve_intervals
 from source_factory import make_source
 
 
@@ -86,4 +86,4 @@ def test_junk_keeps_the_default_and_is_reported(junk):
 @given(st.one_of(st.text(), st.integers(), st.floats(), st.none(), st.booleans()))
 def test_reading_minutes_gives_a_sensible_number_or_nothing(value):
     minutes = read_minutes(value)
-    assert minutes is None or 1 <= minutes <= MOST_MINUTES
+    assert minutes is None or 1 <= minutes <= MAX_MINUTES

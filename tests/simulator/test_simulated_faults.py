@@ -18,10 +18,10 @@ from yarl import URL
 from catchment.simulator import faults
 from catchment.simulator.addresses import NETWORKS
 from catchment.simulator.faults import FAULTS, Fault
-from catchment.simulator.messages import Answer, Request
+from catchment.simulator.messages import Answer, IncomingRequest
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.styles import Abilities, Format, Style
-from catchment.simulator.troubles import Trouble, scattered
+from catchment.simulator.styles import Abilities, Dialect, Style
+from catchment.simulator.troubles import SiteTrouble, scattered
 from catchment.simulator.world import World
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -29,7 +29,7 @@ MINUTE = timedelta(minutes=1)
 
 
 @asynccontextmanager
-async def web_with(clock, *troubles: Trouble | Fault, style: Style | None = None):
+async def web_with(clock, *troubles: SiteTrouble | Fault, style: Style | None = None):
     world = World(
         seed=1,
         sites=1,
@@ -37,7 +37,7 @@ async def web_with(clock, *troubles: Trouble | Fault, style: Style | None = None
         styles=[style or Style()],
         abilities=Abilities(etag=True, gzip=True),
     )
-    told = [each if isinstance(each, Trouble) else Trouble(fault=each) for each in troubles]
+    told = [each if isinstance(each, SiteTrouble) else SiteTrouble(fault=each) for each in troubles]
     async with SimulatedWeb(world, now=clock.now, troubles={0: told}) as web:
         yield web
 
@@ -74,13 +74,13 @@ async def test_a_304_can_come_unasked(visitor, clock) -> None:
 async def test_silence_holds_the_connection_and_says_nothing(visitor, clock) -> None:
     asked = asyncio.Event()
 
-    def listener(_request: Request) -> Answer:
+    def listener(_request: IncomingRequest) -> Answer:
         asked.set()
         return Answer(body=b"words")
 
     world = World(seed=1, sites=1, started_at=START)
     async with SimulatedWeb(world, now=clock.now, places={"/quiet": listener}) as web:
-        web.trouble("/quiet", Trouble(fault=faults.silence()))
+        web.trouble("/quiet", SiteTrouble(fault=faults.silence()))
         reader, writer = await asyncio.open_connection("127.0.0.1", web.port)
         writer.write(b"GET /quiet HTTP/1.1\r\n\r\n")
         await asked.wait()
@@ -109,7 +109,7 @@ async def test_a_drip_brings_the_whole_body_in_small_pieces(visitor, clock) -> N
 
 
 async def test_a_late_answer_is_whole_and_the_connection_lives_on(visitor, clock) -> None:
-    async with web_with(clock, Trouble(fault=faults.late(0.01))) as web:
+    async with web_with(clock, SiteTrouble(fault=faults.late(0.01))) as web:
         for _ in range(2):
             answer, body = await fetch(visitor, web)
             assert len(body) == int(answer.headers["Content-Length"])
@@ -158,7 +158,7 @@ async def test_a_redirect_can_point_to_a_private_address(visitor, clock) -> None
 BROKEN_XML = [
     faults.unclosed_tags(), faults.bad_entities(), faults.leading_junk(), faults.control_characters(),
 ]  # fmt: skip
-XML_FORMATS = [each for each in Format if each is not Format.JSONFEED]
+XML_FORMATS = [each for each in Dialect if each is not Dialect.JSONFEED]
 
 
 @pytest.mark.parametrize("feed_format", XML_FORMATS)
@@ -199,7 +199,7 @@ async def test_a_huge_body_goes_on_beyond_ten_mebibytes_without_a_length(visitor
 
 
 async def test_a_visitor_may_leave_a_huge_body_and_come_back(visitor, clock) -> None:
-    async with web_with(clock, Trouble(fault=faults.huge(200), until=START + 2 * MINUTE)) as web:
+    async with web_with(clock, SiteTrouble(fault=faults.huge(200), until=START + 2 * MINUTE)) as web:
         async with visitor.get(web.feed_url(0)) as answer:
             await answer.content.readexactly(1000)
         clock.advance(2 * MINUTE)
@@ -233,14 +233,14 @@ async def test_challenges_ask_for_a_browser_or_for_a_human(visitor, clock, code)
 
 
 async def test_a_flaky_site_fails_at_every_kth_visit(visitor, clock) -> None:
-    async with web_with(clock, Trouble(fault=faults.status(500), every=3)) as web:
+    async with web_with(clock, SiteTrouble(fault=faults.status(500), every=3)) as web:
         statuses = [(await fetch(visitor, web))[0].status for _ in range(6)]
     assert statuses == [200, 200, 500, 200, 200, 500]
 
 
 async def test_a_trouble_keeps_to_its_time_and_is_counted(visitor, clock) -> None:
     async with web_with(clock) as web:
-        trouble = Trouble(fault=faults.status(502), since=START + 2 * MINUTE, until=START + 3 * MINUTE)
+        trouble = SiteTrouble(fault=faults.status(502), since=START + 2 * MINUTE, until=START + 3 * MINUTE)
         troubled = web.trouble("/s/0", trouble)
         statuses = []
         for _ in range(3):
@@ -257,14 +257,14 @@ async def test_troubles_can_be_replaced_while_the_web_is_open(visitor, clock) ->
 
 
 async def test_faults_wrap_any_place(visitor, clock) -> None:
-    def greeting(request: Request) -> Answer:
+    def greeting(request: IncomingRequest) -> Answer:
         return Answer(body=request.method.encode() + b" " + request.body)
 
     world = World(seed=1, sites=1, started_at=START)
     async with SimulatedWeb(world, now=clock.now, places={"/hello": greeting}) as web:
         async with visitor.post(web.url("/hello/you"), data=b"you") as answer:
             assert await answer.read() == b"POST you"
-        web.trouble("/hello", Trouble(fault=faults.status(503)))
+        web.trouble("/hello", SiteTrouble(fault=faults.status(503)))
         async with visitor.get(web.url("/hello/you")) as answer:
             assert answer.status == 503
 
@@ -292,7 +292,7 @@ async def test_what_is_not_http_is_refused(clock) -> None:
 
 
 async def test_requests_sent_together_are_answered_in_order(clock) -> None:
-    async with web_with(clock, Trouble(fault=faults.late(0.01), every=2)) as web:
+    async with web_with(clock, SiteTrouble(fault=faults.late(0.01), every=2)) as web:
         reader, writer = await asyncio.open_connection("127.0.0.1", web.port)
         paths = ["/s/0/nothing", "/s/0/feed.xml", "/s/0/neither"]
         requests = [f"HEAD {path} HTTP/1.1\r\nHost: sim\r\n" for path in paths]

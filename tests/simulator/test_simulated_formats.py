@@ -7,26 +7,26 @@ import feedparser
 import pytest
 
 from catchment.simulator.formats import identity, link_to, write_feed
-from catchment.simulator.styles import STYLES, Format, Style
+from catchment.simulator.styles import STYLES, Dialect, Style
 from catchment.simulator.words import LANGUAGES
-from catchment.simulator.world import Site, World
+from catchment.simulator.world import SimulatedSite, World
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOME = "http://127.77.0.1:8000/s/20/"
 
 
-def site_in(style: Style, language: str) -> Site:
+def site_in(style: Style, language: str) -> SimulatedSite:
     """Beyond the welcome sites, which keep their own language."""
     spoken = Style(format=style.format, encoding=style.encoding, languages=(language,))
     return World(seed=4, sites=21, started_at=START, window=40, styles=[spoken]).sites[20]
 
 
-def written(site: Site) -> bytes:
+def written(site: SimulatedSite) -> bytes:
     edition = site.edition(START)
     return write_feed(site.style.format, site.style.encoding, site.channel(HOME), edition.posts, edition.changed_at)
 
 
-XML_STYLES = [style for style, _ in STYLES if style.format is not Format.JSONFEED]
+XML_STYLES = [style for style, _ in STYLES if style.format is not Dialect.JSONFEED]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -45,8 +45,8 @@ def test_an_xml_feed_reads_back_as_what_was_posted(style: Style, language: str) 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("feed_format", [Format.RSS20, Format.RSS10, Format.ATOM10, Format.ATOM03])
-def test_bodies_authors_and_dates_survive_the_format(feed_format: Format, language: str) -> None:
+@pytest.mark.parametrize("feed_format", [Dialect.RSS20, Dialect.RSS10, Dialect.ATOM10, Dialect.ATOM03])
+def test_bodies_authors_and_dates_survive_the_format(feed_format: Dialect, language: str) -> None:
     site = site_in(Style(format=feed_format), language)
     entries = feedparser.parse(written(site), sanitize_html=False, resolve_relative_uris=False).entries
     for entry, post in zip(entries, site.posts(START), strict=True):
@@ -56,8 +56,8 @@ def test_bodies_authors_and_dates_survive_the_format(feed_format: Format, langua
         assert datetime(*published[:6], tzinfo=UTC) == post.published.replace(microsecond=0)
 
 
-@pytest.mark.parametrize("feed_format", [Format.RSS20, Format.ATOM10])
-def test_files_and_tags_are_in_the_feed(feed_format: Format) -> None:
+@pytest.mark.parametrize("feed_format", [Dialect.RSS20, Dialect.ATOM10])
+def test_files_and_tags_are_in_the_feed(feed_format: Dialect) -> None:
     site = site_in(Style(format=feed_format), "en")
     entries = feedparser.parse(written(site)).entries
     posts = site.posts(START)
@@ -68,7 +68,7 @@ def test_files_and_tags_are_in_the_feed(feed_format: Format) -> None:
 
 
 def test_a_json_feed_reads_back_as_what_was_posted() -> None:
-    site = site_in(Style(format=Format.JSONFEED), "ar")
+    site = site_in(Style(format=Dialect.JSONFEED), "ar")
     posts = site.posts(START)
     parsed = json.loads(written(site))
     assert [(item["id"], item["title"]) for item in parsed["items"]] == [(post.id, post.title) for post in posts]

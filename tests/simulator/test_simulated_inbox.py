@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from catchment.simulator.messages import Answer, Request
-from catchment.simulator.services.inbox import MOST_LETTERS, Inbox
+from catchment.simulator.messages import Answer, IncomingRequest
+from catchment.simulator.services.places import MAX_LETTERS, Inbox
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 def post(inbox: Inbox, body: bytes) -> Answer:
-    return inbox(Request(method="POST", path="/inbox", query="", headers={}, body=body, at=START))
+    return inbox(IncomingRequest(method="POST", path="/inbox", query="", headers={}, body=body, at=START))
 
 
 def letters(inbox: Inbox) -> list[dict[str, object]]:
-    shown = inbox(Request(method="GET", path="/inbox", query="", headers={}, body=b"", at=START))
+    shown = inbox(IncomingRequest(method="GET", path="/inbox", query="", headers={}, body=b"", at=START))
     return json.loads(shown.body)["letters"]
 
 
@@ -31,7 +31,7 @@ def test_what_is_posted_is_shown_in_its_order():
 
 def test_the_oldest_make_room():
     inbox = Inbox()
-    for number in range(MOST_LETTERS + 1):
+    for number in range(MAX_LETTERS + 1):
         post(inbox, str(number).encode())
     kept = [letter["said"] for letter in letters(inbox)]
-    assert (kept[0], kept[-1], len(kept)) == (1, MOST_LETTERS, MOST_LETTERS)
+    assert (kept[0], kept[-1], len(kept)) == (1, MAX_LETTERS, MAX_LETTERS)

@@ -8,19 +8,19 @@ from datetime import UTC, datetime
 import lxml.html
 import pytest
 
-from catchment.simulator.messages import Request
+from catchment.simulator.messages import IncomingRequest
+from catchment.simulator.prose import WorldTime
 from catchment.simulator.services.github import GithubTrending
 from catchment.simulator.services.hackernews import HackerNews, kind_of
 from catchment.simulator.services.reddit import BLOCK_PAGE, Reddit
-from catchment.simulator.timeline import Timeline
 from service_visits import capture
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-TIMELINE = Timeline(started_at=START, speed=1)
+TIMELINE = WorldTime(started_at=START, speed=1)
 
 
 def ask(place, path: str, query: str = "", at: datetime = START):
-    return place(Request(method="GET", path=path, query=query, headers={}, body=b"", at=at))
+    return place(IncomingRequest(method="GET", path=path, query=query, headers={}, body=b"", at=at))
 
 
 def hackernews_item(kind: str) -> dict[str, object] | None:

@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.simulator.styles import STYLES, Format
-from catchment.simulator.welcome import WELCOME_SITES
-from catchment.simulator.world import Site, World
+from catchment.simulator.styles import STYLES, WELCOME_SITES, Dialect
+from catchment.simulator.world import SimulatedSite, World
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -15,7 +14,7 @@ HOME = "http://127.77.0.1:8000/s/0/"
 moments = st.integers(min_value=-400, max_value=4000).map(lambda minutes: START + timedelta(minutes=minutes))
 
 
-def a_site(number: int = 0, *, seed: int = 1, speed: float = 1.0, window: int = 8) -> Site:
+def a_site(number: int = 0, *, seed: int = 1, speed: float = 1.0, window: int = 8) -> SimulatedSite:
     world = World(seed=seed, sites=number + 1, started_at=START, speed=speed, window=window, period=HOUR)
     return world.sites[number]
 
@@ -94,7 +93,7 @@ def test_at_speed_zero_the_world_stands_still() -> None:
 
 def test_a_mixed_world_has_every_format_encoding_and_language() -> None:
     sites = World(seed=1, sites=600, started_at=START).sites
-    assert {site.style.format for site in sites} == set(Format)
+    assert {site.style.format for site in sites} == set(Dialect)
     assert {site.style.encoding for site in sites} == {style.encoding for style, _ in STYLES}
     assert {site.vocabulary.code for site in sites} == {"en", "zh", "de", "fr", "ar", "ja"}
     assert len({site.abilities for site in sites}) > 4

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from catchment.simulator.messages import Answer, Request
-from catchment.simulator.services.crawl import Kind, Script
+from catchment.simulator.messages import Answer, IncomingRequest
+from catchment.simulator.services.crawl import Script, TroubleKind
 from catchment.simulator.services.xhs import XhsService
 from catchment.simulator.wire import head_lines
 from catchment.simulator.world import World
@@ -30,7 +30,7 @@ def ask(
     place: XhsService, path: str, body: object = None, *, query: str = "", headers: dict[str, str] = SIGNED_IN, at=START
 ) -> dict[str, Any]:
     sent = b"" if body is None else json.dumps(body).encode()
-    request = Request(
+    request = IncomingRequest(
         method="GET" if body is None else "POST",
         path=f"/api/sns/web{path}",
         query=query,
@@ -113,14 +113,14 @@ def test_a_note_is_shown_for_its_own_token_only(token):
 
 
 def test_troubles_strike_whom_they_are_for_and_as_often_as_they_say():
-    script = Script({kind: Answer(body=kind.encode()) for kind in Kind if kind is not Kind.SLOW})
+    script = Script({kind: Answer(body=kind.encode()) for kind in TroubleKind if kind is not TroubleKind.SLOW})
 
     def answered(cookie: str, note: str | None = None) -> bytes:
         return script.answer(cookie=cookie, note=note, play=lambda: Answer(body=b"well")).body
 
-    script.trouble(Kind.CAPTCHA, cookie="s1", times=2)
-    script.trouble(Kind.BANNED, cookie="s1", times=1)
-    script.trouble(Kind.GONE, note="n1")
+    script.trouble(TroubleKind.CAPTCHA, cookie="s1", times=2)
+    script.trouble(TroubleKind.BANNED, cookie="s1", times=1)
+    script.trouble(TroubleKind.GONE, note="n1")
     assert [answered("s1") for _ in range(4)] == [b"captcha", b"captcha", b"banned", b"well"]
     assert [answered("s2", "n1"), answered("s2", "n2")] == [b"gone", b"well"]
     script.lift(note="n1")

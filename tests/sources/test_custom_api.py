@@ -18,8 +18,7 @@ from catchment.redact import redact_text
 from catchment.settings import load_settings
 from catchment.simulator.services.jsonapi import PAGES, POSTS
 from catchment.sources.custom_api import _layout
-from catchment.sources.paging import ByLink, next_link, read_paging
-from catchment.sources.templates import fill_body, fill_text
+from catchment.sources.paging import ByLink, fill_body, fill_text, next_link, read_paging
 from feed_site import FeedSite
 from service_visits import START, registry, simulated_services, visitor
 

@@ -15,7 +15,7 @@ from catchment.clock import ManualClock
 from catchment.errors import BadConfig, HttpError, ParseError, Unreachable
 from catchment.fetch.pacing import Deferred, PacePolicy
 from catchment.simulator.services.hackernews import LISTED, kind_of
-from catchment.sources.hackernews import LISTS, MOST_FAILURES, SIDE_BY_SIDE, _item
+from catchment.sources.hackernews import LISTS, MAX_FAILURES, SIDE_BY_SIDE, _item
 from feed_site import FeedSite
 from service_visits import START, capture, registry, simulated_services, visitor
 
@@ -150,7 +150,7 @@ class TestWhenThingsGoWrong:
         async with visitor(site.url("")) as visit:
             with pytest.raises(HttpError):
                 await visit("hackernews", {"limit": 500})
-        assert site.hits.total() <= 1 + MOST_FAILURES + SIDE_BY_SIDE
+        assert site.hits.total() <= 1 + MAX_FAILURES + SIDE_BY_SIDE
 
     async def test_stories_that_are_all_missing_are_no_failure(self, site):
         serve_stories(site, {1: None, 2: None})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.sources.pasted import web_address
+from catchment.sources.addresses import web_address
 from service_visits import registry
 
 pytestmark = pytest.mark.proves("A-32")

@@ -14,8 +14,8 @@ from catchment.clock import ManualClock
 from catchment.errors import BadConfig, Blocked, HttpError, ParseError, VisitError
 from catchment.fetch.client import Response
 from catchment.simulator.services.reddit import block_page, too_many
-from catchment.simulator.troubles import Trouble
-from catchment.sources.reddit import UNSAID_WAIT_SECONDS, Wanted, judge, read_listing
+from catchment.simulator.troubles import SiteTrouble
+from catchment.sources.reddit import UNSAID_WAIT_SECONDS, RedditConfig, judge, read_listing
 from feed_site import FeedSite
 from service_visits import START, capture, registry, simulated_services, visitor
 
@@ -24,7 +24,7 @@ BASE = "https://www.reddit.com"
 
 
 def read(body: bytes, *, limit: int = 100):
-    wanted = Wanted(subreddit="AskReddit", limit=limit)
+    wanted = RedditConfig(subreddit="AskReddit", limit=limit)
     return read_listing(body, url="", content_type="", base=BASE, wanted=wanted)[:2]
 
 
@@ -174,7 +174,7 @@ class TestTheSimulatedService:
     async def test_a_block_is_a_wait_and_over_when_it_is_over(self, fault, wait):
         clock = ManualClock(START)
         async with simulated_services(clock) as web, visitor(web.url("")) as visit:
-            web.trouble("/r/python", Trouble(fault=fault, until=START + timedelta(minutes=5)))
+            web.trouble("/r/python", SiteTrouble(fault=fault, until=START + timedelta(minutes=5)))
             with pytest.raises(VisitError) as caught:
                 await visit("reddit", {"subreddit": "python"})
             assert caught.value.retry_after == wait

@@ -10,7 +10,7 @@ import pytest
 from catchment.clock import ManualClock
 from catchment.simulator.services.jsonapi import POSTS
 from catchment.simulator.services.reddit import block_page
-from catchment.simulator.troubles import Trouble
+from catchment.simulator.troubles import SiteTrouble
 from collecting import add, collect, collect_one, get, stored
 from feed_site import FeedSite
 from service_visits import START, simulated_services
@@ -72,7 +72,7 @@ async def test_every_page_of_an_api_is_kept(served, services):
 
 async def test_a_block_page_is_an_error_with_a_wait_and_not_an_empty_success(served, services, clock):
     """What came back before was taken for success whenever its status was 200."""
-    services.trouble("/r/sailing", Trouble(fault=block_page(200), until=START + HOUR))
+    services.trouble("/r/sailing", SiteTrouble(fault=block_page(200), until=START + HOUR))
     source = await add(served, "", type="reddit", config={"subreddit": "sailing"})
     [result] = await collect(served)
     assert "block page" in result.error

@@ -7,15 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catchment.settings import Settings
-from catchment.sources.shortcuts import (
-    _BY_HOST,
-    _BY_PARENT,
-    Services,
-    address_in,
-    podcast_id,
-    recognise,
-    unnamed_feeds,
-)
+from catchment.sources.shortcuts import _BY_HOST, _BY_PARENT, Services, address_in, podcast_id, recognise, unnamed_feeds
 
 DEFAULTS = Settings()
 SERVICES = Services(

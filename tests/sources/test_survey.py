@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from catchment.domain.candidate import CandidatePolicy
 from catchment.errors import HttpError
-from catchment.sources.sitemap_page import title_from_url
-from catchment.sources.survey import glimpse, survey
-from scripted_journey import Page, ScriptedSite
+from catchment.sources.listing import glimpse, survey
+from catchment.sources.sitemap import title_from_url
+from scripted_crawl import Page, ScriptedSite
 from source_factory import START
 
 DAY = timedelta(days=1)

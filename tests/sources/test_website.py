@@ -15,7 +15,7 @@ from catchment.domain.source import Source
 from catchment.errors import BadConfig, Conflict
 from catchment.manage.catalog import Draft
 from catchment.manage.resolve import Pasted
-from catchment.simulator.messages import Answer, Request, not_found, page
+from catchment.simulator.messages import Answer, IncomingRequest, not_found, page
 from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.websites import CHANNEL, MESSAGES, NOTICE_SECONDS, blog, websites
 from catchment.simulator.world import World
@@ -32,21 +32,21 @@ class Blog:
         #: Where the page says that the feed is, when that is not where it is.
         self.href = ""
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: IncomingRequest) -> Answer:
         if request.path in {"/blog", "/blog/"}:
             href = self.href or f"/blog/{self.feed}"
             link = f"<link rel=alternate type=application/rss+xml href={href}>" if self.names_feed else ""
             return page(f"<!doctype html><title>Blog</title>{link}<main>Welcome</main>")
         if request.path == f"/blog/{self.feed}":
             return (
-                blog(Request(**{**_fields(request), "path": "/blog/feed.xml"}))
+                blog(IncomingRequest(**{**_fields(request), "path": "/blog/feed.xml"}))
                 if self.feed_status == 200
                 else (page("busy", status=self.feed_status))
             )
         return not_found(request)
 
 
-def _fields(request: Request) -> dict[str, object]:
+def _fields(request: IncomingRequest) -> dict[str, object]:
     return {name: getattr(request, name) for name in ("method", "path", "query", "headers", "body", "at")}
 
 

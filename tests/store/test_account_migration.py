@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from catchment.store.door import migration_engine
+from catchment.store.database import migration_engine
 from catchment.store.migrate import migrate_url
 
 MOMENT = "'2026-03-01T12:00:00.000000+00:00'"

@@ -9,10 +9,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.engine import make_url
 
-from catchment.collect.duties import BACKUP
 from catchment.errors import Conflict, NotFound, StoreError
+from catchment.jobs.builtin import BACKUP
 from catchment.store.backups import backup_name, keep_newest, make_backup, restore_backup
-from catchment.store.door import store_url as as_url
+from catchment.store.database import store_url as as_url
 from filled_store import fill, rows_in
 
 

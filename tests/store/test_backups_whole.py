@@ -17,9 +17,9 @@ from sqlalchemy.engine import URL, make_url
 
 from catchment.errors import CatchmentError, Conflict, InvalidInput, StoreError
 from catchment.store.backups import backup_name, keep_newest, make_backup, restore_backup
-from catchment.store.copying import copy_store
-from catchment.store.door import migration_engine
-from catchment.store.door import store_url as as_url
+from catchment.store.copy import copy_store
+from catchment.store.database import migration_engine
+from catchment.store.database import store_url as as_url
 from catchment.store.migrate import migrate_url
 from catchment.store.tables import config
 from filled_store import fill, rows_in
@@ -30,7 +30,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from catchment.store import backups
-from catchment.store.door import store_url
+from catchment.store.database import store_url
 
 name, nth, file, target = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
 module, _, function = name.rpartition(".")
@@ -218,7 +218,7 @@ def test_a_restore_into_postgresql_that_is_killed_leaves_the_old_store(backup, p
     fill(url)
     add_a_row(url)
     old = rows_in(url)
-    script = [sys.executable, "-c", KILLED, "catchment.store.copying.count_rows", "2", str(backup), postgres_url]
+    script = [sys.executable, "-c", KILLED, "catchment.store.copy.count_rows", "2", str(backup), postgres_url]
     killed = subprocess.run(script, capture_output=True, text=True, check=False)
     assert killed.returncode == -9, killed.stderr
     assert rows_in(url) == old

@@ -7,8 +7,8 @@ from sqlalchemy import insert
 from sqlalchemy.engine import URL, make_url
 
 from catchment.errors import Conflict, StoreError
-from catchment.store.copying import copy_store
-from catchment.store.door import migration_engine, open_store, store_url
+from catchment.store.copy import copy_store
+from catchment.store.database import migration_engine, open_store, store_url
 from catchment.store.migrate import migrate_url
 from catchment.store.tables import config, metadata, raw_items
 from crawl_notes import add_keyword

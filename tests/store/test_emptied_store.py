@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from catchment.errors import DamagedStore
-from catchment.store import door
+from catchment.store import database
 from catchment.store.backups import make_backup, restore_backup
-from catchment.store.door import open_store
-from catchment.store.door import store_url as as_url
+from catchment.store.database import open_store
+from catchment.store.database import store_url as as_url
 from catchment.store.migrate import migrate
 from filled_store import fill, rows_in
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(door, "NEWBORN_SECONDS", 0.0)
+    monkeypatch.setattr(database, "NEWBORN_SECONDS", 0.0)
 
 
 @pytest.mark.proves("R-26")
@@ -61,6 +61,6 @@ def test_a_backup_can_be_restored_where_a_store_was_emptied(sqlite_url, tmp_path
 def test_a_store_that_another_process_is_just_making_is_waited_for(sqlite_url, tmp_path, monkeypatch):
     file = tmp_path / "newborn.sqlite3"
     file.touch()
-    monkeypatch.setattr(door, "NEWBORN_SECONDS", 5.0)
-    monkeypatch.setattr(door, "sleep", lambda _: file.write_bytes(b"SQLite format 3\0"))
-    door.refuse_emptied(as_url(f"sqlite:///{file}"))
+    monkeypatch.setattr(database, "NEWBORN_SECONDS", 5.0)
+    monkeypatch.setattr(database, "sleep", lambda _: file.write_bytes(b"SQLite format 3\0"))
+    database.refuse_emptied(as_url(f"sqlite:///{file}"))

@@ -14,7 +14,7 @@ from sqlalchemy.engine import make_url
 
 from catchment.errors import SettingsError, StoreError
 from catchment.store import migrate as migrate_module
-from catchment.store.door import migration_engine, open_store
+from catchment.store.database import migration_engine, open_store
 from catchment.store.migrate import head_revision, migrate, migrate_url
 from catchment.store.tables import metadata
 

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from catchment.store.backups import make_backup, restore_backup
-from catchment.store.door import open_store
-from catchment.store.door import store_url as as_url
+from catchment.store.database import open_store
+from catchment.store.database import store_url as as_url
 from catchment.store.jobs import list_all
 from catchment.store.migrate import migrate, migrate_url
 

@@ -11,8 +11,8 @@ from sqlalchemy import inspect
 from catchment.domain.candidate import Listed
 from catchment.domain.run import RunKind
 from catchment.store import candidates, runs
-from catchment.store.door import open_store
-from scripted_journey import add_source
+from catchment.store.database import open_store
+from scripted_crawl import add_source
 from source_factory import START
 
 MINUTE = timedelta(minutes=1)

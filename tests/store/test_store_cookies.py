@@ -15,7 +15,7 @@ from catchment.domain.cookie_pool import Want, choose
 from catchment.domain.note import Platform
 from catchment.domain.run import RunKind
 from catchment.store import cookies, runs
-from catchment.store.door import open_store
+from catchment.store.database import open_store
 from catchment.store.tables import runs as runs_table
 from cookie_factory import MINUTE, POLICY, a_cookie
 from source_factory import START

@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 from catchment.domain.run import RunKind, RunStatus
 from catchment.domain.source import NewSource
 from catchment.store import runs, sources
-from catchment.store.door import migration_engine, open_store
+from catchment.store.database import migration_engine, open_store
 from source_factory import START
 
 MINUTE = timedelta(minutes=1)

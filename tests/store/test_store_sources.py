@@ -17,7 +17,7 @@ from catchment.domain.source import Moved, NewSource, NextCheck, Why
 from catchment.domain.visit import SourceState
 from catchment.errors import Conflict
 from catchment.store import config, runs, sources
-from catchment.store.door import open_store
+from catchment.store.database import open_store
 from catchment.store.types import UtcDateTime
 from source_factory import START
 

@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 from catchment.domain.tweet import FetchStats, ReferenceType, Tweet
 from catchment.store import fetch_stats, spending, tweets
-from catchment.store.door import Store, migration_engine, open_store
+from catchment.store.database import Store, migration_engine, open_store
 from catchment.store.migrate import migrate, migrate_url
 from catchment.store.spending import Caps, Period, Spent
 from catchment.store.tweets import FeedQuery, SaveResult, TweetQuery

@@ -18,9 +18,9 @@ from catchment.domain.item import make_item
 from catchment.domain.source import NewSource
 from catchment.manage.catalog import Change, Draft
 from catchment.manage.feeds import FeedChange, FeedDraft
-from catchment.publish.formats import Format
+from catchment.publish.feed import FeedFormat
 from catchment.store import feeds, items, sources, views
-from catchment.store.door import Store
+from catchment.store.database import Store
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SOURCES, ITEMS = 1000, 8
@@ -144,7 +144,7 @@ async def test_whatever_happens_the_same_tag_is_always_the_same_document(system:
         await change_something(system, clock, chance, [source.id for source in made], step)
         for slug in ("all", "hers", "tagged", "one", "words"):
             system.press._shelf._kept.clear()
-            edition = await system.press.look(slug, Format.JSON, folder_url="https://x.example")
+            edition = await system.press.look(slug, FeedFormat.JSON, folder_url="https://x.example")
             assert edition is not None
             assert known.setdefault(edition.tag, document := await system.press.printed(edition)) == document
 

@@ -16,7 +16,7 @@ from web_site import ADMIN_KEY, JWT_KEY, SERVICE_KEY, Site
 
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
-from catchment.manage import passwords
+from catchment.manage import logins
 from catchment.settings import Settings
 from catchment.web.app import create_app
 from catchment.web.server import serve_app
@@ -25,7 +25,7 @@ from catchment.web.server import serve_app
 @pytest.fixture(autouse=True)
 def quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The least of work for a password: nobody guesses those of tests."""
-    monkeypatch.setattr(passwords, "PasswordHasher", lambda: PasswordHasher.from_parameters(CHEAPEST))
+    monkeypatch.setattr(logins, "PasswordHasher", lambda: PasswordHasher.from_parameters(CHEAPEST))
 
 
 @pytest.fixture

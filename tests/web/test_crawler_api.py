@@ -16,8 +16,8 @@ from catchment.clock import ManualClock
 from catchment.domain.crawling import HANDLING, Code, CrawlError
 from catchment.domain.note import Platform, Search
 from catchment.domain.note_json import card_from_json, note_from_json
-from catchment.simulator.services.crawl import Kind
-from catchment.sources.crawl.outcome import Outcome
+from catchment.simulator.services.crawl import TroubleKind
+from catchment.sources.platforms.request import RequestOutcome
 from catchment.store.tables import metadata
 from catchment.web.crawler.batch import answer_of, status_of
 from catchment.web.crawler.envelope import Asking
@@ -112,7 +112,7 @@ async def test_of_three_notes_one_times_out_two_are_given_and_the_failed_one_is_
     await crawler.add_cookies("a", "b", "c")
     urls = await crawler.urls(3)
     hanging = urls[1].partition("/explore/")[2].partition("?")[0]
-    crawler.xhs.trouble(Kind.SILENT, note=hanging)
+    crawler.xhs.trouble(TroubleKind.SILENT, note=hanging)
     answer = await crawler.post("/api/note/detail", {"platform": "xhs", "note_ids": urls, "get_comments": False})
     told = checked(answer.json())
     assert answer.status_code == 207
@@ -138,7 +138,7 @@ async def test_of_three_notes_one_times_out_two_are_given_and_the_failed_one_is_
 async def test_a_cookie_that_dies_in_the_batch_is_switched_and_the_answer_names_who_took_over(crawler: CrawlerSite):
     await crawler.add_cookies("1 dies", "2 lives")
     urls = await crawler.urls(2)
-    crawler.xhs.trouble(Kind.LOGIN_EXPIRED, cookie=session_of("1 dies"))
+    crawler.xhs.trouble(TroubleKind.LOGIN_EXPIRED, cookie=session_of("1 dies"))
     answer = await crawler.post("/api/note/detail", {"platform": "xhs", "note_ids": urls})
     told = checked(answer.json())
     assert answer.status_code == 200
@@ -150,7 +150,7 @@ def _verdict_of(*codes: Code | None) -> tuple[int, str | None, bool | None]:
     asking = Asking(id="req-1", at=START, started=0.0)
     body = DetailIn(platform=Platform.XHS, note_ids=["x"])
     errors = [CrawlError(code, "no") if code else None for code in codes]
-    told = answer_of(body, asking, [(str(place), Outcome(error=error)) for place, error in enumerate(errors)])
+    told = answer_of(body, asking, [(str(place), RequestOutcome(error=error)) for place, error in enumerate(errors)])
     return status_of(told), told.error and told.error.code, told.error and told.error.retryable
 
 
@@ -167,7 +167,7 @@ def test_a_batch_that_fails_as_a_whole_is_told_by_its_one_code_and_otherwise_as_
 def test_only_what_is_worth_asking_again_is_among_the_failed_and_the_others_are_named_apart():
     asking = Asking(id="req-1", at=START, started=0.0)
     codes = {"a": None, "b": Code.TIMEOUT_ERROR, "c": Code.NOT_FOUND, "d": Code.INVALID_INPUT, "e": Code.NETWORK_ERROR}
-    results = [(name, Outcome(error=CrawlError(code, "no") if code else None)) for name, code in codes.items()]
+    results = [(name, RequestOutcome(error=CrawlError(code, "no") if code else None)) for name, code in codes.items()]
     told = answer_of(DetailIn(platform=Platform.XHS, note_ids=["x"]), asking, results)
     assert told.error.details == {"failed_ids": ["b", "e"], "not_retryable_ids": ["c", "d"]}
     assert told.error.retryable is True
@@ -203,15 +203,15 @@ def test_the_table_of_errors_is_the_documents():
 @pytest.mark.parametrize(
     ("kind", "code"),
     [
-        (Kind.LOGIN_EXPIRED, "COOKIE_INVALID"),
-        (Kind.BANNED, "ACCOUNT_BANNED"),
-        (Kind.SERVER_ERROR, "PLATFORM_ERROR"),
-        (Kind.MALFORMED, "PARSE_ERROR"),
-        (Kind.SILENT, "TIMEOUT_ERROR"),
-        (Kind.CAPTCHA, "RATE_LIMITED"),
+        (TroubleKind.LOGIN_EXPIRED, "COOKIE_INVALID"),
+        (TroubleKind.BANNED, "ACCOUNT_BANNED"),
+        (TroubleKind.SERVER_ERROR, "PLATFORM_ERROR"),
+        (TroubleKind.MALFORMED, "PARSE_ERROR"),
+        (TroubleKind.SILENT, "TIMEOUT_ERROR"),
+        (TroubleKind.CAPTCHA, "RATE_LIMITED"),
     ],
 )
-async def test_what_a_platform_says_has_the_status_of_the_table(crawler: CrawlerSite, kind: Kind, code: str):
+async def test_what_a_platform_says_has_the_status_of_the_table(crawler: CrawlerSite, kind: TroubleKind, code: str):
     await crawler.add_cookies("only")
     crawler.xhs.trouble(kind)
     answer = await crawler.post("/api/search", SEARCH)
@@ -282,7 +282,7 @@ async def test_who_may_not_is_told_in_the_envelope_too(crawler: CrawlerSite):
 async def test_one_search_in_the_log_finds_everything_that_a_request_did(crawler: CrawlerSite, log: list[str]):
     await crawler.add_cookies("1 dies", "2 lives")
     urls = await crawler.urls(2)
-    crawler.xhs.trouble(Kind.LOGIN_EXPIRED, cookie=session_of("1 dies"))
+    crawler.xhs.trouble(TroubleKind.LOGIN_EXPIRED, cookie=session_of("1 dies"))
     trace = "wf-1772366400-1a2b3c4d-detail"
     answer = await crawler.post(
         "/api/note/detail", {"platform": "xhs", "note_ids": urls}, headers={"X-Request-ID": trace}
@@ -375,7 +375,7 @@ async def test_cookies_are_managed_and_their_values_never_come_out(crawler_on_bo
 @pytest.mark.proves("E-10")
 async def test_a_cookie_that_its_platform_does_not_know_is_found_out(crawler: CrawlerSite):
     await crawler.add_cookies("a")
-    crawler.xhs.trouble(Kind.LOGIN_EXPIRED, cookie=session_of("a"))
+    crawler.xhs.trouble(TroubleKind.LOGIN_EXPIRED, cookie=session_of("a"))
     answer = await crawler.get("/api/cookie/validate?cookie_name=a")
     data = checked(answer.json())["data"]
     assert (answer.status_code, data["is_valid"], data["status"]) == (200, False, "invalid")
@@ -384,7 +384,7 @@ async def test_a_cookie_that_its_platform_does_not_know_is_found_out(crawler: Cr
 @pytest.mark.proves("E-09", "E-10")
 async def test_a_ban_that_a_validation_brings_to_light_is_one(crawler: CrawlerSite):
     await crawler.add_cookies("a")
-    crawler.xhs.trouble(Kind.BANNED, cookie=session_of("a"))
+    crawler.xhs.trouble(TroubleKind.BANNED, cookie=session_of("a"))
     answer = await crawler.get("/api/cookie/validate?cookie_name=a")
     assert (answer.status_code, checked(answer.json())["error"]["code"]) == (403, "ACCOUNT_BANNED")
     assert (await crawler.system.cookies.get("a")).status == "banned"
@@ -406,7 +406,7 @@ async def test_readiness_health_and_metrics_tell_of_cookies_and_requests(crawler
     assert (await crawler.get("/ready", None)).json()["ready"] is True
     await crawler.add_cookies("a")
     await crawler.refs(1)
-    crawler.xhs.trouble(Kind.SERVER_ERROR, times=1)
+    crawler.xhs.trouble(TroubleKind.SERVER_ERROR, times=1)
     await crawler.system.reader.search(Platform.XHS, Search(keyword="茶"))
     told = (await crawler.get("/api/metrics", None)).json()
     assert told["requests"] == {"total": 2, "success": 1, "error": 1, "success_rate": 0.5}

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from catchment.domain.job import SCRAPER_JOB
+from catchment.domain.run import SCRAPER_JOB
 from catchment.store import jobs
 from catchment.web.app import create_app
 

@@ -15,7 +15,7 @@ from catchment.domain.source import PausedBy
 from catchment.errors import TooBusy
 from catchment.manage.catalog import Change
 from catchment.manage.feeds import FeedDraft
-from catchment.manage.passwords import AT_ONCE, MAX_WAITING, Passwords
+from catchment.manage.logins import AT_ONCE, MAX_WAITING, Passwords
 from catchment.store import sources
 from catchment.web.app import create_app
 from catchment.web.server import serve_app
@@ -152,7 +152,8 @@ async def test_the_private_sources_of_a_disabled_user_rest_until_they_are_back(s
     await system.catalog.change(by_hand.id, Change(is_active=False), OPERATOR)
 
     async def due() -> set[int]:
-        return set(await system.store.read(sources.due_ids, now=system.clock.now(), limit=100))
+        found = await system.store.read(sources.due, now=system.clock.now(), limit=100, owner="a test")
+        return {one.id for one in found}
 
     assert await due() == {private.id, public.id, bobs.id}
     await system.accounts.set_active(site.alice.id, is_active=False)
@@ -174,9 +175,9 @@ async def test_a_look_at_a_sign_in_link_does_not_spend_it(keyless_system: System
     assert first is not None
     transport = httpx.ASGITransport(create_app(keyless_system))
     async with httpx.AsyncClient(transport=transport, base_url="http://catchment.test") as client:
-        looked = await client.head("/signin", params={"token": first.link_token})
+        looked = await client.head("/signin", params={"token": first.link.token})
         assert (looked.status_code, "set-cookie" in looked.headers) == (200, False)
-        assert (await client.get("/signin", params={"token": first.link_token})).status_code == 303
+        assert (await client.get("/signin", params={"token": first.link.token})).status_code == 303
 
 
 async def ask_by_proxy(site: Site, *, trusted: str) -> httpx.Response:
@@ -218,7 +219,7 @@ async def test_only_so_many_passwords_wait_to_be_checked():
 async def test_a_sign_in_that_finds_no_place_to_wait_is_told_when_to_come_again(
     lean_site: Site, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("catchment.manage.passwords.MAX_WAITING", -AT_ONCE)
+    monkeypatch.setattr("catchment.manage.logins.MAX_WAITING", -AT_ONCE)
     login = {"email": "alice@example.org", "password": "some password"}
     for _ in range(6):
         answer = await lean_site.post("/api/auth/login", json=login)

@@ -9,14 +9,14 @@ import pytest
 from browser import Page
 from web_site import Site
 
-from catchment.manage.accounts import Enrolment
-from catchment.web.forgery import SESSION_COOKIE, TOKEN_FIELD, token_of
+from catchment.manage.accounts import NewAccount
+from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
 
 CAROL = "carol@example.org"
 
 
 @pytest.fixture
-async def carol(lean_site: Site) -> Enrolment:
+async def carol(lean_site: Site) -> NewAccount:
     """Somebody with a password, whose browser is signed in by it."""
     made = await lean_site.system.accounts.enrol(CAROL, name="Carol")
     answer = await lean_site.post("/signin", data={"email": CAROL, "password": made.temp_password})
@@ -54,7 +54,7 @@ async def test_a_wrong_password_brings_the_form_back_without_it_and_in_the_end_a
         assert (await lean_site.post("/signin", data=nonsense)).status_code == 401
 
 
-async def test_a_key_is_made_on_the_page_shown_once_and_revoked_there(lean_site: Site, carol: Enrolment):
+async def test_a_key_is_made_on_the_page_shown_once_and_revoked_there(lean_site: Site, carol: NewAccount):
     page = await lean_site.get("/account")
     assert page.headers["cache-control"] == "no-store"
     assert "first key" in page.text
@@ -73,14 +73,14 @@ async def test_a_key_is_made_on_the_page_shown_once_and_revoked_there(lean_site:
     assert (await lean_site.post("/account/keys", data={**form, "name": " "})).status_code == 400
 
 
-async def test_no_form_of_the_page_works_without_the_token_of_the_session(lean_site: Site, carol: Enrolment):
+async def test_no_form_of_the_page_works_without_the_token_of_the_session(lean_site: Site, carol: NewAccount):
     for path in ("/account/keys", "/account/keys/3/revoke", "/account/password", "/signout"):
         for form in ({}, {TOKEN_FIELD: "wrong"}, {TOKEN_FIELD: token_of("another")}):
             assert (await lean_site.post(path, data={**form, "name": "x"})).status_code == 403, path
     assert len(await lean_site.system.accounts.list_keys_of(carol.user.id)) == 1
 
 
-async def test_a_password_is_changed_on_the_page_and_the_browser_stays_signed_in(lean_site: Site, carol: Enrolment):
+async def test_a_password_is_changed_on_the_page_and_the_browser_stays_signed_in(lean_site: Site, carol: NewAccount):
     old = lean_site.client.cookies[SESSION_COOKIE]
 
     async def change(old_password: str, new_password: str):

@@ -9,14 +9,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from web_site import Site
 
 from catchment.clock import ManualClock
-from catchment.domain.alert import Alert, Rule, Severity
+from catchment.domain.alert import Alert, AlertRule, Severity
 from catchment.redact import MASK
 from catchment.store import alerts
-from catchment.web.words import words_in
+from catchment.web.translations import words_in
 from source_factory import START
 
 
-def alert(rule: Rule, subject: str, severity: Severity = Severity.P1, **values: object) -> Alert:
+def alert(rule: AlertRule, subject: str, severity: Severity = Severity.P1, **values: object) -> Alert:
     usual = {"message": f"about {subject}", "since": START, "fired_at": START, "told_at": START}
     return Alert(rule=rule, subject=subject, severity=severity, **{**usual, **values})  # type: ignore[arg-type]
 
@@ -29,10 +29,10 @@ async def raise_alerts(site: Site, *raised: Alert) -> None:
 async def test_what_fires_comes_first_the_most_severe_before_the_rest(site: Site):
     await raise_alerts(
         site,
-        alert(Rule.PROCESSING_BACKLOG, "notes", Severity.P2),
-        alert(Rule.COOKIE_EXHAUSTED, "xhs", Severity.P0),
-        alert(Rule.COLLECTOR_LATE, "collector", resolved_at=START),
-        alert(Rule.DISK_NEARLY_FULL, "disk", fired_at=None),
+        alert(AlertRule.PROCESSING_BACKLOG, "notes", Severity.P2),
+        alert(AlertRule.COOKIE_EXHAUSTED, "xhs", Severity.P0),
+        alert(AlertRule.COLLECTOR_LATE, "collector", resolved_at=START),
+        alert(AlertRule.DISK_NEARLY_FULL, "disk", fired_at=None),
     )
     answer = (await site.get("/api/alerts", "alice")).json()
     assert [one["rule"] for one in answer["open"]] == ["COOKIE_EXHAUSTED", "PROCESSING_BACKLOG"]
@@ -47,7 +47,7 @@ async def test_what_fires_comes_first_the_most_severe_before_the_rest(site: Site
 async def test_an_alert_about_a_source_is_seen_by_those_who_may_see_the_source(site: Site):
     hers = await site.add_source(site.alice, "hers")
     everybodys = await site.add_source(site.alice, "everybodys", public=True)
-    about = [alert(Rule.SOURCE_BROKEN, str(source.id)) for source in (hers, everybodys)]
+    about = [alert(AlertRule.SOURCE_BROKEN, str(source.id)) for source in (hers, everybodys)]
     await raise_alerts(site, *about)
 
     async def seen(who: str) -> set[str]:
@@ -61,7 +61,7 @@ async def test_an_alert_about_a_source_is_seen_by_those_who_may_see_the_source(s
 @pytest.mark.proves("E-12")
 @pytest.mark.parametrize(("language", "word"), [("en", "Cookies used up"), ("zh", "Cookie 耗尽")])
 async def test_the_dashboard_shows_what_fires_in_its_colour(lean_site: Site, language: str, word: str):
-    await raise_alerts(lean_site, alert(Rule.COOKIE_EXHAUSTED, "xhs", Severity.P0, message="<b>none</b>"))
+    await raise_alerts(lean_site, alert(AlertRule.COOKIE_EXHAUSTED, "xhs", Severity.P0, message="<b>none</b>"))
     page = (await lean_site.get(f"/?lang={language}", "admin")).text
     assert word in page
     assert 'data-mood="red"' in page
@@ -74,8 +74,8 @@ async def test_the_dashboard_shows_what_fires_in_its_colour(lean_site: Site, lan
 async def test_the_dashboard_shows_for_an_hour_that_an_alert_is_over(
     lean_site: Site, clock: ManualClock, language: str, word: str
 ):
-    over = alert(Rule.COOKIE_EXHAUSTED, "xhs", Severity.P0, resolved_at=START)
-    await raise_alerts(lean_site, over, alert(Rule.PROCESSING_BACKLOG, "notes", Severity.P2))
+    over = alert(AlertRule.COOKIE_EXHAUSTED, "xhs", Severity.P0, resolved_at=START)
+    await raise_alerts(lean_site, over, alert(AlertRule.PROCESSING_BACKLOG, "notes", Severity.P2))
     page = (await lean_site.get(f"/?lang={language}", "admin")).text
     assert page.index("about notes") < page.index("about xhs"), "what still fires comes first"
     assert 'data-mood="green"' in page[: page.index("about xhs")]
@@ -88,11 +88,11 @@ async def test_the_dashboard_shows_for_an_hour_that_an_alert_is_over(
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_rule_has_its_words(language: str):
-    assert words_in(language).rules.keys() == set(Rule)  # type: ignore[arg-type]
+    assert words_in(language).rules.keys() == set(AlertRule)  # type: ignore[arg-type]
 
 
 async def test_alerts_are_counted_by_severity_for_those_who_measure(lean_site: Site):
-    await raise_alerts(lean_site, alert(Rule.COOKIE_EXHAUSTED, "xhs", Severity.P0))
+    await raise_alerts(lean_site, alert(AlertRule.COOKIE_EXHAUSTED, "xhs", Severity.P0))
     families = text_string_to_metric_families((await lean_site.get("/metrics")).text)
     [gauge] = [family for family in families if family.name == "catchment_alerts"]
     assert {sample.labels["severity"]: sample.value for sample in gauge.samples} == {"P0": 1, "P1": 0, "P2": 0, "P3": 0}

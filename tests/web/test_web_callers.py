@@ -15,7 +15,7 @@ from catchment.domain.caller import Role
 from catchment.errors import Conflict, InvalidInput, NotFound
 from catchment.settings import Settings
 from catchment.web.app import create_app
-from catchment.web.forgery import SESSION_COOKIE, TOKEN_HEADER, token_of
+from catchment.web.csrf import SESSION_COOKIE, TOKEN_HEADER, token_of
 
 
 @pytest.mark.proves("A-13")

@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 from web_site import Site
 
 from catchment.clock import ManualClock
-from catchment.publish.feed import Feed, FeedEntry
-from catchment.publish.jsonfeed import write_json_feed
-from catchment.publish.rss import write_rss
+from catchment.publish.feed import Feed, FeedEntry, write_json_feed, write_rss
 from catchment.web.app import create_app
 
 NASTY = [

@@ -12,20 +12,20 @@ from web_site import ADMIN_KEY, Site
 from catchment.bootstrap import open_system
 from catchment.clock import ManualClock
 from catchment.errors import TooManyAttempts
-from catchment.manage.accounts import Enrolment
+from catchment.manage.accounts import NewAccount
 from catchment.settings import Settings
-from catchment.web.forgery import SESSION_COOKIE, TOKEN_HEADER, token_of
+from catchment.web.csrf import SESSION_COOKIE, TOKEN_HEADER, token_of
 
 MINUTE = timedelta(minutes=1)
 ADDRESS = "192.0.2.7"
 
 
-async def enrol(site: Site, email: str = "carol@example.org", *, is_admin: bool = False) -> Enrolment:
+async def enrol(site: Site, email: str = "carol@example.org", *, is_admin: bool = False) -> NewAccount:
     answer = await site.post("/api/admin/users", "admin", json={"email": email, "is_admin": is_admin})
     assert answer.status_code == 201, answer.text
     body = answer.json()
     user = await site.system.accounts.get_user(body["user"]["id"])
-    return Enrolment(user=user, temp_password=body["temp_password"], api_key=body["api_key"])
+    return NewAccount(user=user, temp_password=body["temp_password"], api_key=body["api_key"])
 
 
 async def log_in(site: Site, email: str, password: str) -> dict[str, str]:
@@ -39,7 +39,7 @@ async def statuses(site: Site, *ways: dict[str, str]) -> list[int]:
     return [(await site.get("/api/users/me", headers=headers)).status_code for headers in ways]
 
 
-async def ways_in(site: Site, carol: Enrolment) -> list[dict[str, str]]:
+async def ways_in(site: Site, carol: NewAccount) -> list[dict[str, str]]:
     """By token, by session, by key."""
     token = await log_in(site, carol.user.email, carol.temp_password)
     session = await site.system.entrance.sign_in_by_password(carol.user.email, carol.temp_password, address=ADDRESS)

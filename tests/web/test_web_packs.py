@@ -7,7 +7,7 @@ import json
 import pytest
 from web_site import Site
 
-from catchment.web.middleware import MOST_BODY
+from catchment.web.middleware import MAX_BODY
 
 pytestmark = pytest.mark.proves("A-33")
 
@@ -80,7 +80,7 @@ async def test_a_list_is_imported_line_by_line_in_any_format(site: Site):
         again = (await site.post("/api/sources/import", "alice", content=body)).json()
         assert again["totals"]["duplicate"] == 1
     assert (await site.post("/api/sources/import", "alice", content="hello")).status_code == 422
-    assert (await site.post("/api/sources/import", "alice", content=b"x" * (MOST_BODY + 1))).status_code == 413
+    assert (await site.post("/api/sources/import", "alice", content=b"x" * (MAX_BODY + 1))).status_code == 413
 
 
 @pytest.mark.parametrize("form", ["opml", "json", "yaml"])

@@ -15,7 +15,7 @@ from catchment.domain.item import make_item
 from catchment.manage.catalog import Draft
 from catchment.store import items
 from catchment.web import auth
-from catchment.web.board import MOST_SOURCES
+from catchment.web.dashboard import MAX_SOURCES
 
 
 async def test_a_stranger_sees_public_sources_and_how_to_sign_in(site: Site):
@@ -101,7 +101,7 @@ async def test_with_very_many_sources_the_page_stays_light_and_says_how_many_mor
     ]
     await lean_site.system.catalog.add_many(drafts, OPERATOR)
     page = await lean_site.get("/")
-    assert page.text.count("<tr data-key=") == MOST_SOURCES + 1  # and the empty shape
+    assert page.text.count("<tr data-key=") == MAX_SOURCES + 1  # and the empty shape
     assert '<b data-text="hidden">1800</b>' in page.text
     assert len(page.content) < 250_000
 

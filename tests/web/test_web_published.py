@@ -19,8 +19,8 @@ from catchment.domain.caller import OPERATOR, Caller, Role
 from catchment.domain.item import make_item
 from catchment.domain.source import Source
 from catchment.manage.catalog import Change
-from catchment.publish.formats import Format
-from catchment.publish.press import Press
+from catchment.publish.feed import FeedFormat
+from catchment.publish.renderer import FeedRenderer
 from catchment.store import items
 
 SUFFIXES = ("rss", "atom", "json")
@@ -111,8 +111,8 @@ async def test_as_long_as_nothing_changes_every_byte_is_the_same(
     await publish(site)
     first = await site.get(f"/feeds/view.{suffix}")
     clock.advance(timedelta(days=3))
-    again = Press(store=site.system.store, clock=clock)
-    edition = await again.look("view", Format(suffix), folder_url="http://catchment.test/feeds")
+    again = FeedRenderer(store=site.system.store, clock=clock)
+    edition = await again.look("view", FeedFormat(suffix), folder_url="http://catchment.test/feeds")
     assert edition is not None
     assert await again.printed(edition) == first.content
     assert first.headers["etag"] == f'"{edition.tag}"'

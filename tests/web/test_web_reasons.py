@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from catchment.domain.source import NextCheck, PausedBy, Why
 from catchment.monitor.reason import Language, next_check_reason
-from catchment.web.words import choose_language
+from catchment.web.translations import choose_language
 from source_factory import make_source
 
 AT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)

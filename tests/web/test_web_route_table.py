@@ -117,7 +117,7 @@ EXPECTED = {
     "GET /api/admin/webhooks": "administrator",
     "POST /api/admin/webhooks": "administrator",
     "GET /api/admin/webhooks/deliveries": "administrator",
-    "POST /api/admin/webhooks/deliveries/{letter_id}/redeliver": "administrator",
+    "POST /api/admin/webhooks/deliveries/{delivery_id}/redeliver": "administrator",
     "POST /api/admin/webhooks/{webhook_id}/ping": "administrator",
     "POST /api/admin/webhooks/{webhook_id}/pause": "administrator",
     "POST /api/admin/webhooks/{webhook_id}/resume": "administrator",

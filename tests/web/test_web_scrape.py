@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from catchment.collect.duties import CLEANUP, OUTBOX, RECOVERY
-from catchment.domain.job import COLLECTOR_TICK, SCRAPER_JOB
+from catchment.domain.run import COLLECTOR_TICK, SCRAPER_JOB
+from catchment.jobs.builtin import CLEANUP, OUTBOX, RECOVERY
 from catchment.web.app import create_app
 from eventually import eventually
 from x_site import XSite

@@ -25,8 +25,8 @@ from catchment.domain.visit import SourceState
 from catchment.manage.catalog import Draft
 from catchment.settings import Settings
 from catchment.store import candidates, fetch_log, runs, sources
+from catchment.store.database import PostgresStore
 from catchment.store.fetch_log import LogLine
-from catchment.store.postgres import PostgresStore
 from catchment.web.app import create_app
 
 ROW = {

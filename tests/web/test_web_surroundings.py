@@ -9,7 +9,7 @@ import httpx
 import pytest
 from web_site import ADMIN_KEY, Site
 
-from catchment.web.middleware import MOST_BODY
+from catchment.web.middleware import MAX_BODY
 
 
 @pytest.mark.parametrize("given", ["abc-1.2:3_X", "x" * 128])
@@ -31,12 +31,12 @@ async def test_the_log_has_the_request_id_and_never_a_query_or_a_key(lean_site: 
 
 
 async def test_a_body_over_the_cap_is_refused_whether_it_says_so_or_not(lean_site: Site):
-    answer = await lean_site.post("/api/digests", "service", content=b"x" * (MOST_BODY + 1))
+    answer = await lean_site.post("/api/digests", "service", content=b"x" * (MAX_BODY + 1))
     assert (answer.status_code, "larger" in answer.json()["error"]) == (413, True)
 
     async def stream() -> AsyncIterator[bytes]:
         for _ in range(20):
-            yield b" " * (MOST_BODY // 16)
+            yield b" " * (MAX_BODY // 16)
 
     headers = {"Content-Type": "application/json"}
     assert (await lean_site.post("/api/digests", "service", content=stream(), headers=headers)).status_code == 413
@@ -44,7 +44,7 @@ async def test_a_body_over_the_cap_is_refused_whether_it_says_so_or_not(lean_sit
 
 async def test_a_body_of_just_the_cap_is_read(lean_site: Site):
     start, end = '{"type": "daily", "content": "', '"}'
-    body = start + "x" * (MOST_BODY - len(start) - len(end)) + end
+    body = start + "x" * (MAX_BODY - len(start) - len(end)) + end
     headers = {"Content-Type": "application/json"}
     assert (await lean_site.post("/api/digests", "service", content=body, headers=headers)).status_code == 201
 

@@ -10,7 +10,7 @@ from web_site import Site
 from catchment.clock import ManualClock
 from catchment.domain.tweet import ReferenceType, Tweet
 from catchment.store import tweets
-from catchment.web.cursors import write_cursor
+from catchment.web.inputs import write_cursor
 
 MINUTE = timedelta(minutes=1)
 #: The ends of time there are none in UTC.

@@ -10,7 +10,6 @@ from sqlalchemy.engine import make_url
 from catchment.bootstrap import System, open_system
 from catchment.settings import Settings
 from cli.command import Process, Start
-from feed_site import FeedSite
 
 PASSWORD = secrets.token_hex(8)
 
@@ -43,9 +42,3 @@ async def system(shared_url: str) -> AsyncIterator[System]:
     """The same store, looked at by the test."""
     async with open_system(Settings(database_url=shared_url, allow_networks="127.0.0.1")) as system:
         yield system
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[FeedSite]:
-    async with FeedSite() as site:
-        yield site

@@ -16,8 +16,7 @@ from aiohttp import web
 from sqlalchemy import Connection, select, text, update
 
 from catchment.bootstrap import System, open_system
-from catchment.domain.job import COLLECTOR_TICK
-from catchment.domain.run import RunKind
+from catchment.domain.run import COLLECTOR_TICK, RunKind
 from catchment.store import runs as store_runs
 from catchment.store.tables import raw_items, runs, sources
 from catchment.workers.worker import BATCH, Worker

@@ -15,8 +15,8 @@ from catchment.fetch.pacing import HostPace
 from catchment.redact import redact_text
 from catchment.simulator.messages import Answer
 from catchment.simulator.services import x
-from catchment.simulator.services.x import Envelope, XProvider, timeline
-from catchment.sources.x.client import Trouble, XError, key_pace, list_timeline, user_timeline, wait_seconds
+from catchment.simulator.services.x import TweetEnvelope, XProvider, timeline
+from catchment.sources.x.client import XError, XTrouble, key_pace, list_timeline, user_timeline, wait_seconds
 
 pytestmark = pytest.mark.proves("D-01")
 ADA = user_timeline("ada")
@@ -26,7 +26,7 @@ def provider(count: int = 5, **options) -> XProvider:
     return XProvider(key=KEY, users={"ada": timeline("ada", count, at=START)}, **options)
 
 
-@pytest.mark.parametrize("envelope", Envelope)
+@pytest.mark.parametrize("envelope", TweetEnvelope)
 @pytest.mark.parametrize(
     ("there", "limit", "pages"), [(0, 100, 1), (5, 100, 1), (20, 100, 1), (90, 100, 5), (90, 50, 3), (90, 10, 1)]
 )
@@ -62,25 +62,25 @@ async def test_a_refused_key_is_one_call_and_stops_everything():
         with pytest.raises(XError) as refusal:
             await bench.pages(ADA)
     assert len(bench.provider.requests) == 1
-    assert (refusal.value.trouble, refusal.value.status) == (Trouble.KEY_REFUSED, 401)
+    assert (refusal.value.trouble, refusal.value.status) == (XTrouble.KEY_REFUSED, 401)
     assert refusal.value.stops_everything
 
 
 @pytest.mark.parametrize(
     ("answer", "trouble", "words"),
     [
-        (x.out_of_credit(), Trouble.NO_CREDIT, "Credits is not enough"),
-        (x.missing_key(), Trouble.REFUSED, "API key required"),
-        (x.reply(400, {"detail": "bad parameter"}), Trouble.REFUSED, "bad parameter"),
-        (x.user_not_found(), Trouble.USER_NOT_FOUND, "User not found"),
-        (x.reply(404, {"message": "User not found"}), Trouble.USER_NOT_FOUND, "User not found"),
-        (x.reply(200, {"status": "error", "message": "odd"}), Trouble.REFUSED, "odd"),
-        (x.reply(200, {"error": "Something broke", "tweets": []}), Trouble.REFUSED, "Something broke"),
-        (x.reply(200, {"error": True, "message": "odd"}), Trouble.REFUSED, "odd"),
-        (x.reply(200, {"errors": [{"message": "no such user"}]}), Trouble.REFUSED, "no such user"),
-        (x.reply(200, {"status": "error", "code": 402, "msg": "top up"}), Trouble.NO_CREDIT, "top up"),
-        (x.not_json(), Trouble.UNREADABLE, "not JSON"),
-        (x.reply(200, [1, 2]), Trouble.UNREADABLE, "not JSON"),
+        (x.out_of_credit(), XTrouble.NO_CREDIT, "Credits is not enough"),
+        (x.missing_key(), XTrouble.REFUSED, "API key required"),
+        (x.reply(400, {"detail": "bad parameter"}), XTrouble.REFUSED, "bad parameter"),
+        (x.user_not_found(), XTrouble.USER_NOT_FOUND, "User not found"),
+        (x.reply(404, {"message": "User not found"}), XTrouble.USER_NOT_FOUND, "User not found"),
+        (x.reply(200, {"status": "error", "message": "odd"}), XTrouble.REFUSED, "odd"),
+        (x.reply(200, {"error": "Something broke", "tweets": []}), XTrouble.REFUSED, "Something broke"),
+        (x.reply(200, {"error": True, "message": "odd"}), XTrouble.REFUSED, "odd"),
+        (x.reply(200, {"errors": [{"message": "no such user"}]}), XTrouble.REFUSED, "no such user"),
+        (x.reply(200, {"status": "error", "code": 402, "msg": "top up"}), XTrouble.NO_CREDIT, "top up"),
+        (x.not_json(), XTrouble.UNREADABLE, "not JSON"),
+        (x.reply(200, [1, 2]), XTrouble.UNREADABLE, "not JSON"),
     ],
 )
 @pytest.mark.proves("D-18", "R-30")
@@ -113,7 +113,7 @@ async def test_after_the_last_retry_the_trouble_is_told():
     async with working(source) as bench:
         with pytest.raises(XError, match="one request every 5 seconds") as refusal:
             await bench.pages(ADA)
-    assert refusal.value.trouble is Trouble.RATE_LIMITED
+    assert refusal.value.trouble is XTrouble.RATE_LIMITED
     assert len(bench.provider.requests) == 4
 
 
@@ -148,7 +148,7 @@ async def test_a_wait_that_is_too_long_to_sit_through_is_told_to_whoever_asked()
     async with working(source) as bench:
         with pytest.raises(XError) as refusal:
             await bench.pages(ADA)
-    assert (refusal.value.trouble, refusal.value.retry_after) == (Trouble.RATE_LIMITED, 900)
+    assert (refusal.value.trouble, refusal.value.retry_after) == (XTrouble.RATE_LIMITED, 900)
     assert (bench.waits, len(bench.provider.requests)) == ([], 1)
 
 
@@ -196,7 +196,7 @@ async def test_at_the_cap_nothing_more_is_asked_for():
         with pytest.raises(XError, match="the cap is reached") as refusal:
             await bench.pages(ADA)
     assert len(bench.provider.requests) == 2
-    assert (refusal.value.trouble, refusal.value.retry_after) == (Trouble.CAP_REACHED, 60)
+    assert (refusal.value.trouble, refusal.value.retry_after) == (XTrouble.CAP_REACHED, 60)
     assert refusal.value.stops_everything
 
 

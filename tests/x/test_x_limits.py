@@ -9,7 +9,7 @@ from x_provider import START
 
 from catchment.domain.tweet import FetchStats, normal_username
 from catchment.errors import InvalidInput
-from catchment.sources.x.limits import LimitRules, next_limit, stats_after
+from catchment.sources.x.scrape import LimitRules, next_limit, stats_after
 
 pytestmark = pytest.mark.proves("D-06")
 RULES = LimitRules()

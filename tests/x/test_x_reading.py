@@ -14,10 +14,9 @@ from x_provider import KEY, START, working
 from catchment.domain.tweet import ReferenceType, Tweet, TweetFields
 from catchment.fetch.client import Response
 from catchment.simulator.messages import Answer
-from catchment.simulator.services.x import Envelope, XProvider, timeline, tweet
-from catchment.sources.x.client import Trouble, XError, read_page, user_timeline
-from catchment.sources.x.parser import parse_page
-from catchment.sources.x.validator import MOST_CHARS, REQUIRED, Invalid, clean, validate
+from catchment.simulator.services.x import TweetEnvelope, XProvider, timeline, tweet
+from catchment.sources.x.client import XError, XTrouble, read_page, user_timeline
+from catchment.sources.x.parser import MAX_CHARS, REQUIRED, Invalid, clean, parse_page, validate
 from service_visits import capture
 
 PLAIN: dict[str, Any] = tweet("Ada", 0, START)
@@ -74,8 +73,8 @@ async def test_a_captured_page_goes_through_client_and_parser():
 @pytest.mark.parametrize(
     ("file", "status", "trouble", "words"),
     [
-        ("http403_missing_key.json", 403, Trouble.REFUSED, "API key required"),
-        ("http429_free_tier_qps.json", 429, Trouble.RATE_LIMITED, "one request every 5 seconds"),
+        ("http403_missing_key.json", 403, XTrouble.REFUSED, "API key required"),
+        ("http429_free_tier_qps.json", 429, XTrouble.RATE_LIMITED, "one request every 5 seconds"),
     ],
 )
 @pytest.mark.proves("D-01")
@@ -99,7 +98,7 @@ def test_the_shape_that_the_provider_documents_is_read(page):
     assert validate(fields) == Invalid(missing=("created_at",))
 
 
-@pytest.mark.parametrize("envelope", Envelope)
+@pytest.mark.parametrize("envelope", TweetEnvelope)
 @pytest.mark.proves("D-02")
 async def test_every_form_of_tweet_is_read_from_both_envelopes(envelope):
     source = XProvider(key=KEY, users={"ada": timeline("ada", 10, at=START)}, envelope=envelope)
@@ -310,10 +309,10 @@ def test_moments_are_kept_in_utc(moment, kept):
 @pytest.mark.proves("D-03", "D-20")
 def test_cleaning_changes_whitespace_and_length_alone(text):
     cleaned = clean(text)
-    assert len(cleaned) <= MOST_CHARS
+    assert len(cleaned) <= MAX_CHARS
     assert clean(cleaned) == cleaned
     assert "".join(cleaned.split()) == "".join(text.split())[: len("".join(cleaned.split()))]
-    assert len(text) > MOST_CHARS or cleaned.split() == text.split()
+    assert len(text) > MAX_CHARS or cleaned.split() == text.split()
 
 
 # What a tweet says besides its text

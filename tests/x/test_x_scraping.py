@@ -11,8 +11,7 @@ from catchment.domain.tweet import FetchStats, Reach, Scrape
 from catchment.simulator.services import x
 from catchment.simulator.services.x import XProvider, timeline, tweet, tweet_id
 from catchment.sources.x.client import XError, user_timeline
-from catchment.sources.x.limits import LimitRules
-from catchment.sources.x.scrape import Scraper, Window
+from catchment.sources.x.scrape import LimitRules, Scraper, Window
 
 ADA = user_timeline("ada")
 

@@ -10,14 +10,14 @@ import pytest
 from aiohttp import web
 
 from catchment.bootstrap import System
-from catchment.cli.serving import follow_environment
-from catchment.collect.duties import ALERTS, CLEANUP, OUTBOX
-from catchment.collect.leases import recover
-from catchment.domain.job import SCRAPER_JOB
+from catchment.cli.up import follow_environment
 from catchment.domain.outbox import Topic
+from catchment.domain.run import SCRAPER_JOB
 from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask, TaskStatus
 from catchment.domain.tweet import Depth
+from catchment.engine.leases import recover
 from catchment.errors import Conflict, InvalidInput, NotFound, StoreError, TooManyAttempts
+from catchment.jobs.builtin import ALERTS, CLEANUP, OUTBOX
 from catchment.manage.webhooks import SUMMARIZATION, NewWebhook
 from catchment.simulator.services import x
 from catchment.simulator.services.x import tweet, tweet_id

@@ -11,7 +11,6 @@ from x_provider import KEY, START
 
 from catchment.bootstrap import System
 from catchment.clock import ManualClock
-from catchment.collect.scrapes import end_of
 from catchment.domain.caller import OPERATOR
 from catchment.domain.scrape_task import ScrapeOrder
 from catchment.errors import BadConfig
@@ -21,9 +20,10 @@ from catchment.simulator.services import x
 from catchment.simulator.services.x import XProvider, timeline, tweet_id
 from catchment.simulator.world import World
 from catchment.sources.x.fetchers import TwitterFeedFetcher, TwitterListFetcher
-from catchment.store import fetch_stats, spending, symptoms, tweets
+from catchment.store import alert_queries, fetch_stats, spending, tweets
 from catchment.store.spending import Period, Spent
 from catchment.store.tweets import TweetQuery
+from catchment.x.repository import end_of
 from collecting import add, collect, collect_one, get, stored
 
 HALF_HOUR = timedelta(minutes=30)
@@ -214,7 +214,7 @@ async def test_a_scrape_of_some_time_alone_says_nothing_about_the_timeline(syste
     provider.users["ada"] = timeline("Ada", 40, at=START)
     assert await scrape_by_hand(system, limit=100, until=START - timedelta(days=2000)) == 0
     assert await system.store.read(fetch_stats.get, "ada") == before
-    assert await system.store.read(symptoms.last_read_of_x) == clock.now(), "but that the key is good"
+    assert await system.store.read(alert_queries.last_read_of_x) == clock.now(), "but that the key is good"
     assert await at_its_next_check(system, clock, source) == 15
 
 
@@ -380,9 +380,11 @@ async def test_what_the_provider_refuses_fails_that_source_alone(system, provide
 async def test_without_a_key_such_sources_are_skipped_and_warned_of_once(open_test_system, clock, provider, log):
     async with engine(open_test_system, clock, provider, twitter_api_key="") as system:
         source = await follow(system)
-        assert (await collect_one(system, source.id)).skipped == "no fetcher for type 'twitter_feed'"
+        assert (
+            await collect_one(system, source.id)
+        ).skipped == "no fetcher for type 'twitter_feed': set TWITTER_API_KEY"
         await collect_one(system, source.id)
-    assert len([line for line in log if "no fetcher for type 'twitter_feed'" in line]) == 1
+    assert len([line for line in log if "no fetcher for type 'twitter_feed': set TWITTER_API_KEY" in line]) == 1
     assert provider.requests == []
 
 

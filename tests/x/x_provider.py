@@ -16,21 +16,21 @@ from catchment.fetch.pacing import PacePolicy, Pacer
 from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.services.x import XProvider
 from catchment.simulator.world import World
-from catchment.sources.x.client import CapReached, Page, Timeline, Trouble, XClient, XError
+from catchment.sources.x.client import CapReached, Page, TweetTimeline, XClient, XError, XTrouble
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 KEY = "the-key-nobody-may-see"
 
 
 @dataclass
-class Ledger:
+class SpendingLog:
     """What is known and spent, in memory: the store's own is tried in `test_x_sources.py`."""
 
     pages: int = 0
     cap: int | None = None
     known_ids: set[str] = field(default_factory=set)
     stats_of: FetchStats | None = None
-    troubles: list[Trouble] = field(default_factory=list)
+    troubles: list[XTrouble] = field(default_factory=list)
     previews: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     async def take_page(self) -> CapReached | None:
@@ -65,10 +65,10 @@ class Bench:
     provider: XProvider
     http: HttpClient
     client: XClient
-    ledger: Ledger
+    ledger: SpendingLog
     waits: list[float]
 
-    async def pages(self, timeline: Timeline, *, limit: int = 100) -> list[Page]:
+    async def pages(self, timeline: TweetTimeline, *, limit: int = 100) -> list[Page]:
         return [page async for page in self.client.pages(self.http, timeline, limit=limit)]
 
 
@@ -89,7 +89,7 @@ async def working(provider: XProvider, *, timeout_seconds: float = 5.0, **option
     )
     world = World(seed=1, sites=1, started_at=START)
     async with SimulatedWeb(world, hosts=0, now=clock.now, places={"/twitter": provider}) as web, http:
-        ledger = Ledger()
+        ledger = SpendingLog()
         settings = {"key": KEY, "requests_per_second": 1000.0, **options}
         client = XClient(base_url=web.url("/twitter"), ledger=ledger, sleep=wait, **settings)
         yield Bench(provider=provider, http=http, client=client, ledger=ledger, waits=waits)

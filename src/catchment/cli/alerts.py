@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from catchment.cli.printing import AsJson, print_json, print_table, say
+from catchment.cli.console import AsJson, print_json, print_table, say
 from catchment.cli.session import with_system
 from catchment.domain.caller import OPERATOR
 

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.failing import FAILED
-from catchment.cli.files import STANDARD_INPUT, read_file
-from catchment.cli.printing import AsJson, print_json, print_table, say
-from catchment.cli.session import with_system
+from catchment.cli.console import STANDARD_INPUT, AsJson, print_json, print_table, read_file, say
+from catchment.cli.session import FAILED, with_system
 from catchment.domain.note import Platform
 from catchment.errors import InvalidInput
 

@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.collecting import print_results
-from catchment.cli.failing import FAILED
-from catchment.cli.numbers import storable
-from catchment.cli.printing import AsJson, print_facts, print_json, print_line, print_table, progress_bar, say
-from catchment.cli.session import with_system
-from catchment.cli.stopping import collect_unless_stopped
+from catchment.cli.collect import print_results
+from catchment.cli.console import AsJson, print_facts, print_json, print_line, print_table, progress_bar, say, storable
+from catchment.cli.session import FAILED, with_system
+from catchment.cli.signals import collect_unless_stopped
 from catchment.domain.execution import ALREADY_RUNNING, MEDIA_CRAWLER
-from catchment.domain.note import Platform, Search
+from catchment.domain.note import Platform, Search, SortType
 from catchment.domain.note_json import card_to_json, note_to_json
-from catchment.domain.search_words import SortType
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
-    from catchment.domain.execution import Execution, Recovered
+    from catchment.domain.execution import Execution, RecoveredCounts
     from catchment.domain.note import Note, SearchPage
     from catchment.domain.visit import VisitResult
 
@@ -185,7 +182,7 @@ def recover(*, as_json: AsJson = False) -> None:
     Example: catchment crawl recover
     """
 
-    async def work(system: System) -> Recovered:
+    async def work(system: System) -> RecoveredCounts:
         return await system.workflow.recover()
 
     recovered = with_system(work)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from catchment.cli.failing import FAILED
-from catchment.cli.printing import AsJson, print_facts, print_json, print_table
-from catchment.cli.session import with_system
+from catchment.cli.console import AsJson, print_facts, print_json, print_table
+from catchment.cli.session import FAILED, with_system
 from catchment.domain.caller import OPERATOR
 from catchment.errors import InvalidInput, VisitError
 from catchment.redact import redact_text
@@ -38,7 +37,7 @@ BaseUrl = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class FeedDocument:
     name: str
     media_type: str
     body: bytes
@@ -138,7 +137,7 @@ def write(
 
     Example: catchment feeds write /srv/www/feeds --base-url https://example.org/feeds
     """
-    from catchment.publish.files import write_if_changed
+    from catchment.publish.bucket import write_if_changed
 
     async def work(system: System) -> dict[str, bool]:
         documents = _documents(system, slug or [], base_url)
@@ -172,19 +171,19 @@ def upload(*, slug: Slugs = None, base_url: BaseUrl = "", as_json: AsJson = Fals
         raise typer.Exit(FAILED)
 
 
-async def _documents(system: System, slugs: list[str], base_url: str) -> AsyncIterator[Document]:
+async def _documents(system: System, slugs: list[str], base_url: str) -> AsyncIterator[FeedDocument]:
     """Every format of the feeds that are named, or of all public ones."""
-    from catchment.publish.formats import Format
+    from catchment.publish.feed import FeedFormat
 
     folder = _folder_url(system, base_url)
     named = slugs or [feed.slug for feed in await system.feeds.list(OPERATOR) if feed.is_public]
     for slug in named:
         feed = await system.feeds.get(slug, OPERATOR)
-        for format_ in Format:
+        for format_ in FeedFormat:
             edition = await system.press.look(feed.slug, format_, folder_url=folder)
             if edition is not None:
                 body = await system.press.printed(edition)
-                yield Document(name=f"{slug}.{format_}", media_type=format_.media_type, body=body)
+                yield FeedDocument(name=f"{slug}.{format_}", media_type=format_.media_type, body=body)
 
 
 def _folder_url(system: System, base_url: str) -> str:

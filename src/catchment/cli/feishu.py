@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.failing import FAILED
-from catchment.cli.printing import AsJson, print_json, print_table, say
-from catchment.cli.session import with_system
+from catchment.cli.console import AsJson, print_json, print_table, say
+from catchment.cli.session import FAILED, with_system
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
-    from catchment.collect.feishu.fields import FieldCheck
+    from catchment.platforms.feishu.fields import FieldCheck
 
 feishu = typer.Typer(name="feishu", help="The table of Feishu Bitable that notes are copied to.", no_args_is_help=True)
 
@@ -32,8 +31,8 @@ def check(
 
     Example: catchment feishu check --create
     """
-    from catchment.collect.feishu.copying import set_up
-    from catchment.collect.feishu.fields import faults_told
+    from catchment.platforms.feishu.copy import set_up
+    from catchment.platforms.feishu.fields import faults_told
 
     async def work(system: System) -> list[FieldCheck]:
         return await set_up(system.copier, system.settings).check(create=create)

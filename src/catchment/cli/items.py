@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from catchment.cli.numbers import storable
-from catchment.cli.printing import AsJson, print_json, print_table
+from catchment.cli.console import AsJson, print_json, print_table, storable
 from catchment.cli.session import read_settings, say_empty, with_system
 from catchment.domain.caller import OPERATOR
 

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.failing import FAILED
-from catchment.cli.printing import AsJson, print_json, print_table
-from catchment.cli.session import with_system
-from catchment.domain.job import COLLECTOR_TICK
+from catchment.cli.console import AsJson, print_json, print_table
+from catchment.cli.session import FAILED, with_system
+from catchment.domain.run import COLLECTOR_TICK
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
-    from catchment.domain.job import JobState
+    from catchment.domain.run import JobState
 
 jobs = typer.Typer(
     name="jobs", help="List, run, pause and resume what the system does by itself.", no_args_is_help=True

@@ -7,34 +7,33 @@ from typing import Annotated
 import typer
 
 from catchment import __version__
-from catchment.cli.accounts import keys, users
-from catchment.cli.adding import add
+from catchment.cli.add import add
 from catchment.cli.alerts import alerts
-from catchment.cli.applying import apply
-from catchment.cli.auditing import audit
-from catchment.cli.collecting import collect
+from catchment.cli.apply import apply
+from catchment.cli.audit import audit
+from catchment.cli.backup import backup, migrate_store, restore
+from catchment.cli.collect import collect
 from catchment.cli.cookies import cookies
 from catchment.cli.crawl import crawl
-from catchment.cli.demonstrating import demo
-from catchment.cli.diagnosing import doctor
-from catchment.cli.exchanging import export, import_
-from catchment.cli.failing import Commands
+from catchment.cli.demo import demo
+from catchment.cli.doctor import doctor
 from catchment.cli.feeds import feeds
 from catchment.cli.feishu import feishu
-from catchment.cli.hooks import hooks
+from catchment.cli.import_export import export, import_
 from catchment.cli.items import items
 from catchment.cli.jobs import jobs
-from catchment.cli.keeping import backup, migrate_store, restore
 from catchment.cli.options import config
 from catchment.cli.packs import packs
-from catchment.cli.scraping import schedule, scrape
-from catchment.cli.serving import up
+from catchment.cli.session import Commands
 from catchment.cli.signin import signin
-from catchment.cli.sitemaps import sitemap
+from catchment.cli.sitemap import sitemap
 from catchment.cli.sources import sources
 from catchment.cli.status import status
-from catchment.cli.working import worker
-from catchment.cli.x import x
+from catchment.cli.up import up
+from catchment.cli.users import keys, users
+from catchment.cli.webhooks import hooks
+from catchment.cli.worker import worker
+from catchment.cli.x import schedule, scrape, x
 
 app = typer.Typer(
     name="catchment",

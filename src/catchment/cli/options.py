@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from catchment.cli.printing import AsJson, print_json, print_table
+from catchment.cli.console import AsJson, print_json, print_table
 from catchment.cli.session import with_system
 
 config = typer.Typer(

@@ -7,12 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.exchanging import Output, print_lines
-from catchment.cli.files import STANDARD_INPUT, WEB, read_file, read_file_or_url, write_file
-from catchment.cli.printing import AsJson, print_facts, print_json, print_table, say
+from catchment.cli.console import (
+    STANDARD_INPUT,
+    WEB,
+    AsJson,
+    print_facts,
+    print_json,
+    print_table,
+    read_file,
+    read_file_or_url,
+    say,
+    write_file,
+)
+from catchment.cli.import_export import Output, print_lines
 from catchment.cli.session import with_system
 from catchment.domain.caller import OPERATOR
-from catchment.manage.forms import Format
+from catchment.manage.import_export import ListFormat
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -39,11 +49,11 @@ def create(
 
     Example: catchment packs create "Morning reading" --tag news --tag tech
     """
-    from catchment.domain.listing import Listing
-    from catchment.manage.importing import read_sources
+    from catchment.domain.listing import SourceList
+    from catchment.manage.import_export import read_sources
     from catchment.manage.packs import PackDraft
 
-    listing = read_sources(read_file(file)) if file else Listing(entries=())
+    listing = read_sources(read_file(file)) if file else SourceList(entries=())
     draft = PackDraft(name=name, description=description, slug=slug, is_public=not private, listing=listing)
 
     async def work(system: System) -> Made:
@@ -99,7 +109,7 @@ def install(
 
     Example: catchment packs install morning-reading.yaml
     """
-    from catchment.manage.importing import read_sources_apart
+    from catchment.manage.import_export import read_sources_apart
 
     async def work(system: System) -> Installed:
         if not _is_file(pack):
@@ -121,7 +131,9 @@ def export(
     slug: Slug,
     *,
     output: Output = None,
-    form: Annotated[Format | None, typer.Option("--format", help="yaml or json; without, by the file's name.")] = None,
+    form: Annotated[
+        ListFormat | None, typer.Option("--format", help="yaml or json; without, by the file's name.")
+    ] = None,
 ) -> None:
     """Write a pack as a file that anybody can install.
 
@@ -129,7 +141,7 @@ def export(
     """
     from catchment.manage.packs import write_pack
 
-    chosen = form or (Format.JSON if output is not None and output.suffix == ".json" else Format.YAML)
+    chosen = form or (ListFormat.JSON if output is not None and output.suffix == ".json" else ListFormat.YAML)
     write_file(output, write_pack(with_system(lambda system: system.packs.show(slug, OPERATOR)), chosen))
 
 

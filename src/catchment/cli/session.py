@@ -12,12 +12,47 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from catchment.cli.failing import FAILED
-from catchment.cli.printing import say
+from catchment.cli.console import say
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.settings import Settings
+
+from typer.core import TyperGroup
+
+from catchment.errors import CatchmentError, SettingsError
+
+FAILED = 1
+WRONG_USAGE = 2
+
+
+class Commands(TyperGroup):
+    """The commands, with every error that was raised on purpose told as it should be."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CatchmentError as error:
+            raise _told(error) from error
+        except ExceptionGroup as group:
+            # Work that is done side by side fails in groups. What was not raised on purpose is a mistake of ours.
+            meant, other = group.split(CatchmentError)
+            if meant is None or other is not None:
+                raise
+            raise _told(_first(meant)) from group
+
+
+def _told(error: BaseException) -> typer.Exit:
+    say(f"Error: {error}")
+    return typer.Exit(WRONG_USAGE if isinstance(error, SettingsError) else FAILED)
+
+
+def _first(group: BaseExceptionGroup[CatchmentError]) -> BaseException:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
 
 T = TypeVar("T")
 
@@ -74,13 +109,13 @@ def _name_unknown_intervals(settings: Settings, types: Iterable[str]) -> None:
 
 def say_empty(settings: Settings, what: str) -> None:
     """Name the store in which nothing was found: it may not be the one that was meant."""
-    from catchment.store.door import shown_place, store_url
+    from catchment.store.database import shown_place, store_url
 
     say(f"The store {shown_place(store_url(settings.store_url()))} has no {what} yet.")
 
 
 def _name_new_store(settings: Settings) -> None:
-    from catchment.store.door import sqlite_file, store_url
+    from catchment.store.database import sqlite_file, store_url
 
     file = sqlite_file(store_url(settings.store_url()))
     if file is not None and not file.exists():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 from loguru import logger
 
-from catchment.cli.printing import AsJson, print_json, say
+from catchment.cli.console import AsJson, print_json, say
 from catchment.cli.session import read_settings, with_system
 
 if TYPE_CHECKING:

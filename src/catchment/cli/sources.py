@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from catchment.cli.numbers import storable
-from catchment.cli.printing import AsJson, print_facts, print_json, print_table
+from catchment.cli.console import AsJson, print_facts, print_json, print_table, storable
 from catchment.cli.session import read_settings, say_empty, with_system
 from catchment.domain.caller import OPERATOR
 from catchment.domain.confidential import masked
@@ -115,7 +114,7 @@ def set_(
 
     Example: catchment sources set 5 --name "Morning paper" --interval 30 --tag news
     """
-    from catchment.cli.adding import read_config
+    from catchment.cli.add import read_config
     from catchment.manage.catalog import Change
 
     change = Change(

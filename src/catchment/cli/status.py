@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from catchment.cli.alerts import print_alerts
-from catchment.cli.printing import AsJson, print_facts, print_json, print_table, say
+from catchment.cli.console import AsJson, print_facts, print_json, print_table, say
 from catchment.cli.session import read_settings, say_empty, with_system
 from catchment.cli.x import print_numbers, read_numbers
 from catchment.domain.caller import OPERATOR
@@ -14,7 +14,7 @@ from catchment.domain.caller import OPERATOR
 if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.monitor.scraped import XNumbers
-    from catchment.monitor.status import Snapshot
+    from catchment.monitor.status import StatusSnapshot
 
 
 def status(*, as_json: AsJson = False) -> None:
@@ -24,7 +24,7 @@ def status(*, as_json: AsJson = False) -> None:
     """
     from catchment.monitor.status import View, snapshot
 
-    async def work(system: System) -> tuple[Snapshot, XNumbers]:
+    async def work(system: System) -> tuple[StatusSnapshot, XNumbers]:
         found = await snapshot(
             store=system.store,
             registry=system.registry,
@@ -41,7 +41,7 @@ def status(*, as_json: AsJson = False) -> None:
         say_empty(settings, "sources")
 
 
-def _print(found: Snapshot, of_x: XNumbers) -> None:
+def _print(found: StatusSnapshot, of_x: XNumbers) -> None:
     if found.collector.network_away:
         say("The network is away: nothing outside can be reached. No source is to blame; all are tried again soon.")
     if not found.store.writable:

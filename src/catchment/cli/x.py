@@ -6,12 +6,161 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.printing import AsJson, print_facts, print_json, print_table
+from catchment.cli.console import AsJson, print_facts, print_json, print_table
 from catchment.cli.session import with_system
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.monitor.scraped import XNumbers
+import asyncio
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from catchment.cli.console import say
+from catchment.cli.session import FAILED
+from catchment.cli.signals import stop_on_signals
+from catchment.domain.run import LEAST_INTERVAL, MAX_INTERVAL, SCRAPER_JOB
+from catchment.domain.scrape_task import LEAST_LIMIT, MAX_LIMIT, TaskStatus, how_far
+
+if TYPE_CHECKING:
+    from catchment.bootstrap import System
+    from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask
+    from catchment.domain.tweet import Depth
+    from catchment.manage.scraper_schedule import ScheduleView
+
+
+REFRESH_SECONDS = 0.2
+
+
+def scrape(
+    usernames: Annotated[
+        str, typer.Argument(metavar="NAMES", help="Users, comma-separated, with or without @; all follows if left out.")
+    ] = "",
+    *,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=LEAST_LIMIT, max=MAX_LIMIT, help="Of each, read this far, also below what is known."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Read each timeline to its end.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch the newest tweets of these users and store what is new: down to what is known, 100 of each at most.
+
+    Example: catchment x scrape @openai,@python --limit 50
+    """
+    if full and limit is not None:
+        raise typer.BadParameter("either a limit, or all of it", param_hint="--full")
+    reading = how_far(limit, full=full)
+    task = with_system(lambda system: _scrape(system, usernames, reading), makes_store=True)
+    if as_json:
+        print_json(_shape(task))
+    else:
+        _print(task)
+    if task.status is not TaskStatus.COMPLETED or not any(one.success for one in task.outcomes):
+        say(f"Error: {task.error or 'no user could be scraped'}")
+        raise typer.Exit(FAILED)
+
+
+def schedule(
+    *,
+    interval: Annotated[
+        int | None, typer.Option(min=LEAST_INTERVAL, max=MAX_INTERVAL, help="Seconds, instead of what is set up.")
+    ] = None,
+    take_back: Annotated[
+        bool, typer.Option("--take-back", help="Forget such an interval: SCRAPER_CRON or SCRAPER_INTERVAL hold again.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show when the scraper runs by itself, or change it; a server follows within seconds.
+
+    Example: catchment x schedule --interval 3600
+    """
+    if interval is not None and take_back:
+        raise typer.BadParameter("either an interval, or taking it back", param_hint="--take-back")
+    facts = with_system(lambda system: _schedule(system, interval, take_back=take_back))
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts({name.replace("_", " "): value for name, value in facts.items()})
+
+
+async def _schedule(system: System, interval: int | None, *, take_back: bool) -> dict[str, Any]:
+    view = await _changed(system, interval, take_back=take_back)
+    due = {state.name: state.due_at for state in await system.jobs.list()}
+    return {
+        "interval_seconds": view.interval_seconds,
+        "cron": view.cron,
+        # This process rings for nobody, so what counts is when the job is due for all of them.
+        "next_run_time": due.get(SCRAPER_JOB),
+        "is_enabled": view.is_enabled,
+        "updated_at": view.updated_at,
+        "updated_by": view.updated_by,
+    }
+
+
+async def _changed(system: System, interval: int | None, *, take_back: bool) -> ScheduleView:
+    if interval is not None:
+        return await system.scraper_schedule.set_interval(interval, by="operator")
+    if take_back:
+        return await system.scraper_schedule.take_back_interval(by="operator")
+    return await system.scraper_schedule.show()
+
+
+async def _scrape(system: System, usernames: str, reading: tuple[int | None, Depth]) -> ScrapeTask:
+    """Until it is over, or somebody wants it to stop: then it is cancelled, and what came stays."""
+    order = await _order(system, usernames, reading)
+    async with stop_on_signals() as stop:
+        task = await system.scraping.start(order)
+        with _bar(len(order.usernames)) as show:
+            while task.status is TaskStatus.RUNNING and not stop.is_set():
+                await asyncio.sleep(REFRESH_SECONDS)
+                task = await system.scraping.get(task.task_id)
+                show(len(task.outcomes))
+    return await system.scraping.cancel(task.task_id) if task.status is TaskStatus.RUNNING else task
+
+
+async def _order(system: System, usernames: str, reading: tuple[int | None, Depth]) -> ScrapeOrder:
+    from catchment.domain.scrape_task import ScrapeOrder, usernames_in
+    from catchment.errors import InvalidInput
+
+    names = usernames_in(usernames) or tuple(follow.username for follow in await system.follows.list())
+    if not names:
+        raise InvalidInput("Nobody is followed: name somebody, or use `catchment x follow`.")
+    limit, depth = reading
+    return ScrapeOrder(usernames=names, limit=limit, depth=depth, asked_by="operator")
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[int], None]]:
+    """Shows how many users are done, on a terminal; elsewhere nothing."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("scraping", total=total)
+        yield lambda done: progress.update(bar, completed=done)
+
+
+def _print(task: ScrapeTask) -> None:
+    rows = [
+        (f"@{one.username}", one.success, one.fetched, one.new, one.skipped, one.errors, one.error_message or "")
+        for one in task.outcomes
+    ]
+    print_table(("user", "ok", "fetched", "new", "known", "errors", "error"), rows)
+    if task.report:
+        print_facts({name.replace("_", " "): value for name, value in task.report.items()})
+
+
+def _shape(task: ScrapeTask) -> dict[str, Any]:
+    facts = {name: value for name, value in asdict(task).items() if name != "outcomes"}
+    return {**facts, "progress": task.progress, "result": task.result}
+
 
 x = typer.Typer(name="x", help="Follow users of X, and see how scraping goes.", invoke_without_command=True)
 

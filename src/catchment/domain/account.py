@@ -8,14 +8,14 @@ from datetime import datetime
 
 from catchment.domain.caller import Caller, Role, Scope
 
-MOST_EMAIL = 320
+MAX_EMAIL = 320
 _EMAIL = re.compile(r"[^@\s\0]+@[^@\s\0]+")
 
 
 def read_email(text: str) -> str | None:
     """An e-mail address as it is kept, or None where it is none."""
     address = text.strip().lower()
-    return address if len(address) <= MOST_EMAIL and _EMAIL.fullmatch(address) else None
+    return address if len(address) <= MAX_EMAIL and _EMAIL.fullmatch(address) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

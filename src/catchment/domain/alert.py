@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import groupby
+from typing import Any
 
 NO_TIME = timedelta(0)
 
@@ -25,7 +27,7 @@ class Severity(StrEnum):
     P3 = "P3"
 
 
-class Rule(StrEnum):
+class AlertRule(StrEnum):
     COOKIE_EXHAUSTED = "COOKIE_EXHAUSTED"
     COOKIES_RUNNING_DRY = "COOKIES_RUNNING_DRY"
     API_SUCCESS_RATE_LOW = "API_SUCCESS_RATE_LOW"
@@ -60,7 +62,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    rule: Rule
+    rule: AlertRule
     #: What it is about: a platform, a source's id.
     subject: str
     severity: Severity
@@ -71,12 +73,12 @@ class Finding:
         return self.rule, self.subject
 
 
-Key = tuple[Rule, str]
+Key = tuple[AlertRule, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    rule: Rule
+    rule: AlertRule
     subject: str
     severity: Severity
     message: str
@@ -123,7 +125,9 @@ class Decisions:
     forgotten: tuple[Key, ...]
 
 
-def step(known: Iterable[Alert], findings: Iterable[Finding], terms: Mapping[Rule, Terms], now: datetime) -> Decisions:
+def step(
+    known: Iterable[Alert], findings: Iterable[Finding], terms: Mapping[AlertRule, Terms], now: datetime
+) -> Decisions:
     before = {alert.key: alert for alert in known}
     found = {finding.key: finding for finding in findings}
     lasting = [_lasting(finding, before.get(key), terms[finding.rule], now) for key, finding in found.items()]
@@ -165,3 +169,59 @@ def _is_news(alert: Alert, terms: Terms, now: datetime) -> bool:
 def _is_nothing(alert: Alert) -> bool:
     """It ended before it fired, and nobody ever heard of it."""
     return not alert.is_open and alert.fired_at is None and alert.told_at is None
+
+
+#: Of many alerts the first are told in full.
+MAX_ALERTS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertNews:
+    rule: AlertRule
+    #: Whether they fire; else they ended.
+    is_firing: bool
+    #: One at least, the most severe first.
+    alerts: tuple[Alert, ...]
+
+    @property
+    def message(self) -> str:
+        others = len(self.alerts) - 1
+        return self.alerts[0].message + (f" And {others} more." if others else "")
+
+    def payload(self) -> dict[str, Any]:
+        first = self.alerts[0]
+        return {
+            "alert": self.rule,
+            "state": "firing" if self.is_firing else "resolved",
+            "severity": first.severity,
+            "subject": first.subject if len(self.alerts) == 1 else None,
+            "message": self.message,
+            "since": min(alert.since for alert in self.alerts).isoformat(),
+            "runbook": self.rule.runbook,
+            "alerts": [_line(alert) for alert in self.alerts[:MAX_ALERTS]],
+        }
+
+
+def news_of(told: Iterable[Alert]) -> list[AlertNews]:
+    return [
+        AlertNews(rule=rule, is_firing=is_firing, alerts=tuple(alerts))
+        for (rule, is_firing), alerts in groupby(sorted(told, key=_rank), key=_kind)
+    ]
+
+
+def _kind(alert: Alert) -> tuple[AlertRule, bool]:
+    return alert.rule, alert.is_open
+
+
+def _rank(alert: Alert) -> tuple[AlertRule, bool, str, str]:
+    return alert.rule, alert.is_open, alert.severity, alert.subject
+
+
+def _line(alert: Alert) -> dict[str, Any]:
+    return {
+        "subject": alert.subject,
+        "severity": alert.severity,
+        "message": alert.message,
+        "since": alert.since.isoformat(),
+        "resolved_at": alert.resolved_at.isoformat() if alert.resolved_at else None,
+    }

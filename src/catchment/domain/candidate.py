@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from catchment.domain.item import short_hash
 
 #: A date further ahead than any time zone explains says nothing.
-MOST_AHEAD = timedelta(days=1)
+MAX_AHEAD = timedelta(days=1)
 #: So many at least, and such a share of what is known: then "all of it changed" is doubted.
 DOUBTED_FROM, DOUBTED_SHARE = 20, 0.9
 #: Of those that were looked at, such a share the same: then it was not true.
@@ -151,7 +151,7 @@ class KnownListing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class ListingPage:
     """A stretch of a document, as it was read; long documents come in many."""
 
     url: str
@@ -159,32 +159,32 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class ListingRead:
     """A document was read to its end, so that what it does not list is not in it."""
 
     listing: Listing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vouched:
+class Unchanged:
     """A document is as it was, or could not be read: whatever it listed counts as listed still."""
 
     url: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class ListingWarning:
     """Something that whoever runs this should know, and that stops nothing."""
 
     message: str
 
 
 #: What exploring gives, document by document.
-Told = Stretch | Read | Vouched | Remark
+Told = ListingPage | ListingRead | Unchanged | ListingWarning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whereabouts:
+class CrawlTarget:
     #: What is explored: when that changes, everything starts afresh.
     identity: str
     #: What the place is called, and where it is.
@@ -193,12 +193,12 @@ class Whereabouts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expedition:
+class CrawlRound:
     """How far the exploration of a source is. A round lists everything and then collects what is pending; it may take
     several visits, as the host's budget allows.
     """
 
-    where: Whereabouts
+    where: CrawlTarget
     #: The latest round: whatever was seen since then is listed.
     round_began_at: datetime
     #: When the listing of the round that is under way was complete.
@@ -262,7 +262,7 @@ def judge(listed: Mapping[bytes, Listed], known: Mapping[bytes, Known], now: dat
 
 def credible(lastmod: datetime | None, now: datetime) -> datetime | None:
     """A date in the future would hide every later change."""
-    return lastmod if lastmod is not None and lastmod <= now + MOST_AHEAD else None
+    return lastmod if lastmod is not None and lastmod <= now + MAX_AHEAD else None
 
 
 def is_doubtful(*, changed: int, known: int) -> bool:

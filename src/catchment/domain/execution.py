@@ -35,7 +35,7 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recovered:
+class RecoveredCounts:
     """What was taken back from executions that were not heard of any more."""
 
     executions: int = 0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
+from enum import StrEnum
 from typing import Any
 
 from catchment.domain.caller import Caller
@@ -13,9 +15,55 @@ from catchment.domain.filters import Filters, read_filters
 from catchment.domain.item import Item
 from catchment.errors import InvalidInput
 
-LIMIT, MOST_LIMIT = 50, 500
-MOST_NAMED, MOST_NAME, MOST_SEARCH, MOST_DAYS = 500, 200, 500, 36_500
-MOST_ID = 2**63 - 1
+
+class DigestType(StrEnum):
+    FOUR_HOURS = "4h"
+    DAILY = "daily"
+    WEEKLY = "weekly"
+    MONTHLY = "monthly"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDigest:
+    type: DigestType
+    content: str
+    created_at: datetime
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    #: None makes it everybody's.
+    user_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    id: int
+    type: DigestType
+    content: str
+    metadata: Mapping[str, Any]
+    user_id: int | None
+    created_at: datetime
+
+
+MAX_SLUG = 60
+
+
+def slug_of(name: str, *, otherwise: str) -> str:
+    """The name in small Latin letters and digits; `otherwise` when it has none."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:MAX_SLUG].strip("-") or otherwise
+
+
+def free_slug(wanted: str, taken: Collection[str]) -> str:
+    """The slug itself, or with the first number that is free."""
+    slug, number = wanted, 0
+    while slug in taken:
+        number += 1
+        slug = f"{wanted}-{number}"
+    return slug
+
+
+LIMIT, MAX_LIMIT = 50, 500
+MAX_NAMED, MAX_NAME, MAX_SEARCH, MAX_DAYS = 500, 200, 500, 36_500
+MAX_ID = 2**63 - 1
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?")
 _KEYS = frozenset({"sources", "types", "tags", "include", "exclude", "search", "since_days", "limit"})
 
@@ -125,13 +173,13 @@ def read_feed_filter(value: Any) -> FeedFilter:
         raise _wrong(f"A filter is an object with any of {', '.join(sorted(_KEYS))}.")
     days = value.get("since_days")
     return FeedFilter(
-        sources=tuple(_whole(one, "a source's id", MOST_ID) for one in _some(value, "sources")),
+        sources=tuple(_whole(one, "a source's id", MAX_ID) for one in _some(value, "sources")),
         types=tuple(_text(one, "a source type") for one in _some(value, "types")),
         tags=tuple(_text(one, "a tag") for one in _some(value, "tags")),
         rules=read_filters({key: value[key] for key in ("include", "exclude") if key in value}),
         search=_search(value.get("search", "")),
-        since_days=None if days is None else _whole(days, "since_days", MOST_DAYS),
-        limit=_whole(value.get("limit", LIMIT), "limit", MOST_LIMIT),
+        since_days=None if days is None else _whole(days, "since_days", MAX_DAYS),
+        limit=_whole(value.get("limit", LIMIT), "limit", MAX_LIMIT),
     )
 
 
@@ -154,8 +202,8 @@ def filter_shape(wanted: FeedFilter) -> dict[str, Any]:
 
 def _some(value: Mapping[str, Any], key: str) -> list[Any]:
     found = value.get(key, [])
-    if not isinstance(found, list) or len(found) > MOST_NAMED:
-        raise _wrong(f"{key} is a list of at most {MOST_NAMED}.")
+    if not isinstance(found, list) or len(found) > MAX_NAMED:
+        raise _wrong(f"{key} is a list of at most {MAX_NAMED}.")
     return found
 
 
@@ -166,14 +214,14 @@ def _whole(value: Any, what: str, most: int) -> int:
 
 
 def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not 1 <= len(value) <= MOST_NAME:
-        raise _wrong(f"{what} is a text of 1 to {MOST_NAME} characters.")
+    if not isinstance(value, str) or not 1 <= len(value) <= MAX_NAME:
+        raise _wrong(f"{what} is a text of 1 to {MAX_NAME} characters.")
     return value
 
 
 def _search(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > MOST_SEARCH:
-        raise _wrong(f"search is a text of at most {MOST_SEARCH} characters.")
+    if not isinstance(value, str) or len(value) > MAX_SEARCH:
+        raise _wrong(f"search is a text of at most {MAX_SEARCH} characters.")
     return " ".join(value.split())
 
 

@@ -16,13 +16,13 @@ from catchment.domain.item import Item
 from catchment.errors import BadConfig
 
 FIELDS = ("title", "url", "author", "content", "tags")
-MOST_RULES, MOST_PATTERN_CHARS = 50, 500
+MAX_RULES, MAX_PATTERN_CHARS = 50, 500
 #: Memory that one compiled pattern may take.
-MOST_PATTERN_BYTES = 1 << 20
+MAX_PATTERN_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class FilterRule:
     """A pattern, looked for without regard to case anywhere in one field."""
 
     field: str
@@ -39,8 +39,8 @@ class Rule:
 class Filters:
     """An item is kept when some include rule matches it, or there is none, and no exclude rule does."""
 
-    include: tuple[Rule, ...] = ()
-    exclude: tuple[Rule, ...] = ()
+    include: tuple[FilterRule, ...] = ()
+    exclude: tuple[FilterRule, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.include or self.exclude)
@@ -70,30 +70,30 @@ def url_filters(include: Iterable[str], exclude: Iterable[str]) -> Filters:
     return Filters(include=tuple(map(_url_rule, include)), exclude=tuple(map(_url_rule, exclude)))
 
 
-def _url_rule(pattern: str) -> Rule:
+def _url_rule(pattern: str) -> FilterRule:
     return _rule({"field": "url", "pattern": pattern})
 
 
-def _rules(value: Any) -> tuple[Rule, ...]:
-    if not isinstance(value, list) or len(value) > MOST_RULES:
-        raise BadConfig(f"Filter rules are a list of at most {MOST_RULES}.")
+def _rules(value: Any) -> tuple[FilterRule, ...]:
+    if not isinstance(value, list) or len(value) > MAX_RULES:
+        raise BadConfig(f"Filter rules are a list of at most {MAX_RULES}.")
     return tuple(_rule(one) for one in value)
 
 
-def _rule(value: Any) -> Rule:
+def _rule(value: Any) -> FilterRule:
     if not isinstance(value, Mapping) or set(value) != {"field", "pattern"}:
         raise BadConfig('A filter rule is {"field": "title", "pattern": "…"}.')
     field, pattern = value["field"], value["pattern"]
     if field not in FIELDS:
         raise BadConfig(f"A filter looks at one of {', '.join(FIELDS)}; {field!r} is none of them.")
     check_pattern(pattern)
-    return Rule(field=field, pattern=pattern)
+    return FilterRule(field=field, pattern=pattern)
 
 
 def check_pattern(pattern: Any) -> None:
     """BadConfig says what is wrong with it."""
-    if not isinstance(pattern, str) or not 0 < len(pattern) <= MOST_PATTERN_CHARS:
-        raise BadConfig(f"A filter's pattern is a text of 1 to {MOST_PATTERN_CHARS} characters.")
+    if not isinstance(pattern, str) or not 0 < len(pattern) <= MAX_PATTERN_CHARS:
+        raise BadConfig(f"A filter's pattern is a text of 1 to {MAX_PATTERN_CHARS} characters.")
     try:
         _compiled(pattern)
     except re2.error as error:
@@ -116,7 +116,7 @@ def _reason(error: re2.error) -> str:
 def _compiled(pattern: str) -> Any:
     options = re2.Options()
     options.case_sensitive = False
-    options.max_mem = MOST_PATTERN_BYTES
+    options.max_mem = MAX_PATTERN_BYTES
     options.log_errors = False
     return re2.compile(pattern, options)
 

@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
+
+# An escaped NUL, but not an escaped backslash before `u0000`.
+_NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def is_storable(value: Any) -> bool:
+    """Whether both stores can hold it and JSON can say it: no NUL, no half of a surrogate pair, no NaN."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (ValueError, RecursionError):
+        return False
+    return _NUL_IN_JSON.search(text) is None
+
 
 #: Longer keys are hashed: an index row has room for no more.
 MAX_KEY = 500

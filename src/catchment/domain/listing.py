@@ -5,15 +5,41 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from datetime import datetime
 from typing import Any
 
+from catchment.domain.caller import Caller
 from catchment.domain.confidential import masked
 from catchment.domain.options import INTERVAL_KEY, without_options
 from catchment.errors import InvalidInput
 
-MOST_ENTRIES = 50_000
-MOST_DEPTH = 20
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pack:
+    id: int
+    #: Its name in addresses and commands.
+    slug: str
+    name: str
+    description: str
+    #: Entries such as a file of sources has them, without secrets.
+    sources: tuple[Mapping[str, Any], ...]
+    is_public: bool
+    created_by: int | None
+    install_count: int
+    created_at: datetime
+
+    def shown(self) -> dict[str, Any]:
+        """As API and command line give it out."""
+        facts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return facts | {"sources": [dict(entry) for entry in self.sources]}
+
+    def is_seen_by(self, caller: Caller) -> bool:
+        return self.is_public or caller.sees_all or caller.owns(self.created_by)
+
+
+MAX_ENTRIES = 50_000
+MAX_DEPTH = 20
 FEED_TYPE = "rss"
 #: The page that a feed belongs to, where a file names it.
 HTML_URL = "html_url"
@@ -29,7 +55,7 @@ _FIELDS = ("name", "type", "url", "config", "tags", "interval", "options", "is_p
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedSource:
     """One source of a file."""
 
     type: str
@@ -61,10 +87,10 @@ class BadLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class SourceList:
     """A file's entries in their order, and what it says of itself."""
 
-    entries: tuple[Listed | BadLine, ...]
+    entries: tuple[ListedSource | BadLine, ...]
     name: str = ""
     description: str = ""
 
@@ -73,8 +99,8 @@ class Listing:
         return [entry for entry in self.entries if isinstance(entry, BadLine)]
 
     @property
-    def sources(self) -> list[Listed]:
-        return [entry for entry in self.entries if isinstance(entry, Listed)]
+    def sources(self) -> list[ListedSource]:
+        return [entry for entry in self.entries if isinstance(entry, ListedSource)]
 
 
 @dataclass(slots=True)
@@ -85,18 +111,18 @@ class LinedList:
     lines: list[int] = field(default_factory=list)
 
 
-def read_entries(document: LinedList) -> tuple[Listed | BadLine, ...]:
+def read_entries(document: LinedList) -> tuple[ListedSource | BadLine, ...]:
     """Each entry by itself: a bad one costs nothing but itself."""
-    if len(document.values) > MOST_ENTRIES:
-        raise InvalidInput(f"The file lists more than {MOST_ENTRIES:,} sources; split it.")
+    if len(document.values) > MAX_ENTRIES:
+        raise InvalidInput(f"The file lists more than {MAX_ENTRIES:,} sources; split it.")
     return tuple(_entry(value, line) for value, line in zip(document.values, document.lines, strict=True))
 
 
-def read_listed(value: Any, *, line: int = 0) -> Listed:
+def read_listed(value: Any, *, line: int = 0) -> ListedSource:
     """One entry: a mapping, or an address alone. InvalidInput says what is wrong with it."""
     fields = _fields({"url": value} if isinstance(value, str) else value)
     config = _config(fields)
-    return Listed(
+    return ListedSource(
         type=_text(fields, "type") or (FEED_TYPE if "url" in config else _no_type()),
         config=config,
         name=_text(fields, "name"),
@@ -107,7 +133,7 @@ def read_listed(value: Any, *, line: int = 0) -> Listed:
     )
 
 
-def as_entry(listed: Listed) -> dict[str, Any]:
+def as_entry(listed: ListedSource) -> dict[str, Any]:
     """The shortest entry that is read as the same again."""
     entry: dict[str, Any] = {"name": listed.name, "type": listed.type, "config": dict(listed.config)}
     if listed.tags:
@@ -119,7 +145,7 @@ def as_entry(listed: Listed) -> dict[str, Any]:
     return entry
 
 
-def _entry(value: Any, line: int) -> Listed | BadLine:
+def _entry(value: Any, line: int) -> ListedSource | BadLine:
     try:
         return read_listed(value, line=line)
     except InvalidInput as error:
@@ -213,8 +239,8 @@ def _no_type() -> str:
 
 def check_plain(value: Any, depth: int = 0) -> None:
     """Only what JSON and both stores can hold, and nothing nested absurdly deep."""
-    if depth > MOST_DEPTH:
-        raise InvalidInput(f"It is nested deeper than {MOST_DEPTH} levels.")
+    if depth > MAX_DEPTH:
+        raise InvalidInput(f"It is nested deeper than {MAX_DEPTH} levels.")
     match value:
         case str():
             _check_text(value)

@@ -12,9 +12,9 @@ from catchment.domain.note import Author, Comment, Counts, Note, NoteCard, NoteR
 from catchment.errors import InvalidInput
 
 #: Both are looked up by an index, which holds no more.
-MOST_ID = 128
-MOST_URL = 2_000
-_MOST_COUNT = 2**63 - 1
+MAX_ID = 128
+MAX_URL = 2_000
+_MAX_COUNT = 2**63 - 1
 #: Platforms answer a reply beside it, not below it; anything deeper was not made by us.
 _DEEPEST_REPLY = 5
 
@@ -133,7 +133,7 @@ def _moment_to_json(moment: datetime | None) -> str | None:
 def _ref(fields: _Fields) -> NoteRef:
     return NoteRef(
         platform=fields.choice("platform", Platform),
-        note_id=fields.needed("note_id", MOST_ID),
+        note_id=fields.needed("note_id", MAX_ID),
         token=fields.text("xsec_token") or None,
         token_source=fields.text("xsec_source") or None,
     )
@@ -189,7 +189,7 @@ class _Fields:
         return text
 
     def address(self, key: str) -> str:
-        text = self.needed(key, MOST_URL)
+        text = self.needed(key, MAX_URL)
         if not text.startswith(("http://", "https://")) or not _has_host(text):
             raise self.wrong(key, "an address that begins with http:// or https:// is needed")
         return text
@@ -206,7 +206,7 @@ class _Fields:
         number = self._given.get(key)
         if number is None:
             return None
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _MOST_COUNT:
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _MAX_COUNT:
             raise self.wrong(key, "a whole number that is not negative, or null, is needed")
         return number
 

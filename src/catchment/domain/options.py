@@ -42,7 +42,7 @@ OPTION_KEYS = frozenset(
         SEALED_KEY,
     }
 )
-MOST_HEADERS, MOST_HEADER_CHARS, MOST_KEEP_DAYS = 50, 4096, 36_500
+MAX_HEADERS, MAX_HEADER_CHARS, MAX_KEEP_DAYS = 50, 4096, 36_500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,15 +86,15 @@ def read_flag(name: str, value: Any) -> bool:
 
 
 def _user_agent(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MOST_HEADER_CHARS:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MAX_HEADER_CHARS:
         raise BadConfig("user_agent is a line of text.")
     return value.strip()
 
 
 def _headers(value: Any) -> dict[str, str]:
-    fits = isinstance(value, Mapping) and len(value) <= MOST_HEADERS and all(_is_header(*one) for one in value.items())
+    fits = isinstance(value, Mapping) and len(value) <= MAX_HEADERS and all(_is_header(*one) for one in value.items())
     if not fits:
-        raise BadConfig(f'headers are at most {MOST_HEADERS} names with a line of text each, like {{"X-Key": "…"}}.')
+        raise BadConfig(f'headers are at most {MAX_HEADERS} names with a line of text each, like {{"X-Key": "…"}}.')
     return dict(value)
 
 
@@ -102,7 +102,7 @@ def _is_header(name: Any, value: Any) -> bool:
     if not isinstance(name, str) or not isinstance(value, str):
         return False
     token = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
-    return token and value.isprintable() and len(value) <= MOST_HEADER_CHARS
+    return token and value.isprintable() and len(value) <= MAX_HEADER_CHARS
 
 
 def _basic_auth(value: Any) -> BasicAuth:
@@ -115,8 +115,8 @@ def _basic_auth(value: Any) -> BasicAuth:
 
 
 def _keep_days(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST_KEEP_DAYS:
-        raise BadConfig(f"keep_days is a whole number of days, 1 to {MOST_KEEP_DAYS}.")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MAX_KEEP_DAYS:
+        raise BadConfig(f"keep_days is a whole number of days, 1 to {MAX_KEEP_DAYS}.")
     return value
 
 

@@ -25,7 +25,7 @@ class Topic(StrEnum):
     PING = "ping"
 
 
-class Format(StrEnum):
+class WebhookFormat(StrEnum):
     """The form in which a webhook takes its events."""
 
     JSON = "json"
@@ -54,11 +54,11 @@ class Webhook:
     #: Sealed; what deliveries are signed with.
     secret: str
     created_at: datetime
-    format: Format = Format.JSON
+    format: WebhookFormat = WebhookFormat.JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
+class Delivery:
     """One event on its way to one webhook."""
 
     id: int

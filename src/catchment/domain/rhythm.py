@@ -19,9 +19,9 @@ QUIET_SILENCES, QUIET_SPACINGS, QUIET_LEAST = 3, 10, timedelta(days=1)
 #: Fewer items than this tell nothing about what lies between two visits.
 LEAST_WINDOW = 3
 #: Each time that items were missed the interval is halved, down to a sixteenth; it is let out again step by step.
-MOST_SQUEEZE, RELAX_AFTER, LEAST_SQUEEZED = 4, timedelta(days=7), timedelta(minutes=5)
+MAX_SQUEEZE, RELAX_AFTER, LEAST_SQUEEZED = 4, timedelta(days=7), timedelta(minutes=5)
 #: Arrivals that are looked at; the oldest of a long list say little about today.
-MOST_ARRIVALS = 30
+MAX_ARRIVALS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +75,14 @@ def learn(rhythm: Rhythm, published: Sequence[datetime | None], now: datetime) -
         last_new_at=now,
         spacing=spacing,
         silence=longest,
-        known=min(rhythm.known + len(silences), MOST_ARRIVALS),
+        known=min(rhythm.known + len(silences), MAX_ARRIVALS),
     )
 
 
 def mark_gap(rhythm: Rhythm, now: datetime, *, new: int, known: int) -> Rhythm:
     """Two successive windows without a common item: what lay between them was missed."""
     if rhythm.last_new_at is not None and known == 0 and new >= LEAST_WINDOW:
-        return replace(rhythm, gap_at=now, squeeze=min(rhythm.squeeze + 1, MOST_SQUEEZE), squeezed_at=now)
+        return replace(rhythm, gap_at=now, squeeze=min(rhythm.squeeze + 1, MAX_SQUEEZE), squeezed_at=now)
     return replace(rhythm, gap_at=None) if known and rhythm.gap_at else rhythm
 
 
@@ -94,14 +94,14 @@ def _silences(last: datetime | None, published: Sequence[datetime | None], now: 
         return [(later - earlier).total_seconds() for earlier, later in pairwise(moments)]
     if last is None:
         return []
-    count = min(len(published), MOST_ARRIVALS)
+    count = min(len(published), MAX_ARRIVALS)
     return [max((now - last).total_seconds(), 0.0) / len(published)] * count
 
 
 def _arrivals(last: datetime | None, published: Iterable[datetime | None], now: datetime) -> list[datetime]:
     """What was published since, oldest first; what comes from the future or the past says nothing."""
     plausible = (moment for moment in published if moment is not None and moment <= now)
-    return sorted(moment for moment in plausible if last is None or moment > last)[-MOST_ARRIVALS:]
+    return sorted(moment for moment in plausible if last is None or moment > last)[-MAX_ARRIVALS:]
 
 
 def to_json(rhythm: Rhythm) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from catchment.domain.tweet import Depth, normal_username
 
-LEAST_LIMIT, MOST_LIMIT, USUAL_LIMIT = 1, 1000, 100
-MOST_USERS = 1000
+LEAST_LIMIT, MAX_LIMIT, USUAL_LIMIT = 1, 1000, 100
+MAX_USERS = 1000
 
 
 class TaskStatus(StrEnum):

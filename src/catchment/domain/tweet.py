@@ -11,6 +11,18 @@ from typing import Final, NamedTuple, TypedDict
 
 from catchment.errors import InvalidInput
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follow:
+    id: int
+    #: Normalised: without `@`, in lower case.
+    username: str
+    added_at: datetime
+    reason: str
+    added_by: str
+    is_active: bool
+
+
 _USERNAME = re.compile(r"[a-z0-9_]{1,15}")
 
 

@@ -42,7 +42,7 @@ class Fetched:
     moved_to: str | None = None
     #: The items are the newest of a list that goes on: when none of them is known, some were missed.
     is_window: bool = False
-    #: Values that have tables of their own, stored in the same transaction as the items; see `collect/records.py`.
+    #: Values that have tables of their own, stored in the same transaction as the items; see `engine/commit.py`.
     records: tuple[object, ...] = ()
     #: Entries that made no sense and were left out.
     left_out: int = 0

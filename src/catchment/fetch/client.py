@@ -21,10 +21,9 @@ from yarl import URL
 
 from catchment.clock import Clock
 from catchment.errors import BadBody, BadConfig
-from catchment.fetch.blocked import block_reason
 from catchment.fetch.body import Decoder, decode, too_large
-from catchment.fetch.dial import GuardedDialler, Lookup, SystemLookup
-from catchment.fetch.failures import blocked_error, redirect_error, status_error, translating
+from catchment.fetch.dialler import GuardedDialler, Lookup, SystemLookup
+from catchment.fetch.failures import block_reason, blocked_error, redirect_error, status_error, translating
 from catchment.fetch.freshness import Validators, retry_after
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import MAX_CRAWL_DELAY, Pacer

@@ -99,7 +99,7 @@ class HostPace:
         return max(now, spaced, starts[0] + _WINDOW_SECONDS)
 
 
-class Timeline(Protocol):
+class HostTimeline(Protocol):
     """The part of an event loop that tells time and wakes up; tests move their own."""
 
     def time(self) -> float: ...
@@ -121,7 +121,7 @@ class _Queue:
 
 
 class Pacer:
-    def __init__(self, policy: PacePolicy, *, timeline: Callable[[], Timeline] = asyncio.get_running_loop) -> None:
+    def __init__(self, policy: PacePolicy, *, timeline: Callable[[], HostTimeline] = asyncio.get_running_loop) -> None:
         self._policy = policy
         self._timeline = timeline
         self._queues: OrderedDict[str, _Queue] = OrderedDict()
@@ -247,7 +247,7 @@ class Pacer:
                 queue.in_flight += 1
                 turn.set_result(None)
 
-    def _set_alarm(self, queue: _Queue, timeline: Timeline, when: float) -> None:
+    def _set_alarm(self, queue: _Queue, timeline: HostTimeline, when: float) -> None:
         if queue.alarm is not None:
             queue.alarm.cancel()
         queue.alarm = timeline.call_at(when, lambda: self._advance(queue))

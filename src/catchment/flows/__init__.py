@@ -1,5 +1,5 @@
 """Sites as feeds under Prefect, which is an extra.
 
-`catchment.flows.sitemaps` has the flows, `catchment.flows.serving` their deployments, and `catchment.flows.work` what
+`catchment.flows.sitemaps` has the flows, `catchment.flows.sitemaps` their deployments, and `catchment.flows.state` what
 they do, which knows nothing of Prefect.
 """

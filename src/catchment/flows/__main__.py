@@ -17,7 +17,7 @@ def main() -> int:
     parser.add_argument("--cron", help="a schedule for all of them, instead of the file's")
     given = parser.parse_args()
     try:
-        from catchment.flows.serving import serve
+        from catchment.flows.sitemaps import serve
     except ModuleNotFoundError as error:
         parser.exit(2, f"Error: Flows need an extra: pip install 'catchment[prefect]' ({error}).\n")
     try:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import prefect
+from loguru import logger
 from prefect import flow, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
 from catchment.errors import DamagedStore, InvalidInput
-from catchment.flows.work import (
-    State,
-    deliver,
-    run_on_state,
-    run_without_state,
-    start_over,
-    state_at,
-    with_bucket,
-)
-from catchment.manage.sitefeeds import SiteRun
-from catchment.manage.sites import SECTIONS, Output, Site, incremental_options
-from catchment.publish.formats import Format
+from catchment.flows.state import State, deliver, run_on_state, run_without_state, start_over, state_at, with_bucket
+from catchment.manage.site_feeds import SiteRun
+from catchment.manage.sites import SECTIONS, BadSite, Output, Site, incremental_options, read_sites
+from catchment.publish.feed import FeedFormat
 from catchment.settings import Settings, load_settings
 
 #: How a channel presents itself where its config says nothing.
@@ -95,7 +90,7 @@ async def incremental_sitemap_to_rss_flow(  # noqa: PLR0917 - callers know it by
         "site_name": site_name,
         "new_items": run.tally.inserted,
         "changed_items": run.tally.updated,
-        "rss": run.document(Format.RSS).decode(),
+        "rss": run.document(FeedFormat.RSS).decode(),
         **await deliver(run, output, settings),
     }
 
@@ -156,3 +151,43 @@ def _channel(config: Mapping[str, Any]) -> dict[str, Any]:
 def _pages(config: Mapping[str, Any]) -> dict[str, Any]:
     """Which pages are shown, and how they are read; what nobody says is as usual."""
     return {key: usual if config.get(key) is None else config[key] for key, usual in PAGES.items()}
+
+
+def deployments(config: str | Path, *, cron: str | None = None) -> list[Any]:
+    """A deployment `incremental-rss-{name}` for each site of a YAML that is enabled; `cron` wins over the file's."""
+    wanted = []
+    for site in read_sites(Path(config).read_bytes()):
+        if isinstance(site, BadSite):
+            logger.warning("{} is left out: {}", site.name, site.reason)
+        elif site.is_enabled:
+            wanted.append(_deployment(site, cron or site.schedule))
+    if not wanted:
+        raise InvalidInput(f"{config} lists no site that could be served.")
+    return wanted
+
+
+def serve(config: str | Path, *, cron: str | None = None) -> None:
+    """Run every site of a file when its time has come, until stopped."""
+    prefect.serve(*deployments(config, cron=cron))
+
+
+def _deployment(site: Site, cron: str) -> Any:
+    return incremental_sitemap_to_rss_flow.to_deployment(
+        name=f"incremental-rss-{site.title}", cron=cron, parameters=parameters_of(site)
+    )
+
+
+def parameters_of(site: Site) -> dict[str, Any]:
+    """What the flow is called with."""
+    pages = {key: site.config[key] for key, usual in PAGES.items() if site.config[key] != usual}
+    state = {"db_path": site.state_db} if site.state_db else {}
+    goes_to = {"output_file": site.output.local_file, "r2_object_key": site.output.r2_object_key}
+    return {
+        "sitemap_url": site.sitemap_url,
+        "site_name": site.name,
+        "channel_config": {**site.channel, **pages, **{key: where for key, where in goes_to.items() if where}},
+        "enable_incremental": site.is_incremental,
+        "max_items": site.max_items,
+        "fetch_titles": site.config["fetch_titles"],
+        "incremental_config": {**incremental_options(site.config), **state},
+    }

@@ -14,18 +14,17 @@ from catchment.clock import Clock
 from catchment.crypto import SHOWN, hash_secret, new_api_key, new_token
 from catchment.domain.account import ApiKey, User, read_email
 from catchment.domain.caller import Caller, Role, Scope
-from catchment.domain.slug import slug_of
-from catchment.domain.storable import is_storable
+from catchment.domain.feed import slug_of
+from catchment.domain.item import is_storable
 from catchment.errors import Forbidden, InvalidInput, NotFound
-from catchment.manage.logins import Logins
-from catchment.manage.passwords import Passwords, checked_password, new_password
+from catchment.manage.logins import Logins, Passwords, checked_password, new_password
 from catchment.schedule.resuming import resumed
 from catchment.store import keys, sessions, sources, users
-from catchment.store.door import Store
-from catchment.store.sessions import Standing
+from catchment.store.database import Store
+from catchment.store.sessions import SessionPrincipal
 
 LINK_LIFE = timedelta(minutes=15)
-MOST_NAME, MOST_KEY_NAME = 200, 100
+MAX_NAME, MAX_KEY_NAME = 200, 100
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _KEY_ROLES = (Role.SERVICE, Role.ADMIN)
 
@@ -39,7 +38,7 @@ class NewKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Enrolment:
+class NewAccount:
     """Somebody new, with what they need to come in; it is told this once."""
 
     user: User
@@ -77,13 +76,13 @@ class Accounts:
         """Add somebody who comes in by key alone. A known address is a Conflict."""
         return await self._store.write(users.add, **_person(email, name, is_admin), now=self._clock.now())
 
-    async def enrol(self, email: str, *, name: str = "", is_admin: bool = False) -> Enrolment:
+    async def enrol(self, email: str, *, name: str = "", is_admin: bool = False) -> NewAccount:
         """Add somebody with a password to begin with and a first key. A known address is a Conflict."""
         person, password = _person(email, name, is_admin), new_password()
         person["password_hash"] = await self._passwords.hash(password)
         user, made = await self._store.write(_enrol, person, now=self._clock.now())
         logger.info("User {} was added{}.", user.id, " as an admin" if is_admin else "")
-        return Enrolment(user=user, temp_password=password, api_key=made.secret)
+        return NewAccount(user=user, temp_password=password, api_key=made.secret)
 
     async def list_users(self) -> list[User]:
         return await self._store.read(users.list_all)
@@ -137,7 +136,7 @@ class Accounts:
             raise InvalidInput("A key acts for a user or has a role (service or admin): name one of the two.")
         if role is not None and role not in _KEY_ROLES:
             raise InvalidInput(f"A key without a user is of role service or admin, not {role}.", field="role")
-        label = _checked_text(name, "name", MOST_KEY_NAME)
+        label = _checked_text(name, "name", MAX_KEY_NAME)
         return await self._store.write(_create_key, label, user_id, role or Role.USER, scope, now=self._clock.now())
 
     async def create_own_key(self, caller: Caller, name: str, *, scope: Scope | None = None) -> NewKey:
@@ -225,7 +224,7 @@ def _make_admin_link(conn: Connection, *, now: datetime) -> SignInLink:
 
 def _make_link(conn: Connection, key: ApiKey, *, now: datetime) -> SignInLink:
     token, expires_at = new_token(), now + LINK_LIFE
-    standing = Standing(api_key_id=key.id)
+    standing = SessionPrincipal(api_key_id=key.id)
     sessions.add(conn, standing, token_hash=hash_secret(token), is_sign_in_link=True, now=now, expires_at=expires_at)
     return SignInLink(token=token, expires_at=expires_at)
 
@@ -243,7 +242,7 @@ def _person(email: str, name: str, is_admin: bool) -> dict[str, Any]:
     called = name or address.partition("@")[0]
     return {
         "email": address,
-        "name": _checked_text(called, "name", MOST_NAME),
+        "name": _checked_text(called, "name", MAX_NAME),
         "slug": slug_of(called, otherwise="user"),
         "is_admin": is_admin,
     }

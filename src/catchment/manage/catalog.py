@@ -13,10 +13,10 @@ from sqlalchemy import Connection
 from yarl import URL
 
 from catchment.clock import Clock
-from catchment.collect.cadence import CadenceBook
 from catchment.crypto import Unsealable, Vault
 from catchment.domain.caller import Caller
 from catchment.domain.confidential import mask_paths, restored
+from catchment.domain.item import is_storable
 from catchment.domain.listing import HTML_URL
 from catchment.domain.options import (
     ALLOW_PRIVATE_KEY,
@@ -24,26 +24,72 @@ from catchment.domain.options import (
     KEEP_DAYS_KEY,
     OPTION_KEYS,
     SEALED_KEY,
+    UNRESOLVED_KEY,
     has_options,
     read_options,
 )
 from catchment.domain.sealing import is_plain, open_config, seal_config
 from catchment.domain.source import RESTING, NewSource, NextCheck, PausedBy, Source, Why
-from catchment.domain.storable import is_storable
+from catchment.engine.cadence import CadenceBook
 from catchment.errors import CatchmentError, Conflict, Forbidden, InvalidInput, NotFound, VisitError
 from catchment.fetch.guard import AddressGuard
 from catchment.publish.views import CHANNEL_KEY
 from catchment.schedule.due import after_interval_change
-from catchment.schedule.intervals import DEFAULT_MINUTES, MOST_MINUTES, read_minutes
+from catchment.schedule.intervals import DEFAULT_MINUTES, MAX_MINUTES, read_minutes
 from catchment.schedule.resuming import resumed
+from catchment.settings import INTERVAL_PREFIX
 from catchment.settings.unknown import likely_one
 from catchment.sources.base import Registry
-from catchment.store import sources
-from catchment.store.door import Store
+from catchment.store import config, sources
+from catchment.store.database import Store
+
+
+class RuntimeOptions:
+    def __init__(self, *, store: Store, registry: Registry, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._names = {f"{INTERVAL_PREFIX}{name.upper()}" for name in {*DEFAULT_MINUTES, *registry}}
+
+    async def read(self) -> dict[str, str]:
+        return await self._store.read(config.read_config)
+
+    async def change(self, values: Mapping[str, Any]) -> dict[str, str]:
+        """Set what has a value, remove what has None; all of it or, at the first mistake, nothing."""
+        checked = {self._checked_name(name): _checked_minutes(name, value) for name, value in values.items()}
+        return await self._store.write(_change, checked, now=self._clock.now())
+
+    def _checked_name(self, name: str) -> str:
+        known = name.strip().upper()
+        if known not in self._names:
+            raise InvalidInput(
+                f"There is no option {name[:100]!r}; there are {', '.join(sorted(self._names))}.", field=name[:100]
+            )
+        return known
+
+
+def _checked_minutes(name: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    minutes = read_minutes(value)
+    if minutes is None:
+        raise InvalidInput(
+            f"{name} is a whole number of minutes, 1 to {MAX_MINUTES}; {str(value)[:100]!r} is not.", field=name
+        )
+    return str(minutes)
+
+
+def _change(conn: Connection, values: Mapping[str, str | None], *, now: datetime) -> dict[str, str]:
+    for name, value in values.items():
+        if value is None:
+            config.unset_config(conn, name)
+        else:
+            config.set_config(conn, {name: value}, now=now)
+    return config.read_config(conn)
+
 
 #: Sources added in one transaction.
 BATCH = 500
-MOST_NAME, MOST_CONFIG_CHARS, MOST_TAGS, MOST_TAG = 500, 65_536, 50, 100
+MAX_NAME, MAX_CONFIG_CHARS, MAX_TAGS, MAX_TAG = 500, 65_536, 50, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,8 +290,8 @@ class Catalog:
         own = self._registry.config_keys(source_type)
         if own is None:
             return
-        known = [*sorted(own), *sorted(OPTION_KEYS), CHANNEL_KEY, HTML_URL]
-        for key in sorted(set(keys).difference(known)):
+        known = [*sorted(own), *sorted(OPTION_KEYS - {SEALED_KEY, UNRESOLVED_KEY}), CHANNEL_KEY, HTML_URL]
+        for key in sorted(set(keys).difference(known, OPTION_KEYS)):
             meant = likely_one(key, known)
             hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(known)}."
             raise InvalidInput(f"The config of a {source_type} source has no {key!r}; {hint}", field=key)
@@ -344,8 +390,8 @@ def _paused() -> dict[str, Any]:
 
 def _checked_name(name: object) -> str:
     text = " ".join(str(name).split())
-    if not text or len(text) > MOST_NAME or not is_storable(text):
-        raise InvalidInput(f"A name has 1 to {MOST_NAME} characters, none of them NUL or broken.", field="name")
+    if not text or len(text) > MAX_NAME or not is_storable(text):
+        raise InvalidInput(f"A name has 1 to {MAX_NAME} characters, none of them NUL or broken.", field="name")
     return text
 
 
@@ -356,8 +402,8 @@ def _checked_config(config: object) -> dict[str, Any]:
         raise InvalidInput(f"{SEALED_KEY!r} is where secrets are kept; write them where they belong.", field="config")
     if not is_storable(dict(config)):
         raise InvalidInput("The config holds what cannot be kept: a NUL, NaN, or broken characters.", field="config")
-    if len(json.dumps(dict(config))) > MOST_CONFIG_CHARS:
-        raise InvalidInput(f"The config is larger than {MOST_CONFIG_CHARS} characters.", field="config")
+    if len(json.dumps(dict(config))) > MAX_CONFIG_CHARS:
+        raise InvalidInput(f"The config is larger than {MAX_CONFIG_CHARS} characters.", field="config")
     return dict(config)
 
 
@@ -375,7 +421,7 @@ def _with_checked_interval(config: Mapping[str, Any]) -> dict[str, Any]:
     minutes = read_minutes(given)
     if minutes is None:
         raise InvalidInput(
-            f"{INTERVAL_KEY} is a whole number of minutes, 1 to {MOST_MINUTES}; {given!r} is not.",
+            f"{INTERVAL_KEY} is a whole number of minutes, 1 to {MAX_MINUTES}; {given!r} is not.",
             field=INTERVAL_KEY,
         )
     return {**config, INTERVAL_KEY: minutes}
@@ -383,9 +429,9 @@ def _with_checked_interval(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     cleaned = tuple(dict.fromkeys(" ".join(str(tag).split()) for tag in tags))
-    if len(cleaned) > MOST_TAGS or any(not 0 < len(tag) <= MOST_TAG or not is_storable(tag) for tag in cleaned):
+    if len(cleaned) > MAX_TAGS or any(not 0 < len(tag) <= MAX_TAG or not is_storable(tag) for tag in cleaned):
         raise InvalidInput(
-            f"At most {MOST_TAGS} tags of 1 to {MOST_TAG} characters, none of them NUL or broken.", field="tags"
+            f"At most {MAX_TAGS} tags of 1 to {MAX_TAG} characters, none of them NUL or broken.", field="tags"
         )
     return cleaned
 

@@ -11,26 +11,25 @@ from typing import Any
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
-from catchment.collect.cookies import StoredCookies
-from catchment.collect.sealing import CookieSeal
 from catchment.crypto import Unsealable
 from catchment.domain.cookie import Cookie, CookiePolicy, CookieStatus, as_of, missing_parts, renewed
 from catchment.domain.cookie_pool import HOUR, Forecast, forecast
 from catchment.domain.note import Platform
 from catchment.errors import Conflict, InvalidInput, NotFound
-from catchment.fetch.credentials import LentCookie
-from catchment.sources.crawl.allowance import Waiting
-from catchment.sources.crawl.reader import Reader
+from catchment.fetch.options import LentCookie
+from catchment.platforms.cookies import CookieSeal, StoredCookiePool
+from catchment.sources.platforms.reader import PlatformReader
+from catchment.sources.platforms.request import Waiting
 from catchment.store import cookies
-from catchment.store.cookies import Change
-from catchment.store.door import Store
+from catchment.store.cookies import CookieChange
+from catchment.store.database import Store
 
-MOST_NAME = 50
+MAX_NAME = 50
 #: No browser sends more to one site.
-LEAST_VALUE, MOST_VALUE = 10, 16_384
-MOST_PRIORITY = 100
-MOST_DAILY = 10_000
-MOST_DESCRIPTION = 1000
+LEAST_VALUE, MAX_VALUE = 10, 16_384
+MAX_PRIORITY = 100
+MAX_DAILY = 10_000
+MAX_DESCRIPTION = 1000
 #: Of a name: it stands in paths, and nobody should take a value for a name.
 FORBIDDEN = frozenset("/=;")
 
@@ -76,9 +75,9 @@ class Cookies:
         self,
         *,
         store: Store,
-        pool: StoredCookies,
+        pool: StoredCookiePool,
         seal: CookieSeal,
-        reader: Reader,
+        reader: PlatformReader,
         clock: Clock,
         policy: CookiePolicy,
         wait_seconds: float,
@@ -185,7 +184,7 @@ class Cookies:
             await asyncio.sleep(max(0.0, wait.total_seconds()))
 
     async def _change(self, name: str, judge: Callable[[Cookie], Cookie]) -> Cookie:
-        changed: Change | None = await self._store.write(cookies.change, name, judge)
+        changed: CookieChange | None = await self._store.write(cookies.change, name, judge)
         return self._by_now(_found(changed.after if changed is not None else None, name))
 
     def _by_now(self, cookie: Cookie) -> Cookie:
@@ -236,8 +235,8 @@ def _known_and_used(conn: Connection, *, since: datetime) -> tuple[list[Cookie],
 
 def _checked_name(name: str) -> str:
     name = name.strip()
-    if not 0 < len(name) <= MOST_NAME:
-        raise InvalidInput(f"A cookie needs a name of 1 to {MOST_NAME} characters.", field="name")
+    if not 0 < len(name) <= MAX_NAME:
+        raise InvalidInput(f"A cookie needs a name of 1 to {MAX_NAME} characters.", field="name")
     if not name.isprintable() or FORBIDDEN & set(name):
         raise InvalidInput("A cookie's name is plain text without / = and ;", field="name")
     return name
@@ -245,8 +244,8 @@ def _checked_name(name: str) -> str:
 
 def _checked_value(value: str, platform: Platform) -> str:
     value = value.strip()
-    if not LEAST_VALUE <= len(value) <= MOST_VALUE:
-        raise InvalidInput(f"The value of a cookie has {LEAST_VALUE} to {MOST_VALUE} characters.", field="value")
+    if not LEAST_VALUE <= len(value) <= MAX_VALUE:
+        raise InvalidInput(f"The value of a cookie has {LEAST_VALUE} to {MAX_VALUE} characters.", field="value")
     if not (value.isascii() and value.isprintable()):
         raise InvalidInput("The value of a cookie is one line, as a browser sends it: `name=value; …`.", field="value")
     if missing := missing_parts(value, platform):
@@ -259,12 +258,12 @@ def _checked_value(value: str, platform: Platform) -> str:
 
 
 def _check(changes: CookieChanges) -> None:
-    if changes.priority is not None and not 0 <= changes.priority <= MOST_PRIORITY:
-        raise InvalidInput(f"A priority is 0 to {MOST_PRIORITY}.", field="priority")
-    if changes.daily_limit is not None and not 1 <= changes.daily_limit <= MOST_DAILY:
-        raise InvalidInput(f"A daily limit is 1 to {MOST_DAILY} reads.", field="daily_limit")
-    if changes.description is not None and len(changes.description) > MOST_DESCRIPTION:
-        raise InvalidInput(f"A description has at most {MOST_DESCRIPTION} characters.", field="description")
+    if changes.priority is not None and not 0 <= changes.priority <= MAX_PRIORITY:
+        raise InvalidInput(f"A priority is 0 to {MAX_PRIORITY}.", field="priority")
+    if changes.daily_limit is not None and not 1 <= changes.daily_limit <= MAX_DAILY:
+        raise InvalidInput(f"A daily limit is 1 to {MAX_DAILY} reads.", field="daily_limit")
+    if changes.description is not None and len(changes.description) > MAX_DESCRIPTION:
+        raise InvalidInput(f"A description has at most {MAX_DESCRIPTION} characters.", field="description")
 
 
 def _found(cookie: Cookie | None, name: str) -> Cookie:

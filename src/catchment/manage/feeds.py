@@ -13,12 +13,12 @@ from catchment.clock import Clock
 from catchment.crypto import hash_secret, new_token, same_secret
 from catchment.domain.caller import Caller
 from catchment.domain.feed import NewFeed, SavedFeed, check_slug, filter_shape, read_feed_filter
-from catchment.domain.storable import is_storable
+from catchment.domain.item import is_storable
 from catchment.errors import Forbidden, InvalidInput, NotFound
 from catchment.store import feeds
-from catchment.store.door import Store
+from catchment.store.database import Store
 
-MOST_TITLE, MOST_DESCRIPTION, MOST_LINK, MOST_LANGUAGE = 500, 5000, 2000, 35
+MAX_TITLE, MAX_DESCRIPTION, MAX_LINK, MAX_LANGUAGE = 500, 5000, 2000, 35
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +64,10 @@ class Feeds:
         token = None if draft.is_public else new_token()
         new = NewFeed(
             slug=check_slug(draft.slug),
-            title=_checked("title", draft.title, MOST_TITLE),
-            description=_checked("description", draft.description, MOST_DESCRIPTION),
+            title=_checked("title", draft.title, MAX_TITLE),
+            description=_checked("description", draft.description, MAX_DESCRIPTION),
             link=_checked_link(draft.link),
-            language=_checked("language", draft.language, MOST_LANGUAGE),
+            language=_checked("language", draft.language, MAX_LANGUAGE),
             filter=_checked_filter(draft.filter),
             is_public=draft.is_public,
             token_hash=hash_secret(token) if token else None,
@@ -98,10 +98,10 @@ def opens(feed: SavedFeed, token: str) -> bool:
 def _change(conn: Connection, slug: str, change: FeedChange, caller: Caller, *, now: datetime) -> Published:
     feed = _changeable(conn, slug, caller)
     checks: dict[str, Any] = {
-        "title": lambda text: _checked("title", text, MOST_TITLE),
-        "description": lambda text: _checked("description", text, MOST_DESCRIPTION),
+        "title": lambda text: _checked("title", text, MAX_TITLE),
+        "description": lambda text: _checked("description", text, MAX_DESCRIPTION),
         "link": _checked_link,
-        "language": lambda text: _checked("language", text, MOST_LANGUAGE),
+        "language": lambda text: _checked("language", text, MAX_LANGUAGE),
         "filter": _checked_filter,
         "is_public": bool,
     }
@@ -151,7 +151,7 @@ def _checked(field: str, text: str, most: int) -> str:
 
 
 def _checked_link(text: str) -> str:
-    link = _checked("link", text, MOST_LINK)
+    link = _checked("link", text, MAX_LINK)
     if link and not link.startswith(("https://", "http://")):
         raise InvalidInput("A link begins with https:// or http://.", field="link")
     return link

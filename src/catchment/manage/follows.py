@@ -7,14 +7,13 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
-from catchment.domain.follow import Follow
-from catchment.domain.storable import is_storable
-from catchment.domain.tweet import normal_username
+from catchment.domain.item import is_storable
+from catchment.domain.tweet import Follow, normal_username
 from catchment.errors import Conflict, InvalidInput, NotFound
 from catchment.store import follows
-from catchment.store.door import Store
+from catchment.store.database import Store
 
-MOST_REASON, MOST_ADDED_BY = 500, 100
+MAX_REASON, MAX_ADDED_BY = 500, 100
 
 
 class Follows:
@@ -30,15 +29,15 @@ class Follows:
         return await self._store.write(
             _add,
             normal_username(username),
-            reason=_checked(reason, "reason", MOST_REASON),
-            added_by=_checked(added_by, "added_by", MOST_ADDED_BY),
+            reason=_checked(reason, "reason", MAX_REASON),
+            added_by=_checked(added_by, "added_by", MAX_ADDED_BY),
             now=self._clock.now(),
         )
 
     async def change(self, username: str, *, reason: str | None = None, is_active: bool | None = None) -> Follow:
         values: dict[str, str | bool] = {}
         if reason is not None:
-            values["reason"] = _checked(reason, "reason", MOST_REASON)
+            values["reason"] = _checked(reason, "reason", MAX_REASON)
         if is_active is not None:
             values["is_active"] = is_active
         if not values:

@@ -8,27 +8,71 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
+
+from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.domain.caller import Caller
 from catchment.domain.confidential import RISKY_OPTIONS, has_secret_address, names_of, secret_paths, without
-from catchment.domain.listing import BadLine, LinedList, Listed, Listing, as_entry, read_entries
-from catchment.domain.pack import Pack
-from catchment.domain.slug import slug_of
-from catchment.domain.storable import is_storable
+from catchment.domain.feed import slug_of
+from catchment.domain.item import is_storable
+from catchment.domain.listing import BadLine, LinedList, ListedSource, Pack, SourceList, as_entry, read_entries
 from catchment.errors import Forbidden, InvalidInput, NotFound, VisitError
-from catchment.manage.catalog import Catalog
-from catchment.manage.exporting import listed_of
-from catchment.manage.forms import Format
-from catchment.manage.importing import ImportedLine, LineResult, add_entries, draft_of, refuse_risky
+from catchment.manage.catalog import Added, Catalog, Draft
+from catchment.manage.import_export import (
+    ImportedLine,
+    LineResult,
+    ListFormat,
+    add_entries,
+    draft_of,
+    listed_of,
+    refuse_risky,
+)
 from catchment.manage.subscriptions import Subscriptions
-from catchment.publish.listing import write_json, write_yaml
-from catchment.store import packs
-from catchment.store.door import Store
+from catchment.publish.opml import write_json, write_yaml
+from catchment.store import config, packs
+from catchment.store.database import Store
 from catchment.store.sources import identity_hash
 
-MOST_NAME, MOST_DESCRIPTION, MOST_SOURCES = 200, 2000, 2000
+#: Kept in the config table once the pack was offered, so that what a person removed does not return.
+OFFERED = "CATCHMENT_STARTER_PACK"
+
+
+def _feed(name: str, url: str, *tags: str) -> Draft:
+    return Draft(type="rss", name=name, config={"url": url}, tags=tags)
+
+
+STARTER_PACK = (
+    _feed("Hacker News", "https://news.ycombinator.com/rss", "tech"),
+    _feed("LWN.net", "https://lwn.net/headlines/rss", "tech"),
+    _feed("Python Insider", "https://blog.python.org/feeds/posts/default", "python"),
+    _feed("BBC News: World", "https://feeds.bbci.co.uk/news/world/rss.xml", "news"),
+    _feed("Nature", "https://www.nature.com/nature.rss", "science"),
+    _feed("少数派", "https://sspai.com/feed", "中文"),
+    _feed("阮一峰的网络日志", "https://www.ruanyifeng.com/blog/atom.xml", "中文"),
+    _feed("Solidot", "https://www.solidot.org/index.rss", "中文", "tech"),
+)
+
+
+async def add_starter_pack(catalog: Catalog, store: Store, clock: Clock, caller: Caller) -> int:
+    """Add the pack where there is no source yet and it was never offered; how many were added."""
+    if not await store.write(_offer, now=clock.now()) or await catalog.list(caller):
+        return 0
+    outcomes = await catalog.add_many(STARTER_PACK, caller)
+    return sum(isinstance(outcome, Added) for outcome in outcomes)
+
+
+def _offer(conn: Connection, *, now: datetime) -> bool:
+    """True for the first to ask, also when several start at once."""
+    if OFFERED in config.read_config(conn):
+        return False
+    config.set_config(conn, {OFFERED: "offered"}, now=now)
+    return True
+
+
+MAX_NAME, MAX_DESCRIPTION, MAX_SOURCES = 200, 2000, 2000
 #: Identities looked up in one query.
 _LOOKED_UP = 500
 _NOT_FROM_A_PACK = "which no pack may"
@@ -37,7 +81,7 @@ _NOT_FROM_A_PACK = "which no pack may"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackDraft:
     name: str
-    listing: Listing
+    listing: SourceList
     description: str = ""
     slug: str = ""
     is_public: bool = True
@@ -72,12 +116,12 @@ class Packs:
 
     async def make(self, draft: PackDraft, caller: Caller) -> Made:
         name = " ".join(draft.name.split())
-        if not 0 < len(name) <= MOST_NAME or not is_storable(name):
-            raise InvalidInput(f"A pack's name has 1 to {MOST_NAME} characters.", field="name")
-        if len(draft.description) > MOST_DESCRIPTION or not is_storable(draft.description):
-            raise InvalidInput(f"A description has at most {MOST_DESCRIPTION} characters.", field="description")
-        if len(draft.listing.entries) > MOST_SOURCES:
-            raise InvalidInput(f"A pack has at most {MOST_SOURCES:,} sources.", field="sources")
+        if not 0 < len(name) <= MAX_NAME or not is_storable(name):
+            raise InvalidInput(f"A pack's name has 1 to {MAX_NAME} characters.", field="name")
+        if len(draft.description) > MAX_DESCRIPTION or not is_storable(draft.description):
+            raise InvalidInput(f"A description has at most {MAX_DESCRIPTION} characters.", field="description")
+        if len(draft.listing.entries) > MAX_SOURCES:
+            raise InvalidInput(f"A pack has at most {MAX_SOURCES:,} sources.", field="sources")
         shared = [_shared(entry) for entry in draft.listing.entries]
         pack = await self._store.write(
             packs.add,
@@ -100,7 +144,7 @@ class Packs:
         if missing:
             raise NotFound(f"There is no source {min(missing)} of yours.")
         chosen = [one for one in mine if not (ids or tags) or one.id in ids or set(tags) & set(one.tags)]
-        return await self.make(replace(draft, listing=Listing(entries=tuple(map(listed_of, chosen)))), caller)
+        return await self.make(replace(draft, listing=SourceList(entries=tuple(map(listed_of, chosen)))), caller)
 
     async def list(self, caller: Caller) -> list[Pack]:
         return [pack for pack in await self._store.read(packs.list_all) if pack.is_seen_by(caller)]
@@ -126,7 +170,7 @@ class Packs:
         await self._store.write(packs.count_install, pack.id)
         return installed
 
-    async def install_entries(self, entries: Sequence[Listed | BadLine], caller: Caller) -> Installed:
+    async def install_entries(self, entries: Sequence[ListedSource | BadLine], caller: Caller) -> Installed:
         """Add what the caller does not have, as private sources. What they once removed is not brought back."""
         offered = [_private(refuse_risky(entry, _NOT_FROM_A_PACK)) for entry in entries]
         lines = await add_entries(self._catalog, await self._without_removed(offered, caller), caller)
@@ -135,7 +179,9 @@ class Packs:
             await self._subscriptions.add_many(known, caller)
         return Installed(lines=tuple(lines))
 
-    async def _without_removed(self, entries: Sequence[Listed | BadLine], caller: Caller) -> Sequence[Listed | BadLine]:
+    async def _without_removed(
+        self, entries: Sequence[ListedSource | BadLine], caller: Caller
+    ) -> Sequence[ListedSource | BadLine]:
         hashes = {position: self._hash(entry, caller) for position, entry in enumerate(entries)}
         known = [found for found in hashes.values() if found is not None]
         removed: set[str] = set()
@@ -147,7 +193,7 @@ class Packs:
             for position, entry in enumerate(entries)
         ]
 
-    def _hash(self, entry: Listed | BadLine, caller: Caller) -> str | None:
+    def _hash(self, entry: ListedSource | BadLine, caller: Caller) -> str | None:
         """None for what cannot be a source; adding it will say why."""
         if isinstance(entry, BadLine):
             return None
@@ -158,12 +204,12 @@ class Packs:
         return identity_hash(new.type, new.identity)
 
 
-def read_places(sources: Sequence[Any]) -> tuple[Listed | BadLine, ...]:
+def read_places(sources: Sequence[Any]) -> tuple[ListedSource | BadLine, ...]:
     """The sources of a pack; the line of each is its place."""
     return read_entries(LinedList(values=list(sources), lines=list(range(1, len(sources) + 1))))
 
 
-def write_pack(pack: Pack, form: Format) -> bytes:
+def write_pack(pack: Pack, form: ListFormat) -> bytes:
     """The pack as a file, for `packs install` or `import` anywhere else."""
     document: Mapping[str, Any] = {
         "name": pack.name,
@@ -171,10 +217,10 @@ def write_pack(pack: Pack, form: Format) -> bytes:
         "description": pack.description,
         "sources": [dict(entry) for entry in pack.sources],
     }
-    return write_yaml(document) if form is Format.YAML else write_json(document)
+    return write_yaml(document) if form is ListFormat.YAML else write_json(document)
 
 
-def _shared(entry: Listed | BadLine) -> tuple[Listed | None, str]:
+def _shared(entry: ListedSource | BadLine) -> tuple[ListedSource | None, str]:
     """The entry as strangers may have it, and what was left out."""
     if isinstance(entry, BadLine):
         return None, f"Left out entry {entry.line}: {entry.reason}"
@@ -186,9 +232,9 @@ def _shared(entry: Listed | BadLine) -> tuple[Listed | None, str]:
     return bare, f"Left out of {entry.name!r}: {names_of(paths)}." if paths else ""
 
 
-def _private(entry: Listed | BadLine) -> Listed | BadLine:
-    return replace(entry, is_public=False, is_active=None) if isinstance(entry, Listed) else entry
+def _private(entry: ListedSource | BadLine) -> ListedSource | BadLine:
+    return replace(entry, is_public=False, is_active=None) if isinstance(entry, ListedSource) else entry
 
 
-def _bad(entry: Listed | BadLine, why: str) -> BadLine:
+def _bad(entry: ListedSource | BadLine, why: str) -> BadLine:
     return BadLine(line=entry.line, name=entry.name, address=entry.address, reason=why)

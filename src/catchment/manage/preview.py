@@ -16,9 +16,9 @@ from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig, CatchmentError, HttpError, ParseError, RefusedAddress
 from catchment.manage.catalog import Catalog, Draft
 from catchment.redact import redact_text
-from catchment.sources.base import Context, Explorer, Previewable, Registry, SourceType
-from catchment.sources.outfit import Outfitter
-from catchment.sources.survey import glimpse
+from catchment.sources.base import Context, CrawlingType, Previewable, Registry, SourceType
+from catchment.sources.client import ClientFactory
+from catchment.sources.listing import glimpse
 
 #: What is wrong with the source itself: it would never work. All else may be better tomorrow.
 HOPELESS = (RefusedAddress, ParseError, BadConfig)
@@ -39,10 +39,10 @@ class Preview:
 
 
 class Previewer:
-    def __init__(self, *, catalog: Catalog, registry: Registry, outfitter: Outfitter, clock: Clock) -> None:
+    def __init__(self, *, catalog: Catalog, registry: Registry, clients: ClientFactory, clock: Clock) -> None:
         self._catalog = catalog
         self._registry = registry
-        self._outfitter = outfitter
+        self._clients = clients
         self._clock = clock
 
     async def look(self, draft: Draft, caller: Caller) -> Preview:
@@ -52,9 +52,9 @@ class Previewer:
         if fetcher is None:
             return Preview(doubt=_missing(new.type))
         now = self._clock.now()
-        source = self._outfitter.opened(unsaved(new, now))
-        _, http = self._outfitter.outfit(source.config)
-        context = Context(source=source, now=now, http=http, parsers=self._outfitter.parsers)
+        source = self._clients.opened(unsaved(new, now))
+        _, http = self._clients.client_for(source.config)
+        context = Context(source=source, now=now, http=http, parsers=self._clients.parsers)
         try:
             fetched = await _first_look(fetcher, context)
         except HOPELESS:
@@ -68,8 +68,8 @@ class Previewer:
 
 
 async def _first_look(fetcher: SourceType, context: Context) -> Fetched:
-    if isinstance(fetcher, Explorer):
-        return await glimpse(fetcher.set_out(context), most=GLIMPSED)
+    if isinstance(fetcher, CrawlingType):
+        return await glimpse(fetcher.start_crawl(context), most=GLIMPSED)
     return await (fetcher.preview(context) if isinstance(fetcher, Previewable) else fetcher.fetch(context))
 
 

@@ -10,22 +10,22 @@ from yarl import URL
 
 from catchment.domain.caller import Caller
 from catchment.domain.item import Item
-from catchment.domain.options import UNRESOLVED_KEY
+from catchment.domain.options import OPTION_KEYS, UNRESOLVED_KEY
 from catchment.errors import InvalidInput, ParseError, RefusedAddress, TimedOut, Unreachable, VisitError
 from catchment.fetch.pacing import Deferred
 from catchment.manage.catalog import Catalog, Draft
-from catchment.manage.explore import explore, find_podcast, find_sitemap
+from catchment.manage.discovery import explore, find_podcast, find_sitemap
 from catchment.manage.preview import Preview, Previewer, is_missing
 from catchment.parse.discovery import is_title_of_comments
 from catchment.parse.html import plain_text
 from catchment.sources import shortcuts
 from catchment.sources.base import Registry, Suggestion
-from catchment.sources.outfit import Outfitter
+from catchment.sources.client import ClientFactory
 from catchment.sources.shortcuts import Services, address_in, looks_like_feed, podcast_id
 from catchment.sources.website import uses_selectors
 
-MOST_PREVIEWED = 5
-MOST_NAME = 100
+MAX_PREVIEWED = 5
+MAX_NAME = 100
 #: What is searched for on these is the pasted text itself.
 SEARCHED = frozenset({"xhs_search", "weibo_search", "douyin_search"})
 FEED_TYPE, WEBSITE_TYPE = "rss", "website"
@@ -33,7 +33,7 @@ _SPELT = {FEED_TYPE: "feed", WEBSITE_TYPE: "page"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glimpse:
+class PreviewItem:
     title: str
     url: str
 
@@ -47,7 +47,7 @@ class Resolved:
     why: str
     icon: str | None = None
     #: Some of what it would bring; None when it could not be looked at, and then `doubt` says why.
-    preview: tuple[Glimpse, ...] | None = None
+    preview: tuple[PreviewItem, ...] | None = None
     doubt: str | None = None
     #: The doubt is that there is nothing at that address (404, 410).
     is_missing: bool = False
@@ -69,7 +69,7 @@ class Pasted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Guess:
+class DetectedType:
     """What the text alone says."""
 
     suggestion: Suggestion
@@ -85,13 +85,13 @@ class Resolver:
         catalog: Catalog,
         registry: Registry,
         previewer: Previewer,
-        outfitter: Outfitter,
+        clients: ClientFactory,
         services: Services,
     ) -> None:
         self._catalog = catalog
         self._registry = registry
         self._previewer = previewer
-        self._outfitter = outfitter
+        self._clients = clients
         self._services = services
 
     def guess(self, pasted: Pasted, caller: Caller) -> Resolved:
@@ -123,28 +123,29 @@ class Resolver:
         except VisitError as error:
             return replace(guessed, doubt=str(error), is_missing=is_missing(error))
 
-    def _guess(self, pasted: Pasted, caller: Caller) -> _Guess:
+    def _guess(self, pasted: Pasted, caller: Caller) -> DetectedType:
         text = pasted.text.strip()
         if pasted.type in SEARCHED:
             found = Suggestion(type=str(pasted.type), config={"keyword": text}, name=text, why="It is searched for.")
-            return _Guess(suggestion=found, address=None, is_sure=True)
+            return DetectedType(suggestion=found, address=None, is_sure=True)
         address = address_in(text)
         if address is not None:
             # Whatever it turns out to be, the catalogue has to be willing to ask for it.
-            self._catalog.check(Draft(type=WEBSITE_TYPE, config={**pasted.config, "url": address}), caller)
+            options = {key: value for key, value in pasted.config.items() if key in OPTION_KEYS}
+            self._catalog.check(Draft(type=WEBSITE_TYPE, config={**options, "url": address}), caller)
         known = self._registry.recognise(address or text) or shortcuts.recognise(text, self._services)
         if known is not None and pasted.type in {None, known.type}:
-            return _Guess(suggestion=known, address=address, is_sure=True)
+            return DetectedType(suggestion=known, address=address, is_sure=True)
         if address is None:
             raise InvalidInput(_neither(text), field="url")
-        return _Guess(suggestion=_by_spelling(address, pasted), address=address, is_sure=False)
+        return DetectedType(suggestion=_by_spelling(address, pasted), address=address, is_sure=False)
 
     async def _explored(self, address: str, visit: _Visit) -> Resolved:
         """Ask for the address, and for what it leads to."""
-        _, http = self._outfitter.outfit({**visit.pasted.config, "url": address})
+        _, http = self._clients.client_for({**visit.pasted.config, "url": address})
         if number := podcast_id(address):
             return await visit.look(await find_podcast(http, self._services.apple_podcasts, number))
-        found = await explore(http, self._outfitter.parsers, address)
+        found = await explore(http, self._clients.parsers, address)
         if found.page is None:
             return await visit.complete(found.suggestion, found.items)
         visit = replace(visit, icon=found.page.icon or visit.icon)
@@ -152,7 +153,7 @@ class Resolver:
             seen = await visit.attempt(_feed_of_page(feed, found.suggestion.name))
             if seen and not is_title_of_comments(seen.name):
                 return seen
-        sitemap = await find_sitemap(http, self._outfitter.parsers, address, found.page)
+        sitemap = await find_sitemap(http, self._clients.parsers, address, found.page)
         return await visit.complete(sitemap) if sitemap else visit.seen(found.suggestion, found.items)
 
 
@@ -192,7 +193,7 @@ class _Visit:
 def _resolved(suggestion: Suggestion, pasted: Pasted, *, icon: str | None) -> Resolved:
     return Resolved(
         type=suggestion.type,
-        name=plain_text(suggestion.name, MOST_NAME),
+        name=plain_text(suggestion.name, MAX_NAME),
         config={**suggestion.config, **pasted.config},
         why=suggestion.why,
         icon=icon,
@@ -201,10 +202,10 @@ def _resolved(suggestion: Suggestion, pasted: Pasted, *, icon: str | None) -> Re
 
 def _with_preview(resolved: Resolved, preview: Preview) -> Resolved:
     """Named as it names itself, with the first of what it brings."""
-    glimpses = tuple(Glimpse(title=item.title, url=item.url) for item in preview.items[:MOST_PREVIEWED])
+    glimpses = tuple(PreviewItem(title=item.title, url=item.url) for item in preview.items[:MAX_PREVIEWED])
     return replace(
         resolved,
-        name=plain_text(preview.title, MOST_NAME) or resolved.name,
+        name=plain_text(preview.title, MAX_NAME) or resolved.name,
         preview=None if preview.doubt else glimpses,
         doubt=preview.doubt,
         is_missing=preview.is_missing,
@@ -238,5 +239,5 @@ def _usual_icon(address: str | None) -> str | None:
 
 
 def _neither(text: str) -> str:
-    shown = plain_text(text, MOST_NAME)
+    shown = plain_text(text, MAX_NAME)
     return f"{shown!r} is not an http:// or https:// address, nor a name such as @handle, r/python or hn."

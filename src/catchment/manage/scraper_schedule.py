@@ -11,11 +11,11 @@ from loguru import logger
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
-from catchment.domain.job import SCRAPER_JOB, BadMoment, JobState, ScraperSchedule, fault_of_next_run
+from catchment.domain.run import SCRAPER_JOB, BadMoment, JobState, ScraperSchedule, fault_of_next_run
 from catchment.errors import InvalidInput, SchedulerFailed
-from catchment.schedule.jobs import Alarms, Cron
+from catchment.schedule.jobs import Cron, Timers
 from catchment.store import jobs, scraper_schedule
-from catchment.store.door import Store
+from catchment.store.database import Store
 
 
 class WrongMoment(InvalidInput):
@@ -68,7 +68,7 @@ class ScheduleView:
 
 
 class ScraperScheduling:
-    def __init__(self, *, store: Store, clock: Clock, alarms: Alarms, defaults: ScraperDefaults) -> None:
+    def __init__(self, *, store: Store, clock: Clock, alarms: Timers, defaults: ScraperDefaults) -> None:
         self._store = store
         self._clock = clock
         self._alarms = alarms

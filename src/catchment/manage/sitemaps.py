@@ -23,14 +23,13 @@ from loguru import logger
 from sqlalchemy import Connection
 
 from catchment.clock import Clock, SystemClock
-from catchment.domain.candidate import CandidatePolicy, Listed, Whereabouts
+from catchment.domain.candidate import CandidatePolicy, CrawlTarget, Listed
 from catchment.domain.source import NewSource, NextCheck, PausedBy
 from catchment.errors import DamagedStore
 from catchment.redact import redact_url
 from catchment.settings import Settings, load_settings, store_url_of
-from catchment.store import candidates, expeditions, sources
-from catchment.store.damage import set_aside
-from catchment.store.door import Store, open_store
+from catchment.store import candidates, crawls, sources
+from catchment.store.database import Store, open_store, set_aside
 from catchment.store.migrate import migrate
 
 _T = TypeVar("_T")
@@ -105,7 +104,7 @@ class IncrementalStateManager:
 
     async def get_site_state(self, site_name: str) -> SiteState:
         store = await self._store()
-        found = await store.read(expeditions.find, site_name)
+        found = await store.read(crawls.find, site_name)
         if found is None:
             return SiteState(site_name=site_name, sitemap_url="", last_run=None)
         _, state = found
@@ -133,7 +132,7 @@ class IncrementalStateManager:
     async def mark_urls_processed(self, site_name: str, urls: Sequence[str], success: bool = True) -> None:
         """Say what became of URLs that were to be processed; those nobody knows are passed over."""
         store = await self._store()
-        found = await store.read(expeditions.find, site_name)
+        found = await store.read(crawls.find, site_name)
         if found is None:
             return
         error = None if success else "reported as failed"
@@ -147,8 +146,8 @@ class IncrementalStateManager:
         policy = replace(self._policy, max_history_days=days_to_keep)
         return sum(
             [
-                await store.write(expeditions.clean, source_id, policy, now=self._clock.now())
-                for source_id in await store.read(expeditions.list_ids)
+                await store.write(crawls.clean, source_id, policy, now=self._clock.now())
+                for source_id in await store.read(crawls.list_ids)
             ]
         )
 
@@ -202,11 +201,11 @@ def _in_utc(moment: datetime | None) -> datetime | None:
 def _begin(conn: Connection, site_name: str, sitemap_url: str, *, now: datetime) -> int:
     # It is only shown, and whoever fetches it knows its token.
     sitemap_url = redact_url(sitemap_url)
-    found = expeditions.find(conn, site_name)
+    found = crawls.find(conn, site_name)
     source_id = found[0] if found else _add_site(conn, site_name, sitemap_url, now)
-    where = found[1].where if found else Whereabouts(identity="", site_name=site_name, address="")
+    where = found[1].where if found else CrawlTarget(identity="", site_name=site_name, address="")
     where = replace(where, address=sitemap_url or where.address)
-    expeditions.begin_round(conn, source_id, where, now=now, resume_since=now)
+    crawls.begin_round(conn, source_id, where, now=now, resume_since=now)
     return source_id
 
 
@@ -221,10 +220,10 @@ def _add_site(conn: Connection, site_name: str, sitemap_url: str, now: datetime)
 
 
 def _settle(conn: Connection, source_id: int, site_name: str, policy: CandidatePolicy, *, now: datetime) -> None:
-    settled = expeditions.settle(conn, source_id, policy, now=now)
+    settled = crawls.settle(conn, source_id, policy, now=now)
     # Whoever fetches the pages is not us: there is nothing to look into.
     candidates.believe(conn, source_id)
-    expeditions.end_round(conn, source_id, policy, now=now)
+    crawls.end_round(conn, source_id, policy, now=now)
     if not settled.vanished_believed:
         logger.warning(
             "{}: {} of {} known URLs are no longer listed, which is too many to believe; none is marked deleted",

@@ -24,13 +24,13 @@ from catchment.domain.options import INTERVAL_KEY
 from catchment.errors import BadConfig, InvalidInput, SettingsError
 from catchment.parse.listing import read_document
 from catchment.publish.views import CHANNEL_KEY
-from catchment.schedule.intervals import MOST_MINUTES
+from catchment.schedule.intervals import MAX_MINUTES
 from catchment.schedule.jobs import Cron
 from catchment.sources.config import choice, flag, mapping, text, whole
 
 SITEMAP = "sitemap"
 SCHEDULE, MAX_ITEMS = "0 */2 * * *", 20
-MOST_SITES = 1000
+MAX_SITES = 1000
 #: Of a schedule so many runs are looked at to know how far they are apart.
 _RUNS = 60
 _ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -132,8 +132,8 @@ def read_sites(body: bytes) -> list[Site | BadSite]:
     listed = _listed(document)
     if listed is None:
         raise InvalidInput("This is no list of sites: it has no mapping `sites` of names to sites.")
-    if len(listed) > MOST_SITES:
-        raise InvalidInput(f"The file lists more than {MOST_SITES} sites; split it.")
+    if len(listed) > MAX_SITES:
+        raise InvalidInput(f"The file lists more than {MAX_SITES} sites; split it.")
     defaults = {} if listed is document else document.get("defaults") or {}
     try:
         _check_site(defaults, "defaults")
@@ -153,7 +153,7 @@ def minutes_between(schedule: str) -> int:
         cron = Cron(schedule)
     except SettingsError as error:
         raise InvalidInput(f"schedule: {schedule!r} is not a crontab line.", field="schedule") from error
-    shortest, before = timedelta(minutes=MOST_MINUTES), cron.after(_ANY_DAY)
+    shortest, before = timedelta(minutes=MAX_MINUTES), cron.after(_ANY_DAY)
     for _ in range(_RUNS):
         if before is None or (after := cron.after(before + timedelta(seconds=1))) is None:
             break

@@ -12,7 +12,7 @@ from catchment.domain.caller import Caller
 from catchment.domain.source import Source
 from catchment.errors import Forbidden, NotFound
 from catchment.store import sources, subscriptions
-from catchment.store.door import Store
+from catchment.store.database import Store
 from catchment.store.subscriptions import Subscription
 
 

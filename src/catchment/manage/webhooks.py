@@ -9,16 +9,16 @@ from typing import Any
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
-from catchment.collect.courier import WEBHOOK_ADDRESS, WEBHOOK_SECRET, opened
 from catchment.crypto import Unsealable, Vault, is_sealed, new_token
 from catchment.domain.confidential import origin_of_url
-from catchment.domain.outbox import Event, Format, Letter, Topic, Webhook
-from catchment.domain.storable import is_storable
+from catchment.domain.item import is_storable
+from catchment.domain.outbox import Delivery, Event, Topic, Webhook, WebhookFormat
 from catchment.errors import InvalidInput, NotFound
 from catchment.fetch.guard import AddressGuard
+from catchment.jobs.webhooks import WEBHOOK_ADDRESS, WEBHOOK_SECRET, opened
 from catchment.redact import MASK, redact_hook
 from catchment.store import outbox
-from catchment.store.door import Store
+from catchment.store.database import Store
 
 LISTENABLE = tuple(topic for topic in Topic if topic is not Topic.PING)
 #: The webhook that the environment asks for, to be told of new tweets.
@@ -35,7 +35,7 @@ class NewWebhook:
     allow_private: bool = False
     #: Made up when it is empty, unless whoever receives it knows nothing of our signatures.
     secret: str = ""
-    format: Format = Format.JSON
+    format: WebhookFormat = WebhookFormat.JSON
 
 
 class Webhooks:
@@ -49,7 +49,7 @@ class Webhooks:
     async def add(self, new: NewWebhook) -> tuple[Webhook, str]:
         """The webhook and its secret, which is shown only now."""
         self._check(new)
-        secret = new.secret or (new_token() if new.format is Format.JSON else "")
+        secret = new.secret or (new_token() if new.format is WebhookFormat.JSON else "")
         return self._shown(await self._store.write(self._add, new, secret)), secret
 
     async def list(self) -> list[Webhook]:
@@ -65,20 +65,20 @@ class Webhooks:
         if not await self._store.write(outbox.remove_webhook, webhook_id):
             raise _missing(webhook_id)
 
-    async def ping(self, webhook_id: int) -> Letter:
+    async def ping(self, webhook_id: int) -> Delivery:
         """Send a test message, behind what is on its way already."""
         _found(await self._store.read(outbox.get_webhook, webhook_id), webhook_id)
         event = Event(topic=Topic.PING, payload={"message": "Catchment says hello."})
         return await self._store.write(outbox.send_to, webhook_id, event, now=self._clock.now())
 
-    async def letters(self, *, webhook_id: int | None = None, limit: int = 50) -> Sequence[Letter]:
-        return await self._store.read(outbox.list_letters, webhook_id=webhook_id, limit=limit)
+    async def deliveries(self, *, webhook_id: int | None = None, limit: int = 50) -> Sequence[Delivery]:
+        return await self._store.read(outbox.list_deliveries, webhook_id=webhook_id, limit=limit)
 
-    async def redeliver(self, letter_id: int) -> Letter:
-        letter = await self._store.write(outbox.redeliver, letter_id, now=self._clock.now())
-        if letter is None:
-            raise NotFound(f"There is no delivery {letter_id}.")
-        return letter
+    async def redeliver(self, delivery_id: int) -> Delivery:
+        delivery = await self._store.write(outbox.redeliver, delivery_id, now=self._clock.now())
+        if delivery is None:
+            raise NotFound(f"There is no delivery {delivery_id}.")
+        return delivery
 
     async def follow_environment(self, *, url: str, is_enabled: bool) -> None:
         """Have the summarisation's webhook as the environment says: there and active, or silent."""
@@ -92,7 +92,7 @@ class Webhooks:
             if values:
                 await self._store.write(outbox.change_webhook, known.id, values)
 
-    async def follow_alerts(self, *, url: str, form: Format, secret: str) -> None:
+    async def follow_alerts(self, *, url: str, form: WebhookFormat, secret: str) -> None:
         """Have the webhook of alerts as the environment says: there and so, or not at all."""
         wanted = NewWebhook(name=ALERTS, url=url, topics=(Topic.ALERT,), allow_private=True, secret=secret, format=form)
         if url:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from catchment.errors import InvalidInput
-from catchment.monitor.leaks import SOURCE_CONFIG, Issue, Kind, Severity, in_column, in_config, in_log, in_source
+from catchment.monitor.leaks import SOURCE_CONFIG, Issue, Kind, LeakSeverity, in_column, in_config, in_log, in_source
 from catchment.settings import Settings
-from catchment.store.door import Store
+from catchment.store.database import Store
 from catchment.store.texts import TextTable, read_texts, text_tables
 
 #: Rows that are read in one transaction: an audit keeps nobody waiting.
@@ -27,7 +27,7 @@ CODE: Final = frozenset({".py", ".js", ".html"})
 SOURCE: Final = CODE | {".json", ".yaml", ".yml", ".toml", ".md", ".txt", ".sh", ".ini", ".cfg", ".env"}
 #: How reading a file ends that is damaged, cut off, or not ours to read. A bad beginning of gzip is an OSError.
 _READING_FAILED: Final = (OSError, EOFError, zlib.error)
-LOUD: Final = frozenset({Severity.CRITICAL, Severity.HIGH})
+LOUD: Final = frozenset({LeakSeverity.CRITICAL, LeakSeverity.HIGH})
 
 Progress = Callable[[int, int], None]
 
@@ -37,7 +37,7 @@ class Look(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AuditReport:
     issues: tuple[Issue, ...]
 
     @property
@@ -47,7 +47,7 @@ class Report:
     def counts(self) -> dict[str, int]:
         """By severity, the worst first."""
         found = Counter(issue.severity for issue in self.issues)
-        return {severity.value: found[severity] for severity in Severity}
+        return {severity.value: found[severity] for severity in LeakSeverity}
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -70,10 +70,10 @@ def _shape(issue: Issue) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def report_of(issues: Iterable[Issue]) -> Report:
+def report_of(issues: Iterable[Issue]) -> AuditReport:
     """The worst first."""
-    order = list(Severity)
-    return Report(tuple(sorted(issues, key=lambda one: (order.index(one.severity), one.where, one.line or 0))))
+    order = list(LeakSeverity)
+    return AuditReport(tuple(sorted(issues, key=lambda one: (order.index(one.severity), one.where, one.line or 0))))
 
 
 # Files

@@ -54,7 +54,7 @@ _PATH_OR_VARIABLE = re.compile(r"/.*|\$[A-Za-z_]\w*")
 _COUNTED_UP = re.compile(r"(?<![0-9a-z])0?12345(?:6(?:7(?:8(?:90?)?)?)?)?(?![0-9a-z])")
 
 
-class Severity(StrEnum):
+class LeakSeverity(StrEnum):
     CRITICAL = "critical"
     HIGH = "high"
     MEDIUM = "medium"
@@ -75,17 +75,23 @@ class Kind(StrEnum):
 
 
 #: How bad each is, and what to do about it.
-HANDLING: Final[Mapping[Kind, tuple[Severity, str]]] = {
-    Kind.COOKIE: (Severity.CRITICAL, "Remove it, sign out of that account everywhere, and add a new cookie."),
-    Kind.API_KEY: (Severity.HIGH, "Revoke it by `catchment keys revoke`, and remove it."),
-    Kind.SECRET: (Severity.HIGH, "Move it to the environment, and replace it: whoever has the source has it."),
-    Kind.LOGGED: (Severity.HIGH, "Delete the log, replace the secret, and find who wrote it past the redactor."),
-    Kind.UNSEALED: (Severity.HIGH, "Enter it again, so that it is sealed, and replace it where it opens something."),
-    Kind.NO_MASTER_KEY: (Severity.HIGH, "Set COOKIE_MASTER_KEY to at least 32 random characters."),
-    Kind.NO_SALT: (Severity.LOW, "Set COOKIE_KEY_SALT before the first cookie is stored; the default is known to all."),
-    Kind.NO_KEY_ID: (Severity.LOW, "Set COOKIE_KEY_ID, so that a later key can be told from this one."),
-    Kind.READABLE: (Severity.MEDIUM, "Take the right to read it from everybody else: chmod 600."),
-    Kind.UNREADABLE: (Severity.MEDIUM, "Mend it, delete it, or audit as somebody who may read it."),
+HANDLING: Final[Mapping[Kind, tuple[LeakSeverity, str]]] = {
+    Kind.COOKIE: (LeakSeverity.CRITICAL, "Remove it, sign out of that account everywhere, and add a new cookie."),
+    Kind.API_KEY: (LeakSeverity.HIGH, "Revoke it by `catchment keys revoke`, and remove it."),
+    Kind.SECRET: (LeakSeverity.HIGH, "Move it to the environment, and replace it: whoever has the source has it."),
+    Kind.LOGGED: (LeakSeverity.HIGH, "Delete the log, replace the secret, and find who wrote it past the redactor."),
+    Kind.UNSEALED: (
+        LeakSeverity.HIGH,
+        "Enter it again, so that it is sealed, and replace it where it opens something.",
+    ),
+    Kind.NO_MASTER_KEY: (LeakSeverity.HIGH, "Set COOKIE_MASTER_KEY to at least 32 random characters."),
+    Kind.NO_SALT: (
+        LeakSeverity.LOW,
+        "Set COOKIE_KEY_SALT before the first cookie is stored; the default is known to all.",
+    ),
+    Kind.NO_KEY_ID: (LeakSeverity.LOW, "Set COOKIE_KEY_ID, so that a later key can be told from this one."),
+    Kind.READABLE: (LeakSeverity.MEDIUM, "Take the right to read it from everybody else: chmod 600."),
+    Kind.UNREADABLE: (LeakSeverity.MEDIUM, "Mend it, delete it, or audit as somebody who may read it."),
 }
 
 
@@ -97,7 +103,7 @@ class Issue:
     line: int | None = None
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> LeakSeverity:
         return HANDLING[self.kind][0]
 
     @property

@@ -12,7 +12,7 @@ HOUR_MINUTES = 60
 #: Below this a count of minutes reads better than hours.
 LEAST_IN_HOURS = 120
 #: Above this nobody counts minutes.
-MOST_IN_MINUTES = 600
+MAX_IN_MINUTES = 600
 
 
 class Language(StrEnum):
@@ -98,7 +98,7 @@ def next_check_reason(
 
 def _duration(interval: timedelta, language: Language) -> str:
     minutes = max(1, round(interval.total_seconds() / 60))
-    if minutes > MOST_IN_MINUTES:
+    if minutes > MAX_IN_MINUTES:
         minutes = HOUR_MINUTES * round(minutes / HOUR_MINUTES)
     in_hours = minutes >= LEAST_IN_HOURS and minutes % HOUR_MINUTES == 0
     amount = minutes // HOUR_MINUTES if in_hours else minutes

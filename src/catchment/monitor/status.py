@@ -25,7 +25,7 @@ from catchment.sources.base import Registry
 from catchment.sources.website import CHANGES, NOISY_AFTER
 from catchment.store import alerts, candidates, fetch_log, items, overview, runs, sources
 from catchment.store.alerts import Incident
-from catchment.store.door import Store
+from catchment.store.database import Store
 from catchment.store.writability import WriteTrouble
 
 HOUR, DAY = timedelta(hours=1), timedelta(hours=24)
@@ -114,7 +114,7 @@ class StoreState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class StatusSnapshot:
     at: datetime
     store: StoreState
     sources: tuple[SourceHealth, ...]
@@ -135,11 +135,13 @@ class View:
     most: int | None = None
 
 
-async def snapshot(*, store: Store, registry: Registry, intervals: Intervals, view: View, now: datetime) -> Snapshot:
+async def snapshot(
+    *, store: Store, registry: Registry, intervals: Intervals, view: View, now: datetime
+) -> StatusSnapshot:
     trouble = await store.checked.trouble(now)
     found, stats, collector, shown = await store.read(_gather, view, now=now)
     pages = await store.read(read_backlogs, found, registry=registry)
-    return Snapshot(
+    return StatusSnapshot(
         at=now,
         store=StoreState(writable=trouble is None, trouble=trouble),
         sources=tuple(
@@ -181,7 +183,7 @@ def describe(source: Source, *, registry: Registry, intervals: Intervals, view: 
 
 def read_backlogs(conn: Connection, found: Sequence[Source], *, registry: Registry) -> dict[int, Backlog]:
     """Of those sources that list pages: what was not collected, with addresses that anybody may see."""
-    ids = [source.id for source in found if registry.explorer(source.type) is not None]
+    ids = [source.id for source in found if registry.crawling_type(source.type) is not None]
     return {source_id: _shown(backlog) for source_id, backlog in candidates.backlogs(conn, ids, most=MAX_PAGES).items()}
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from unicodedata import normalize
 
-from catchment.parse.facts import facts_of
+from catchment.parse.facts import facts_of, is_same_title
 from catchment.parse.html import HtmlCleaner
-from catchment.parse.titles import is_same_title
 from catchment.parse.tree import Element, base_of, html_of, read_tree, text_of
 
 _BLOCKS = ("h1", "h2", "h3", "h4", "h5", "h6", "p")

@@ -13,7 +13,7 @@ _LAST_YEAR = 2099
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 64
 # Above this, seconds would lie past the last year: they are milliseconds.
-_MOST_SECONDS = 1e11
+_MAX_SECONDS = 1e11
 #: Of years in two digits, these are of this century; three are those of a clock that counted from 1900.
 _FIRST_SHORT_YEAR, _LAST_SHORT_YEAR = 69, 999
 # A year, or more of a date, in the ways that ISO 8601 does not know or that sitemaps alone use.
@@ -90,7 +90,7 @@ def from_epoch(moment: object) -> datetime | None:
     if not isinstance(moment, int | float) or isinstance(moment, bool):
         return None
     try:
-        return _plausible(datetime.fromtimestamp(moment / 1000 if moment > _MOST_SECONDS else moment, UTC))
+        return _plausible(datetime.fromtimestamp(moment / 1000 if moment > _MAX_SECONDS else moment, UTC))
     except (ValueError, OverflowError, OSError):
         return None
 

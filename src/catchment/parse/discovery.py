@@ -12,8 +12,8 @@ from catchment.parse.entry import absolute
 from catchment.parse.html import plain_text
 from catchment.parse.tree import Element, base_of, read_tree, text_of
 
-MOST_LINKS = 20
-MOST_TITLE, MOST_DESCRIPTION = 200, 500
+MAX_LINKS = 20
+MAX_TITLE, MAX_DESCRIPTION = 200, 500
 _HEAD = 1024
 _FEED_TYPES = frozenset(
     {
@@ -88,20 +88,20 @@ def discover(body: bytes, *, url: str, content_type: str = "") -> Discovery:
     found = _feeds(tree, base)
     return Discovery(
         title=title_of(tree),
-        description=plain_text(_meta(tree, "description") or _meta(tree, "og:description"), MOST_DESCRIPTION),
+        description=plain_text(_meta(tree, "description") or _meta(tree, "og:description"), MAX_DESCRIPTION),
         icon=next(_links(tree, base, {"icon", "apple-touch-icon"}), ""),
         canonical=next(_links(tree, base, {"canonical"}), ""),
-        feeds=tuple(sorted(found, key=found.__getitem__))[:MOST_LINKS],
+        feeds=tuple(sorted(found, key=found.__getitem__))[:MAX_LINKS],
         comment_feeds=tuple(feed for feed, is_of_comments in found.items() if is_of_comments),
         linked_feeds=_linked_feeds(tree, base, found),
-        sitemaps=tuple(dict.fromkeys(_links(tree, base, {"sitemap"})))[:MOST_LINKS],
+        sitemaps=tuple(dict.fromkeys(_links(tree, base, {"sitemap"})))[:MAX_LINKS],
     )
 
 
 def title_of(tree: Element) -> str:
     """What the page calls itself, on one line."""
     found = (text_of(title) for title in tree.xpath("//title[not(ancestor::svg)] | //h1"))
-    return plain_text(next(filter(None, [_meta(tree, "og:title"), *found]), ""), MOST_TITLE)
+    return plain_text(next(filter(None, [_meta(tree, "og:title"), *found]), ""), MAX_TITLE)
 
 
 def is_page(body: bytes) -> bool:
@@ -138,7 +138,7 @@ def _linked_feeds(tree: Element, base: str, named: Collection[str]) -> tuple[str
         says_so = _FEED_FILE.search(parts.path) or _FEED_WORDS.fullmatch(text_of(link))
         if says_so and not _is_of_comments(link, address):
             found[address] = None
-    return tuple(found)[:MOST_LINKS]
+    return tuple(found)[:MAX_LINKS]
 
 
 def _is_same_site(address: str, base: str) -> bool:

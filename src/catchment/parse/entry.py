@@ -30,7 +30,7 @@ _NO_LINE_BREAKS = str.maketrans("", "", "\t\r\n")
 _ESCAPED = str.maketrans({"<": "%3C", ">": "%3E", '"': "%22"})
 
 
-class Enclosure(NamedTuple):
+class ParsedEnclosure(NamedTuple):
     """A file that belongs to an entry. `length` is what the feed claims, in bytes; 0 when unsaid."""
 
     url: str
@@ -38,7 +38,7 @@ class Enclosure(NamedTuple):
     length: int = 0
 
 
-class Entry(NamedTuple):
+class ParsedEntry(NamedTuple):
     """One entry. Texts are "" where the feed says nothing; dates are UTC.
 
     `title` and `author` are plain text, `summary` and `content` sanitised HTML. A feed that gives only one
@@ -53,15 +53,15 @@ class Entry(NamedTuple):
     updated: datetime | None
     summary: str
     content: str
-    enclosures: tuple[Enclosure, ...]
+    enclosures: tuple[ParsedEnclosure, ...]
     tags: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Feed:
+class ParsedFeed:
     title: str
     link: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ParsedEntry, ...]
     #: Entries that make no sense.
     left_out: int = 0
     #: How many entries were cut: there are more than are taken at once, and these are the oldest.
@@ -70,7 +70,7 @@ class Feed:
     is_damaged: bool = False
 
 
-class Found(NamedTuple):
+class RawEntry(NamedTuple):
     """One entry as its parser found it: nothing of it is clean, and its links may be relative."""
 
     id: str
@@ -82,7 +82,7 @@ class Found(NamedTuple):
     #: As HTML, like the content; "" where the feed gives none.
     summary: str
     content: str
-    enclosures: Collection[Enclosure] = ()
+    enclosures: Collection[ParsedEnclosure] = ()
     tags: Collection[str] = ()
     #: What the links in its texts are relative to; "" where it is what the document's are.
     base: str = ""
@@ -100,7 +100,7 @@ class EntryMaker:
         self._summaries = summaries
         self._cleaner = HtmlCleaner(base)
 
-    def make(self, found: Sequence[Found]) -> tuple[Entry, ...]:
+    def make(self, found: Sequence[RawEntry]) -> tuple[ParsedEntry, ...]:
         if not found:
             return ()
         ids, links, titles, authors, published, updated, summaries, contents, files, tags, bases = zip(
@@ -118,7 +118,7 @@ class EntryMaker:
             [self._attached(some) if some else () for some in files],
             [_names(some) if some else () for some in tags],
         )
-        return tuple(map(Entry._make, zip(*columns, strict=True)))
+        return tuple(map(ParsedEntry._make, zip(*columns, strict=True)))
 
     def _texts(
         self, summaries: Sequence[str], contents: Sequence[str], bases: Sequence[str]
@@ -146,12 +146,12 @@ class EntryMaker:
             return pages
         return [page or (own if own.startswith(_WEB) else "") for page, own in zip(pages, ids, strict=True)]
 
-    def _attached(self, enclosures: Collection[Enclosure]) -> tuple[Enclosure, ...]:
-        found: dict[str, Enclosure] = {}
+    def _attached(self, enclosures: Collection[ParsedEnclosure]) -> tuple[ParsedEnclosure, ...]:
+        found: dict[str, ParsedEnclosure] = {}
         for given in enclosures:
             if url := absolute(given.url, self._base):
                 kind = plain_text(given.type, _MAX_NAME)
-                found.setdefault(url, Enclosure(url=url, type=kind, length=given.length))
+                found.setdefault(url, ParsedEnclosure(url=url, type=kind, length=given.length))
         return tuple(found.values())[:_MAX_ATTACHED]
 
 

@@ -16,11 +16,11 @@ import lxml.etree  # type: ignore[import-untyped]
 from catchment.errors import ParseError
 from catchment.parse import jsonfeed, xmlfeed
 from catchment.parse.encoding import as_utf8
-from catchment.parse.entry import MAX_ENTRIES, Enclosure, Entry, Feed
+from catchment.parse.entry import MAX_ENTRIES, ParsedEnclosure, ParsedEntry, ParsedFeed
 from catchment.parse.html import plain_text
 from catchment.parse.wellformed import well_formed
 
-__all__ = ["MAX_ENTRIES", "Enclosure", "Entry", "Feed", "parse_feed"]
+__all__ = ["MAX_ENTRIES", "ParsedEnclosure", "ParsedEntry", "ParsedFeed", "parse_feed"]
 
 _HEAD = 4096
 _FEED_ROOT = re.compile(rb"<(?:[\w-]+:)?(?:rss|feed|rdf|channel)[\s>]", re.IGNORECASE)
@@ -37,7 +37,7 @@ _FORGIVING = lxml.etree.XMLParser(**_SAFELY, recover=True)
 _HTML_TITLE = re.compile(rb"<title[^<>]*>([^<]{0,400})", re.IGNORECASE)
 
 
-def parse_feed(body: bytes, *, url: str = "", content_type: str = "", summaries: bool = True) -> Feed:
+def parse_feed(body: bytes, *, url: str = "", content_type: str = "", summaries: bool = True) -> ParsedFeed:
     """The feed in the bytes, its texts sanitised and its links absolute.
 
     Without `summaries`, a summary that stands beside a content is left out: sanitising it is a third of the work.
@@ -52,7 +52,7 @@ def parse_feed(body: bytes, *, url: str = "", content_type: str = "", summaries:
     return _parse_xml(document, url, summaries=summaries)
 
 
-def _parse_xml(document: bytes, url: str, *, summaries: bool) -> Feed:
+def _parse_xml(document: bytes, url: str, *, summaries: bool) -> ParsedFeed:
     if not _FEED_ROOT.search(document, 0, _HEAD) and _HTML_ROOT.search(document, 0, _HEAD):
         raise ParseError(_what_it_is(document))
     document = _WINDOWS_REFERENCE.sub(_as_windows_means_it, document)

@@ -10,10 +10,10 @@ from catchment.errors import ParseError
 from catchment.parse.dates import parse_date
 from catchment.parse.entry import (
     MAX_TITLE,
-    Enclosure,
     EntryMaker,
-    Feed,
-    Found,
+    ParsedEnclosure,
+    ParsedFeed,
+    RawEntry,
     absolute,
     feed_base,
     newest,
@@ -29,7 +29,7 @@ def looks_like_json(body: bytes) -> bool:
     return body[:1] in {b"{", b"["}
 
 
-def read(body: bytes, url: str, *, summaries: bool = True) -> Feed:
+def read(body: bytes, url: str, *, summaries: bool = True) -> ParsedFeed:
     document = _document(body)
     link = text_at(document, "home_page_url")
     url = text_at(document, "feed_url") or url
@@ -38,7 +38,7 @@ def read(body: bytes, url: str, *, summaries: bool = True) -> Feed:
     listed = list_at(document, "items")
     found = [_entry(item, author) for item in listed if isinstance(item, dict)]
     places = newest(len(found), lambda place: (found[place].published, found[place].id or found[place].link))
-    return Feed(
+    return ParsedFeed(
         title=plain_text(text_at(document, "title"), MAX_TITLE),
         link=absolute(link, url),
         entries=EntryMaker(base, summaries=summaries).make([found[place] for place in places]),
@@ -57,8 +57,8 @@ def _document(body: bytes) -> _Object:
     return document
 
 
-def _entry(item: _Object, feed_author: str) -> Found:
-    return Found(
+def _entry(item: _Object, feed_author: str) -> RawEntry:
+    return RawEntry(
         id=text_at(item, "id"),
         link=text_at(item, "url") or text_at(item, "external_url"),
         title=text_at(item, "title"),
@@ -82,7 +82,7 @@ def _author(found: _Object) -> str:
     return ", ".join(filter(None, (text_at(author, "name") for author in authors)))
 
 
-def _attachments(item: _Object) -> Iterable[Enclosure]:
+def _attachments(item: _Object) -> Iterable[ParsedEnclosure]:
     for file in objects_at(item, "attachments"):
         length = size_in_bytes(file.get("size_in_bytes"))
-        yield Enclosure(url=text_at(file, "url"), type=text_at(file, "mime_type"), length=length)
+        yield ParsedEnclosure(url=text_at(file, "url"), type=text_at(file, "mime_type"), length=length)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 #: Whoever writes more than this into a page writes for somebody else.
-_MOST_CHARS: Final = 500_000
-_MOST_OBJECTS: Final = 500
+_MAX_CHARS: Final = 500_000
+_MAX_OBJECTS: Final = 500
 # Some hide it from browsers that are long gone.
 _WRAPPING: Final = re.compile(r"\s*(?://)?\s*(?:<!\[CDATA\[|<!--)?\s*")
 _DECODER: Final = json.JSONDecoder(strict=False)
@@ -47,11 +47,11 @@ def _objects(script: str) -> Iterator[dict[str, Any]]:
     """Every object in it, outer ones first."""
     try:
         # Reads one value and leaves what follows it, which closes the wrapping.
-        value, _ = _DECODER.raw_decode(script[:_MOST_CHARS], _start_of(script))
+        value, _ = _DECODER.raw_decode(script[:_MAX_CHARS], _start_of(script))
     except (ValueError, RecursionError):
         return
     waiting = [value]
-    for _ in range(_MOST_OBJECTS):
+    for _ in range(_MAX_OBJECTS):
         if not waiting:
             return
         value = waiting.pop(0)

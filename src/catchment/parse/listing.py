@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from catchment.domain.listing import MOST_DEPTH, LinedList, Listing, read_entries
+from catchment.domain.listing import MAX_DEPTH, LinedList, SourceList, read_entries
 from catchment.errors import InvalidInput
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -34,7 +34,7 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _JSON = json.JSONDecoder()
 
 
-def read_listing(body: bytes) -> Listing:
+def read_listing(body: bytes) -> SourceList:
     """The entries of a file: a list of them, or a mapping with `sources`. InvalidInput when it is neither."""
     return _listing(_read(body))
 
@@ -54,13 +54,13 @@ def _read(body: bytes) -> Any:
     return _read_json(text) if text.lstrip()[:1] in {"[", "{"} else _read_yaml(text)
 
 
-def _listing(document: Any) -> Listing:
+def _listing(document: Any) -> SourceList:
     about: Mapping[str, Any] = document if isinstance(document, dict) else {}
     listed = about.get(SOURCES) if about else document
     if not isinstance(listed, LinedList):
         raise InvalidInput(f"This is no list of sources: neither a list nor a mapping with `{SOURCES}`.")
     name, description = (about.get(key) for key in ("name", "description"))
-    return Listing(
+    return SourceList(
         entries=read_entries(LinedList(values=[_plain(one) for one in listed.values], lines=listed.lines)),
         name=name if isinstance(name, str) else "",
         description=description if isinstance(description, str) else "",
@@ -192,8 +192,8 @@ class _Builder:
 
     def _begin(self, event: yaml.CollectionStartEvent, container: LinedList | dict[str, Any]) -> None:
         _check_tag(event, event.tag)
-        if len(self._open) >= MOST_DEPTH:
-            raise _refused(event, f"it is nested deeper than {MOST_DEPTH} levels")
+        if len(self._open) >= MAX_DEPTH:
+            raise _refused(event, f"it is nested deeper than {MAX_DEPTH} levels")
         self._put(event, container)
         self._open.append(_Frame(container=container))
 

@@ -21,8 +21,8 @@ from catchment.parse.html import CONTROL_BYTES, storable
 Element: TypeAlias = Any
 
 #: Of a longer page the start is read: none that people read is longer, and a tree of it would hold up everybody.
-MOST_BYTES = 2 * 1024 * 1024
-MOST_SELECTOR_CHARS = 500
+MAX_BYTES = 2 * 1024 * 1024
+MAX_SELECTOR_CHARS = 500
 _HEAD = 4096
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*+=\s*+[\"']?\s*+([\w.:-]{1,40})", re.IGNORECASE)
 # Everything else starts a new line on the screen, so its text does not run into the text before.
@@ -36,7 +36,7 @@ _UNSEEN = frozenset({"script", "style", "template", "noscript", "head", "svg", "
 def read_tree(body: bytes, content_type: str = "") -> Element:
     """The page as a tree; an empty one where there is no markup at all."""
     said = content_type if "charset" in content_type.lower() else _declared(body)
-    document = as_utf8(body[:MOST_BYTES], said).translate(None, CONTROL_BYTES)
+    document = as_utf8(body[:MAX_BYTES], said).translate(None, CONTROL_BYTES)
     parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
         return lxml.html.document_fromstring(document or b"<html></html>", parser=parser)
@@ -52,8 +52,8 @@ def base_of(tree: Element, url: str) -> str:
 @lru_cache(maxsize=256)
 def compile_selector(text: str) -> CSSSelector:
     """A CSS selector that somebody wrote, ready to be used."""
-    if len(text) > MOST_SELECTOR_CHARS:
-        raise BadConfig(f"A CSS selector has at most {MOST_SELECTOR_CHARS} characters.")
+    if len(text) > MAX_SELECTOR_CHARS:
+        raise BadConfig(f"A CSS selector has at most {MAX_SELECTOR_CHARS} characters.")
     try:
         selector = CSSSelector(text, translator="html")
         selector(lxml.html.Element("html"))  # some mistakes only show in use

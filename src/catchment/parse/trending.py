@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from catchment.errors import ParseError
 from catchment.parse.tree import Element, read_tree, text_of
 
-MOST_ROWS = 100
+MAX_ROWS = 100
 _ROWS = "//article"
 # In the heading of a row: links above it lead to a login or a sponsor.
 _HEADING_LINKS = ".//*[self::h1 or self::h2 or self::h3]//a/@href"
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 _NOTHING_TODAY = "any trending repositories"
 
 
@@ -35,7 +35,7 @@ def read_trending(body: bytes, content_type: str = "") -> list[Repository]:
 def read_rows(body: bytes, content_type: str = "") -> list[Repository | None]:
     """Every row of the page; None for one that is no repository."""
     page = read_tree(body, content_type)
-    found = [_repository(row) for row in page.xpath(_ROWS)[:MOST_ROWS]]
+    found = [_repository(row) for row in page.xpath(_ROWS)[:MAX_ROWS]]
     if not any(found) and not _says_there_is_nothing(page):
         raise ParseError("this is not the page of trending repositories, or its structure has changed")
     return found
@@ -84,7 +84,7 @@ def _stars_gained(row: Element) -> int:
 
 def _count(text: str) -> int:
     digits = text.replace(",", "").strip()
-    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS else 0
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS else 0
 
 
 def _says_there_is_nothing(page: Element) -> bool:

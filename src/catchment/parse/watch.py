@@ -49,7 +49,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedLink:
     """One of the elements that a page lists."""
 
     title: str
@@ -91,7 +91,9 @@ def read_chosen(body: bytes, selector: str, *, url: str, content_type: str = "")
     )
 
 
-def read_listed(body: bytes, shape: ListShape, *, url: str, content_type: str = "") -> tuple[str, tuple[Listed, ...]]:
+def read_listed(
+    body: bytes, shape: ListShape, *, url: str, content_type: str = ""
+) -> tuple[str, tuple[ListedLink, ...]]:
     """The title of a page, and what it lists."""
     tree = read_tree(body, content_type)
     base = base_of(tree, url)
@@ -139,10 +141,10 @@ def _passage(element: Element, title: str, base: str) -> Passage:
     return Passage(title=title, text=text_of(element), html=HtmlCleaner(base).clean(html_of(element)))
 
 
-def _listed(element: Element, shape: ListShape, base: str, cleaner: HtmlCleaner) -> Listed:
+def _listed(element: Element, shape: ListShape, base: str, cleaner: HtmlCleaner) -> ListedLink:
     part = _first(element, shape.text) if shape.text else element
     text = text_of(part) if part is not None else ""
-    return Listed(
+    return ListedLink(
         title=_title(element, text),
         url=_link(element, shape, base),
         text=text,

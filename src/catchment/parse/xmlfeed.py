@@ -18,10 +18,10 @@ import lxml.etree  # type: ignore[import-untyped]
 from catchment.parse.dates import parse_feed_date
 from catchment.parse.entry import (
     MAX_TITLE,
-    Enclosure,
     EntryMaker,
-    Feed,
-    Found,
+    ParsedEnclosure,
+    ParsedFeed,
+    RawEntry,
     absolute,
     feed_base,
     newest,
@@ -88,7 +88,7 @@ def is_feed(root: Element) -> bool:
     return _local(root.tag) in _ROOTS | _ENTRIES
 
 
-def read(root: Element, url: str, *, summaries: bool = True, has_bases: bool = True) -> Feed:
+def read(root: Element, url: str, *, summaries: bool = True, has_bases: bool = True) -> ParsedFeed:
     """The feed in a tree. `has_bases` says whether `xml:base` may occur in it."""
     channel = next((child for child in root if _local(child.tag) == "channel"), root)
     items = [root] if _local(root.tag) in _ENTRIES else list(_items(root))
@@ -98,7 +98,7 @@ def read(root: Element, url: str, *, summaries: bool = True, has_bases: bool = T
         items, author=_author({**info, "other author": ()}), base=feed_base(link, url), has_bases=has_bases
     )
     found, cut = reader.read()
-    return Feed(
+    return ParsedFeed(
         title=plain_text(_first_text(info.get("title", ())), MAX_TITLE),
         link=absolute(link, url),
         entries=EntryMaker(reader.base, summaries=summaries).make(found),
@@ -146,7 +146,7 @@ class _Reader:
         self._author = author
         self._has_bases = has_bases
 
-    def read(self) -> tuple[list[Found], int]:
+    def read(self) -> tuple[list[RawEntry], int]:
         """The newest entries, and how many others there are."""
         if not self._items:
             return [], 0
@@ -156,12 +156,12 @@ class _Reader:
         places = newest(len(every), lambda place: _age(*every[place]))
         return [self._found(*every[place]) for place in places], len(every) - len(places)
 
-    def _found(self, item: Element, fields: _Fields) -> Found:
+    def _found(self, item: Element, fields: _Fields) -> RawEntry:
         get = fields.get
         published, updated = _dates(fields)
         content, summary = self._content(fields), self._summary(fields)
         text = content if content is not None else summary
-        return Found(
+        return RawEntry(
             _id(item, fields),
             self._resolved(get("link"), _link(fields)),
             _first_text(get("title", ())) or _first_text(get("other title", ())) or _media(fields, "title"),
@@ -191,11 +191,11 @@ class _Reader:
         base = next((one.base for one in elements if link in {_text(one), _href(one)}), None)
         return absolute(link, absolute(base, self.base)) if base else link
 
-    def _enclosures(self, fields: _Fields) -> list[Enclosure]:
+    def _enclosures(self, fields: _Fields) -> list[ParsedEnclosure]:
         links = [link for link in fields.get("link", ()) if link.get("rel") == "enclosure"]
         files = [(file, file.get("url") or _href(file)) for file in (*fields.get("enclosure", ()), *links)]
         return [
-            Enclosure(self._resolved([file], url), file.get("type") or "", size_in_bytes(file.get("length")))
+            ParsedEnclosure(self._resolved([file], url), file.get("type") or "", size_in_bytes(file.get("length")))
             for file, url in files
             if url
         ]
@@ -253,7 +253,7 @@ def _author(fields: _Fields) -> str:
 
 def _dates(fields: _Fields) -> tuple[datetime | None, datetime | None]:
     updated = _first_date(fields, ("lastbuilddate", "updated", "modified"))
-    return _first_date(fields, ("pubdate", "published", "issued", "created", "date")) or updated, updated
+    return _first_date(fields, ("published", "pubdate", "issued", "created", "date")) or updated, updated
 
 
 def _first_date(fields: _Fields, names: Iterable[str]) -> datetime | None:

@@ -4,16 +4,44 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
+import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from urllib.parse import quote
 
 from catchment.clock import Clock
-from catchment.errors import HttpError, SettingsError, TimedOut, Unreachable, VisitError
+from catchment.errors import HttpError, InvalidInput, SettingsError, TimedOut, Unreachable, VisitError
 from catchment.fetch.client import HttpClient, Request, Response
 from catchment.fetch.sigv4 import SigningKey, sign
 from catchment.settings import Settings
+
+
+def write_if_changed(path: Path, body: bytes) -> bool:
+    """True if the file was written. Whoever reads it meanwhile has the old one or the new one, never a part."""
+    try:
+        if path.is_file() and path.read_bytes() == body:
+            return False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, body)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from error
+    return True
+
+
+def _replace(path: Path, body: bytes) -> None:
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with draft.open("xb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
 
 #: Readers and caches may keep an object for this long before they ask again.
 CACHE_CONTROL = "public, max-age=300"

@@ -2,20 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID, uuid5
 
-from catchment.domain.feed import FeedFilter, SavedFeed, ShownItem
-from catchment.domain.source import Source
+from catchment.domain.account import User
+from catchment.domain.feed import Digest, DigestType, FeedFilter, SavedFeed, ShownItem
+from catchment.domain.source import ADDRESS_KEY, Source
 from catchment.parse.html import plain_text
-from catchment.publish.feed import UNKNOWN_FILE, Enclosure, Feed, FeedEntry
+from catchment.publish.feed import UNKNOWN_FILE, Enclosure, Feed, FeedEntry, FeedFormat
+
+_TITLES = {
+    DigestType.FOUR_HOURS: "Digest of {end:%Y-%m-%d %H:%M} UTC",
+    DigestType.DAILY: "Daily digest of {end:%Y-%m-%d}",
+    DigestType.WEEKLY: "Weekly digest up to {end:%Y-%m-%d}",
+    DigestType.MONTHLY: "Monthly digest up to {end:%Y-%m-%d}",
+}
+
+
+def digest_feed(user: User, digests: Iterable[Digest], *, base_url: str, path: str) -> Feed:
+    home = f"{base_url.rstrip('/')}/feed/{user.slug}"
+    return Feed(
+        title=f"Digests of {user.name}",
+        description=f"What {user.name} follows, summed up.",
+        home_url=home,
+        self_url=f"{base_url.rstrip('/')}{path}",
+        entries=tuple(_digest_entry(digest, home) for digest in digests),
+    )
+
+
+def digest_title(digest: Digest) -> str:
+    return _TITLES[digest.type].format(end=digest.created_at)
+
+
+def _digest_entry(digest: Digest, home: str) -> FeedEntry:
+    return FeedEntry(
+        id=f"catchment-digest-{digest.id}",
+        url=f"{home}#digest-{digest.id}",
+        title=digest_title(digest),
+        text=digest.content,
+        published_at=digest.created_at,
+    )
+
 
 #: Where a source's config says how its own feed presents itself.
 CHANNEL_KEY = "channel"
 #: Text of all entries together; entries beyond it have a title and a link only, or a feed could be of any size.
-MOST_CONTENT_CHARS = 8 * 1024 * 1024
+MAX_CONTENT_CHARS = 8 * 1024 * 1024
 #: All of an item's text is searched, however long.
 _ALL = 2**31
 #: Types whose items are pages.
@@ -88,7 +123,7 @@ def _entry(shown: ShownItem) -> FeedEntry:
 
 
 def _within_bounds(entries: Sequence[FeedEntry]) -> tuple[FeedEntry, ...]:
-    bounded, left = [], MOST_CONTENT_CHARS
+    bounded, left = [], MAX_CONTENT_CHARS
     for entry in entries:
         left -= len(entry.html)
         bounded.append(entry if left >= 0 else replace(entry, html=""))
@@ -136,3 +171,45 @@ class _Channel:
 def _channel(source: Source | None) -> _Channel:
     given = source.config.get(CHANNEL_KEY) if source else None
     return _Channel(given if isinstance(given, Mapping) else {})
+
+
+_SUFFIXES = {".atom": FeedFormat.ATOM, ".json": FeedFormat.JSON}
+
+
+def site_feed(source: Source, shown: Sequence[ShownItem], *, served_at: str) -> Feed:
+    """`served_at` is where the document will be, unless the channel says it; empty when nobody knows."""
+    sitemap = urlsplit(str(source.config[ADDRESS_KEY]))
+    home = f"{sitemap.scheme}://{sitemap.netloc}"
+    address = Address(folder_url=home, self_url=_said_address(source) or served_at)
+    return view_feed(_whole(source), source, shown, address=address, hub_url="")
+
+
+def format_of(file_name: str) -> FeedFormat:
+    """By how the name ends; whatever says nothing is RSS."""
+    suffix = file_name[file_name.rfind(".") :].lower() if "." in file_name else ""
+    return _SUFFIXES.get(suffix, FeedFormat.RSS)
+
+
+def _whole(source: Source) -> SavedFeed:
+    """The view that nobody saved: all of one source."""
+    return SavedFeed(
+        id=0,
+        slug="site",
+        title="",
+        description="",
+        link="",
+        language="",
+        filter=FeedFilter(sources=(source.id,)),
+        is_public=True,
+        token_hash=None,
+        owner_id=None,
+        sees_all=True,
+        version=0,
+        created_at=source.created_at,
+        updated_at=source.created_at,
+    )
+
+
+def _said_address(source: Source) -> str:
+    """Where the channel says that its document is, if it does."""
+    return str((source.config.get(CHANNEL_KEY) or {}).get("self_url") or "")

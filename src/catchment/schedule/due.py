@@ -9,9 +9,9 @@ from catchment.domain.rhythm import Rhythm
 from catchment.domain.source import NextCheck, Source, Why
 
 #: What the other side asks for is honoured up to this, so that no header can put a source to sleep for good.
-MOST_PATIENCE = timedelta(hours=24)
+MAX_PATIENCE = timedelta(hours=24)
 FIRST_RETRY = timedelta(minutes=5)
-MOST_BACK_OFF = timedelta(hours=24)
+MAX_BACK_OFF = timedelta(hours=24)
 #: Of which nothing is known yet.
 STEADY = Rhythm()
 
@@ -41,8 +41,8 @@ def back_off(failures: int, interval: timedelta) -> timedelta:
         return min(interval, FIRST_RETRY)
     doublings = min(failures - 2, 32)
     # Compared as a ratio first: a timedelta overflows long before the factor does.
-    if interval >= MOST_BACK_OFF / 2**doublings:
-        return MOST_BACK_OFF
+    if interval >= MAX_BACK_OFF / 2**doublings:
+        return MAX_BACK_OFF
     return interval * int(2**doublings)
 
 
@@ -66,15 +66,15 @@ def after_success(
     now: datetime, cadence: Cadence, *, fresh_for: timedelta | None, rhythm: Rhythm = STEADY
 ) -> NextCheck:
     check = regular_check(now, cadence, rhythm)
-    if fresh_for is not None and check.at is not None and now + min(fresh_for, MOST_PATIENCE) > check.at:
-        return NextCheck(at=now + min(fresh_for, MOST_PATIENCE), why=Why.SERVER_CACHE)
+    if fresh_for is not None and check.at is not None and now + min(fresh_for, MAX_PATIENCE) > check.at:
+        return NextCheck(at=now + min(fresh_for, MAX_PATIENCE), why=Why.SERVER_CACHE)
     return check
 
 
 def after_failure(now: datetime, cadence: Cadence, *, failures: int, retry_after: timedelta | None) -> NextCheck:
     wait = back_off(failures, cadence.interval)
-    if retry_after is not None and min(retry_after, MOST_PATIENCE) > wait:
-        return NextCheck(at=now + min(retry_after, MOST_PATIENCE), why=Why.RETRY_AFTER)
+    if retry_after is not None and min(retry_after, MAX_PATIENCE) > wait:
+        return NextCheck(at=now + min(retry_after, MAX_PATIENCE), why=Why.RETRY_AFTER)
     return NextCheck(at=now + wait, why=Why.BACK_OFF)
 
 

@@ -27,7 +27,7 @@ DEFAULT_MINUTES: Mapping[str, int] = {
 }
 FALLBACK_MINUTES = 240
 #: A year. Anything above is taken for a slip of the keyboard.
-MOST_MINUTES = 525_600
+MAX_MINUTES = 525_600
 
 
 def read_minutes(text: object) -> int | None:
@@ -38,7 +38,7 @@ def read_minutes(text: object) -> int | None:
         minutes = int(text)
     except ValueError:
         return None
-    return minutes if 0 < minutes <= MOST_MINUTES else None
+    return minutes if 0 < minutes <= MAX_MINUTES else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from catchment.logs import retell
 Ring = Callable[[str], None]
 
 
-class Alarms:
+class Timers:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._ring: Ring | None = None

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import Any
 
 from catchment.simulator.server import SimulatedWeb, wall_clock
-from catchment.simulator.styles import Abilities, Format, Style
+from catchment.simulator.styles import Abilities, Dialect, Style
 from catchment.simulator.troubles import scattered
 from catchment.simulator.world import World
 
@@ -41,7 +41,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--window", type=int, default=30, help="posts in a feed (%(default)s)")
     parser.add_argument("--period", type=float, help="minutes between posts, the same for every site")
     parser.add_argument("--abilities", choices=ABILITIES, default="mixed", help="what servers can do")
-    parser.add_argument("--format", choices=["mixed", *Format], default="mixed", help="one format, in UTF-8")
+    parser.add_argument("--format", choices=["mixed", *Dialect], default="mixed", help="one format, in UTF-8")
     parser.add_argument("--warm", action="store_true", help="write all feeds before being ready, for a bench")
     return parser.parse_args(words)
 
@@ -54,7 +54,7 @@ def world_of(wanted: argparse.Namespace) -> World:
         speed=wanted.speed,
         window=wanted.window,
         period=None if wanted.period is None else timedelta(minutes=wanted.period),
-        styles=None if wanted.format == "mixed" else [Style(format=Format(wanted.format))],
+        styles=None if wanted.format == "mixed" else [Style(format=Dialect(wanted.format))],
         abilities=ABILITIES[wanted.abilities],
     )
 

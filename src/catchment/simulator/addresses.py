@@ -17,7 +17,7 @@ ROOT = "127.0.0.1"
 #: What a guard against private addresses has to let through.
 NETWORKS = (ROOT, "127.77.0.0/16")
 PER_BLOCK = 250
-MOST_HOSTS = 256 * PER_BLOCK
+MAX_HOSTS = 256 * PER_BLOCK
 BACKLOG = 256
 PORT_ATTEMPTS = 5
 
@@ -47,7 +47,7 @@ def affordable_hosts(sites: int) -> int:
     if sys.platform != "linux":
         return 0
     open_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return min(sites, open_files // 2, MOST_HOSTS)
+    return min(sites, open_files // 2, MAX_HOSTS)
 
 
 async def listen(

@@ -9,9 +9,35 @@ from http import HTTPStatus
 from urllib.parse import parse_qs
 from xml.sax.saxutils import quoteattr
 
-from catchment.simulator.catalogue import Catalogue
-from catchment.simulator.hits import Hits
-from catchment.simulator.messages import Answer, Place, Request, json_answer, page
+from catchment.simulator.addresses import Addresses
+from catchment.simulator.messages import Answer, Hits, IncomingRequest, Place, json_answer, page
+from catchment.simulator.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalogue:
+    world: World
+    addresses: Addresses
+
+    def feed_url(self, site: int) -> str:
+        return self.addresses.home(site) + self.world.sites[site].style.file_name
+
+    def feed_urls(self) -> list[str]:
+        return [self.feed_url(site.number) for site in self.world.sites]
+
+    def visible_items(self, at: datetime) -> dict[str, set[str]]:
+        """By feed, the ids that it lists at a moment."""
+        return {
+            self.feed_url(site.number): site.ids(at, home=self.addresses.home(site.number)) for site in self.world.sites
+        }
+
+    def expected_items(self, at: datetime, *, since: datetime | None = None) -> dict[str, set[str]]:
+        """By feed, the ids that it has listed between a moment (the start, unless given) and another."""
+        first = since or self.world.timeline.started_at
+        return {
+            self.feed_url(site.number): site.ids_since(first, at, home=self.addresses.home(site.number))
+            for site in self.world.sites
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +50,7 @@ class Directory:
     def places(self) -> Mapping[str, Place]:
         return {"/opml": self.opml, "/world.json": self.world, "/hits.json": self.visits}
 
-    def opml(self, _request: Request) -> Answer:
+    def opml(self, _request: IncomingRequest) -> Answer:
         outlines = "\n".join(
             f"<outline type='rss' text={quoteattr(site.title)} "
             f"xmlUrl={quoteattr(self.catalogue.feed_url(site.number))} "
@@ -37,7 +63,7 @@ class Directory:
 </body></opml>"""
         return Answer(headers=(("Content-Type", "text/x-opml; charset=utf-8"),), body=text.encode())
 
-    def world(self, request: Request) -> Answer:
+    def world(self, request: IncomingRequest) -> Answer:
         """Per feed: what it lists now, all it has listed since the start or `?since=`, and its faults."""
         asked = parse_qs(request.query).get("since")
         try:
@@ -58,7 +84,7 @@ class Directory:
         }
         return json_answer({"at": request.at.isoformat(), "feeds": feeds})
 
-    def visits(self, _request: Request) -> Answer:
+    def visits(self, _request: IncomingRequest) -> Answer:
         found: dict[str, dict[int, int]] = {}
         for (path, status), count in self.hits.counts.items():
             found.setdefault(path, {})[status] = count

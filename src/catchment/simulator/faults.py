@@ -20,8 +20,8 @@ from catchment.simulator.messages import (
     Drip,
     Flood,
     Headers,
+    IncomingRequest,
     Place,
-    Request,
     Silence,
     Whole,
     page,
@@ -36,7 +36,7 @@ PRIVATE_URL = "http://127.66.6.6:9/feed.xml"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     name: str
-    spoil: Callable[[Request, Place], Answer]
+    spoil: Callable[[IncomingRequest, Place], Answer]
     #: Makes sense only where the answer is XML.
     needs_xml: bool = False
 
@@ -52,7 +52,7 @@ def _delivered(name: str, delivery: Delivery) -> Fault:
 def _rewritten(name: str, rewrite: Callable[[str], str]) -> Fault:
     """Changes the text of the answer and keeps its encoding."""
 
-    def spoil(request: Request, place: Place) -> Answer:
+    def spoil(request: IncomingRequest, place: Place) -> Answer:
         answer = _plain(request, place)
         encoding = declared_encoding(answer.body)
         return replace(answer, body=rewrite(answer.body.decode(encoding)).encode(encoding))
@@ -60,7 +60,7 @@ def _rewritten(name: str, rewrite: Callable[[str], str]) -> Fault:
     return Fault(name=name, spoil=spoil, needs_xml=True)
 
 
-def _plain(request: Request, place: Place) -> Answer:
+def _plain(request: IncomingRequest, place: Place) -> Answer:
     """The whole answer, uncompressed: a spoiled document cannot be 'not modified'."""
     return place(replace(request, headers={}))
 
@@ -86,7 +86,7 @@ def gone() -> Fault:
 def told_to_wait(
     wait: timedelta, *, code: int = HTTPStatus.TOO_MANY_REQUESTS, form: Literal["seconds", "date"] = "seconds"
 ) -> Fault:
-    def spoil(request: Request, _place: Place) -> Answer:
+    def spoil(request: IncomingRequest, _place: Place) -> Answer:
         until = format_datetime(request.at + wait, usegmt=True)
         value = until if form == "date" else str(int(wait.total_seconds()))
         return page(f"<h1>{code}</h1>", status=code, headers=(("Retry-After", value),))
@@ -126,7 +126,7 @@ def reset(*, share: float = 0.0) -> Fault:
 
 
 def redirect_loop() -> Fault:
-    def spoil(request: Request, _place: Place) -> Answer:
+    def spoil(request: IncomingRequest, _place: Place) -> Answer:
         return _redirect(HTTPStatus.FOUND, f"{request.path}?hop={_hop(request) + 1}")
 
     return Fault(name="redirect loop", spoil=spoil)
@@ -135,7 +135,7 @@ def redirect_loop() -> Fault:
 def redirect_chain(hops: int, *, code: int = HTTPStatus.MOVED_PERMANENTLY) -> Fault:
     """So many redirects, then the true answer."""
 
-    def spoil(request: Request, place: Place) -> Answer:
+    def spoil(request: IncomingRequest, place: Place) -> Answer:
         hop = _hop(request) + 1
         return place(request) if hop > hops else _redirect(code, f"{request.path}?hop={hop}")
 
@@ -150,7 +150,7 @@ def _redirect(code: int, location: str) -> Answer:
     return Answer(status=code, headers=(("Location", location),))
 
 
-def _hop(request: Request) -> int:
+def _hop(request: IncomingRequest) -> int:
     found = re.fullmatch(r"hop=(\d+)", request.query)
     return int(found[1]) if found else 0
 
@@ -175,7 +175,7 @@ def control_characters() -> Fault:
 
 
 def wrong_charset_in_header() -> Fault:
-    def spoil(request: Request, place: Place) -> Answer:
+    def spoil(request: IncomingRequest, place: Place) -> Answer:
         answer = _plain(request, place)
         media_type = (answer.header("Content-Type") or "text/xml").partition(";")[0]
         headers = (*answer.without("Content-Type"), ("Content-Type", f"{media_type}; charset=iso-8859-7"))
@@ -187,7 +187,7 @@ def wrong_charset_in_header() -> Fault:
 def wrong_charset_in_prolog() -> Fault:
     """The prolog stays, the bytes are GB 18030 (or UTF-8 where the prolog promises GB 18030)."""
 
-    def spoil(request: Request, place: Place) -> Answer:
+    def spoil(request: IncomingRequest, place: Place) -> Answer:
         answer = _plain(request, place)
         promised = declared_encoding(answer.body)
         actual = "utf-8" if promised == "gb18030" else "gb18030"
@@ -199,7 +199,7 @@ def wrong_charset_in_prolog() -> Fault:
 def truncated_gzip() -> Fault:
     """Half of a gzip stream, announced with its own true length: only the decompressor can notice."""
 
-    def spoil(request: Request, place: Place) -> Answer:
+    def spoil(request: IncomingRequest, place: Place) -> Answer:
         answer = _plain(request, place)
         packed = gzip.compress(answer.body, mtime=0)
         return replace(answer, body=packed[: len(packed) // 2], headers=_gzipped(answer.headers))
@@ -217,7 +217,7 @@ def huge(mebibytes: int = 12) -> Fault:
 def bomb(mebibytes: int = 64) -> Fault:
     """A small body that unpacks to a very large one."""
 
-    def spoil(_request: Request, _place: Place) -> Answer:
+    def spoil(_request: IncomingRequest, _place: Place) -> Answer:
         headers = _gzipped((("Content-Type", "application/rss+xml"),))
         return Answer(headers=headers, body=packed_spaces(mebibytes))
 

@@ -13,8 +13,8 @@ from html import escape
 from http import HTTPStatus
 
 from catchment.simulator.formats import XML_TYPE, link_to, write_feed
-from catchment.simulator.messages import Answer, Headers, Request, not_found, page
-from catchment.simulator.world import Edition, Site, World
+from catchment.simulator.messages import Answer, Headers, IncomingRequest, not_found, page
+from catchment.simulator.world import Edition, SimulatedSite, World
 
 CACHE_BYTES = 192 << 20
 A_SECOND = timedelta(seconds=1)
@@ -42,7 +42,7 @@ class Shown:
         return self.edition.first <= story < self.edition.until and self.settled == settled
 
 
-def show(site: Site, home: str, at: datetime) -> Shown:
+def show(site: SimulatedSite, home: str, at: datetime) -> Shown:
     edition = site.edition(at)
     channel = site.channel(home)
     body = write_feed(site.style.format, site.style.encoding, channel, edition.posts, edition.changed_at)
@@ -66,7 +66,7 @@ def is_settled(edition: Edition, at: datetime) -> bool:
     return at >= edition.changed_at + A_SECOND
 
 
-def _validators(site: Site, etag: str | None, modified: datetime | None) -> Headers:
+def _validators(site: SimulatedSite, etag: str | None, modified: datetime | None) -> Headers:
     max_age = site.abilities.max_age_seconds
     known = (
         ("ETag", etag),
@@ -82,7 +82,7 @@ def _packed(plain: Answer) -> Answer:
     return replace(plain, body=body, headers=(*plain.headers, ("Content-Encoding", "gzip")))
 
 
-def knows_already(request: Request, shown: Shown) -> bool:
+def knows_already(request: IncomingRequest, shown: Shown) -> bool:
     """Whether the request's conditions say that the visitor has this edition; an ETag outweighs a date."""
     known = request.headers.get("if-none-match")
     if known is not None and shown.etag is not None:
@@ -106,7 +106,7 @@ class FeedSites:
         self._cached: OrderedDict[int, Shown] = OrderedDict()
         self._cached_bytes = 0
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: IncomingRequest) -> Answer:
         _, _, number, rest = (*request.path.split("/", 3), "", "")[:4]
         if not number.isdecimal() or int(number) >= len(self._world.sites):
             return not_found(request)
@@ -121,7 +121,7 @@ class FeedSites:
         for site in self._world.sites:
             self._shown(site, at)
 
-    def _feed(self, site: Site, request: Request) -> Answer:
+    def _feed(self, site: SimulatedSite, request: IncomingRequest) -> Answer:
         shown = self._shown(site, request.at)
         if knows_already(request, shown):
             return shown.not_modified
@@ -129,7 +129,7 @@ class FeedSites:
             return shown.packed
         return shown.plain
 
-    def _shown(self, site: Site, at: datetime) -> Shown:
+    def _shown(self, site: SimulatedSite, at: datetime) -> Shown:
         known = self._cached.get(site.number)
         if known is not None and known.fits(site.timeline.story(at), settled=is_settled(known.edition, at)):
             self._cached.move_to_end(site.number)
@@ -146,7 +146,7 @@ class FeedSites:
             _, oldest = self._cached.popitem(last=False)
             self._cached_bytes -= oldest.size
 
-    def _home_page(self, site: Site, request: Request) -> Answer:
+    def _home_page(self, site: SimulatedSite, request: IncomingRequest) -> Answer:
         channel = site.channel(self._home_of(site.number))
         rows = "".join(
             f'<li><a href="{link_to(channel.home, post.number)}">{escape(post.title)}</a></li>'
@@ -158,7 +158,7 @@ class FeedSites:
             f"<h1>{escape(channel.title)}</h1><ul>{rows}</ul></html>"
         )
 
-    def _post_page(self, site: Site, rest: str, request: Request) -> Answer:
+    def _post_page(self, site: SimulatedSite, rest: str, request: IncomingRequest) -> Answer:
         folder, _, number = rest.partition("/")
         post = site.post(int(number), request.at) if folder == "posts" and number.isdecimal() else None
         if post is None:

@@ -12,28 +12,28 @@ from datetime import datetime
 from email.utils import format_datetime
 from xml.sax.saxutils import escape, quoteattr
 
-from catchment.simulator.styles import Format
+from catchment.simulator.styles import Dialect
 
 XML_TYPE = {
-    Format.RSS20: "application/rss+xml",
-    Format.RSS091: "text/xml",
-    Format.RSS10: "application/rdf+xml",
-    Format.ATOM10: "application/atom+xml",
-    Format.ATOM03: "application/xml",
-    Format.JSONFEED: "application/feed+json",
+    Dialect.RSS20: "application/rss+xml",
+    Dialect.RSS091: "text/xml",
+    Dialect.RSS10: "application/rdf+xml",
+    Dialect.ATOM10: "application/atom+xml",
+    Dialect.ATOM03: "application/xml",
+    Dialect.JSONFEED: "application/feed+json",
 }
-IDENTIFIED_BY_LINK = frozenset({Format.RSS091, Format.RSS10})
+IDENTIFIED_BY_LINK = frozenset({Dialect.RSS091, Dialect.RSS10})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Enclosure:
+class Attachment:
     path: str
     media_type: str
     length: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Post:
+class BlogPost:
     number: int
     id: str
     title: str
@@ -44,7 +44,7 @@ class Post:
     published: datetime
     #: When the body was edited, once it has been.
     updated: datetime | None
-    enclosure: Enclosure | None
+    enclosure: Attachment | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +60,16 @@ def link_to(home: str, number: int) -> str:
     return f"{home}posts/{number}"
 
 
-def identity(feed_format: Format, post_id: str, home: str, number: int) -> str:
+def identity(feed_format: Dialect, post_id: str, home: str, number: int) -> str:
     """What a reader of the feed takes for the post's id."""
     return link_to(home, number) if feed_format in IDENTIFIED_BY_LINK else post_id
 
 
 def write_feed(
-    feed_format: Format, encoding: str, channel: Channel, posts: Sequence[Post], changed_at: datetime
+    feed_format: Dialect, encoding: str, channel: Channel, posts: Sequence[BlogPost], changed_at: datetime
 ) -> bytes:
     """A character that the encoding lacks becomes a numeric reference."""
-    if feed_format is Format.JSONFEED:
+    if feed_format is Dialect.JSONFEED:
         return json.dumps(_json_feed(channel, posts), ensure_ascii=False, indent=1).encode()
     text = _WRITERS[feed_format](channel, posts, changed_at)
     return f'<?xml version="1.0" encoding="{encoding}"?>\n{text}'.encode(encoding, "xmlcharrefreplace")
@@ -88,15 +88,15 @@ def _iso_date(at: datetime) -> str:
     return at.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _full_body(channel: Channel, post: Post) -> str:
+def _full_body(channel: Channel, post: BlogPost) -> str:
     return post.body.replace('href="', f'href="{channel.home}')
 
 
-def _summary(post: Post) -> str:
+def _summary(post: BlogPost) -> str:
     return post.body.partition("\n")[0]
 
 
-def _rss20(channel: Channel, posts: Sequence[Post], changed_at: datetime) -> str:
+def _rss20(channel: Channel, posts: Sequence[BlogPost], changed_at: datetime) -> str:
     items = "\n".join(_rss20_item(channel, post) for post in posts)
     return f"""<rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/" \
 xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:atom="http://www.w3.org/2005/Atom"><channel>
@@ -107,7 +107,7 @@ xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:atom="http://www.w3.org/2005/A
 </channel></rss>"""
 
 
-def _rss20_item(channel: Channel, post: Post) -> str:
+def _rss20_item(channel: Channel, post: BlogPost) -> str:
     tags = "".join(_tag("category", tag) for tag in post.tags)
     return f"""<item>{_tag("title", post.title)}{_tag("link", link_to(channel.home, post.number))}
 {_tag("guid", post.id, isPermaLink="false")}{_tag("pubDate", _mail_date(post.published))}
@@ -116,13 +116,13 @@ def _rss20_item(channel: Channel, post: Post) -> str:
 <content:encoded><![CDATA[{_full_body(channel, post)}]]></content:encoded></item>"""
 
 
-def _rss20_enclosure(channel: Channel, post: Post) -> str:
+def _rss20_enclosure(channel: Channel, post: BlogPost) -> str:
     if (file := post.enclosure) is None:
         return ""
     return f'<enclosure url="{channel.home}{file.path}" length="{file.length}" type="{file.media_type}"/>'
 
 
-def _rss091(channel: Channel, posts: Sequence[Post], _changed_at: datetime) -> str:
+def _rss091(channel: Channel, posts: Sequence[BlogPost], _changed_at: datetime) -> str:
     items = "\n".join(
         f"<item>{_tag('title', post.title)}{_tag('link', link_to(channel.home, post.number))}"
         f"{_tag('description', _full_body(channel, post))}</item>"
@@ -135,7 +135,7 @@ def _rss091(channel: Channel, posts: Sequence[Post], _changed_at: datetime) -> s
 </channel></rss>"""
 
 
-def _rss10(channel: Channel, posts: Sequence[Post], changed_at: datetime) -> str:
+def _rss10(channel: Channel, posts: Sequence[BlogPost], changed_at: datetime) -> str:
     links = "".join(f"<rdf:li rdf:resource={quoteattr(link_to(channel.home, post.number))}/>" for post in posts)
     items = "\n".join(_rss10_item(channel, post) for post in posts)
     return f"""<rdf:RDF xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/" \
@@ -147,7 +147,7 @@ xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:content="http://pu
 </rdf:RDF>"""
 
 
-def _rss10_item(channel: Channel, post: Post) -> str:
+def _rss10_item(channel: Channel, post: BlogPost) -> str:
     link = link_to(channel.home, post.number)
     tags = "".join(_tag("dc:subject", tag) for tag in post.tags)
     return f"""<item rdf:about={quoteattr(link)}>{_tag("title", post.title)}{_tag("link", link)}
@@ -156,7 +156,7 @@ def _rss10_item(channel: Channel, post: Post) -> str:
 {_tag("content:encoded", _full_body(channel, post))}</item>"""
 
 
-def _atom10(channel: Channel, posts: Sequence[Post], changed_at: datetime) -> str:
+def _atom10(channel: Channel, posts: Sequence[BlogPost], changed_at: datetime) -> str:
     entries = "\n".join(_atom10_entry(channel, post) for post in posts)
     return f"""<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="{channel.language}">
 {_tag("title", channel.title)}{_tag("id", channel.home)}{_tag("updated", _iso_date(changed_at))}
@@ -166,7 +166,7 @@ def _atom10(channel: Channel, posts: Sequence[Post], changed_at: datetime) -> st
 </feed>"""
 
 
-def _atom10_entry(channel: Channel, post: Post) -> str:
+def _atom10_entry(channel: Channel, post: BlogPost) -> str:
     tags = "".join(f"<category term={quoteattr(tag)}/>" for tag in post.tags)
     return f"""<entry>{_tag("title", post.title)}<link href={quoteattr(link_to(channel.home, post.number))}/>
 {_tag("id", post.id)}{_tag("published", _iso_date(post.published))}
@@ -176,13 +176,13 @@ def _atom10_entry(channel: Channel, post: Post) -> str:
 {_tag("content", _full_body(channel, post), type="html")}</entry>"""
 
 
-def _atom10_enclosure(channel: Channel, post: Post) -> str:
+def _atom10_enclosure(channel: Channel, post: BlogPost) -> str:
     if (file := post.enclosure) is None:
         return ""
     return f'<link rel="enclosure" href="{channel.home}{file.path}" length="{file.length}" type="{file.media_type}"/>'
 
 
-def _atom03(channel: Channel, posts: Sequence[Post], changed_at: datetime) -> str:
+def _atom03(channel: Channel, posts: Sequence[BlogPost], changed_at: datetime) -> str:
     entries = "\n".join(_atom03_entry(channel, post) for post in posts)
     return f"""<feed version="0.3" xmlns="http://purl.org/atom/ns#" xml:lang="{channel.language}">
 {_tag("title", channel.title)}{_tag("modified", _iso_date(changed_at))}
@@ -191,7 +191,7 @@ def _atom03(channel: Channel, posts: Sequence[Post], changed_at: datetime) -> st
 </feed>"""
 
 
-def _atom03_entry(channel: Channel, post: Post) -> str:
+def _atom03_entry(channel: Channel, post: BlogPost) -> str:
     link = quoteattr(link_to(channel.home, post.number))
     return f"""<entry>{_tag("title", post.title)}<link rel="alternate" type="text/html" href={link}/>
 {_tag("id", post.id)}{_tag("issued", _iso_date(post.published))}
@@ -200,7 +200,7 @@ def _atom03_entry(channel: Channel, post: Post) -> str:
 {_tag("content", _full_body(channel, post), type="text/html", mode="escaped")}</entry>"""
 
 
-def _json_feed(channel: Channel, posts: Sequence[Post]) -> dict[str, object]:
+def _json_feed(channel: Channel, posts: Sequence[BlogPost]) -> dict[str, object]:
     return {
         "version": "https://jsonfeed.org/version/1.1",
         "title": channel.title,
@@ -211,7 +211,7 @@ def _json_feed(channel: Channel, posts: Sequence[Post]) -> dict[str, object]:
     }
 
 
-def _json_item(channel: Channel, post: Post) -> dict[str, object]:
+def _json_item(channel: Channel, post: BlogPost) -> dict[str, object]:
     item: dict[str, object] = {
         "id": post.id,
         "url": link_to(channel.home, post.number),
@@ -229,10 +229,10 @@ def _json_item(channel: Channel, post: Post) -> dict[str, object]:
     return item
 
 
-_WRITERS: Mapping[Format, Callable[[Channel, Sequence[Post], datetime], str]] = {
-    Format.RSS20: _rss20,
-    Format.RSS091: _rss091,
-    Format.RSS10: _rss10,
-    Format.ATOM10: _atom10,
-    Format.ATOM03: _atom03,
+_WRITERS: Mapping[Dialect, Callable[[Channel, Sequence[BlogPost], datetime], str]] = {
+    Dialect.RSS20: _rss20,
+    Dialect.RSS091: _rss091,
+    Dialect.RSS10: _rss10,
+    Dialect.ATOM10: _atom10,
+    Dialect.ATOM03: _atom03,
 }

@@ -7,16 +7,36 @@ the answer's delivery, so that places and faults stay plain functions and only t
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
+
+class Hits:
+    """How often each path was asked for, with the status of the answer it was given (even if cut off)."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, int]] = Counter()
+
+    def of(self, prefix: str = "/") -> int:
+        """Visits to all paths that begin so: `/s/17/` is a site, `/s/17/posts/` its pages."""
+        return self.statuses(prefix).total()
+
+    def statuses(self, prefix: str = "/") -> Counter[int]:
+        found: Counter[int] = Counter()
+        for (path, status), count in self.counts.items():
+            if path.startswith(prefix):
+                found[status] += count
+        return found
+
+
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class IncomingRequest:
     method: str
     path: str
     query: str
@@ -82,7 +102,7 @@ class Answer:
         return tuple(pair for pair in self.headers if pair[0].lower() not in gone)
 
 
-Place: TypeAlias = Callable[[Request], Answer]
+Place: TypeAlias = Callable[[IncomingRequest], Answer]
 
 
 def page(html: str, *, status: int = 200, headers: Headers = ()) -> Answer:
@@ -98,5 +118,5 @@ def json_answer(value: object, *, status: int = 200, headers: Headers = ()) -> A
     return Answer(status=status, headers=(("Content-Type", "application/json"), *headers), body=body)
 
 
-def not_found(request: Request) -> Answer:
+def not_found(request: IncomingRequest) -> Answer:
     return page(f"<!doctype html><title>Not found</title><p>Nothing at {request.path}.</p>", status=404)

@@ -3,11 +3,34 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from html import escape
 from random import Random
 from typing import TypeVar
 
 from catchment.simulator.words import Vocabulary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldTime:
+    started_at: datetime
+    speed: float
+
+    @property
+    def start(self) -> float:
+        return self.started_at.timestamp()
+
+    def story(self, at: datetime) -> float:
+        moment = at.timestamp()
+        return moment if moment <= self.start else self.start + (moment - self.start) * self.speed
+
+    def clock(self, moment: float) -> datetime:
+        """When the clock shows a moment of the story that has happened."""
+        if moment > self.start:
+            moment = self.start + (moment - self.start) / self.speed
+        return datetime.fromtimestamp(moment, UTC)
+
 
 PARAGRAPHS = 2
 SENTENCES = 5

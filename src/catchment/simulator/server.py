@@ -9,12 +9,10 @@ from types import TracebackType
 from typing import Self
 
 from catchment.simulator.addresses import affordable_hosts, listen
-from catchment.simulator.catalogue import Catalogue
-from catchment.simulator.directory import Directory
+from catchment.simulator.directory import Catalogue, Directory
 from catchment.simulator.feeds import FeedSites
-from catchment.simulator.hits import Hits
-from catchment.simulator.messages import Answer, Place, Request, not_found
-from catchment.simulator.troubles import Trouble, Troubled
+from catchment.simulator.messages import Answer, Hits, IncomingRequest, Place, not_found
+from catchment.simulator.troubles import SiteTrouble, Troubled
 from catchment.simulator.wire import Connection
 from catchment.simulator.world import World
 
@@ -33,7 +31,7 @@ class SimulatedWeb:
         port: int = 0,
         hosts: int | None = None,
         now: Callable[[], datetime] = wall_clock,
-        troubles: Mapping[int, Sequence[Trouble]] | None = None,
+        troubles: Mapping[int, Sequence[SiteTrouble]] | None = None,
         places: Mapping[str, Place] | None = None,
     ) -> None:
         self.world = world
@@ -91,13 +89,13 @@ class SimulatedWeb:
         """Writes every feed beforehand, so that a measurement does not pay for it."""
         self._sites.warm(self._now())
 
-    def trouble(self, prefix: str, *troubles: Trouble) -> Troubled:
+    def trouble(self, prefix: str, *troubles: SiteTrouble) -> Troubled:
         """Wraps what is at a prefix, such as `/s/17`; what troubled it before no longer does."""
         troubled = Troubled(self._sound_place(prefix), troubles)
         self._places[prefix] = troubled
         return troubled
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: IncomingRequest) -> Answer:
         answer = self._place_at(request.path)(request)
         self.hits.counts[request.path, answer.status] += 1
         return answer

@@ -14,7 +14,7 @@ from html import escape
 from http import HTTPStatus
 from random import Random
 
-from catchment.simulator.messages import Answer, Headers, Place, Request, not_found, page
+from catchment.simulator.messages import Answer, Headers, IncomingRequest, Place, not_found, page
 from catchment.simulator.prose import Writer
 from catchment.simulator.words import ENGLISH
 
@@ -98,7 +98,7 @@ class SitemapSite:
     def mend(self) -> None:
         self._failing.clear()
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: IncomingRequest) -> Answer:
         match request.path.removeprefix(self.prefix).split("/"):
             case ["", "sitemap.xml"]:
                 return self._index(request)
@@ -108,7 +108,7 @@ class SitemapSite:
                 return self._page(name.removesuffix(".html"), request)
         return not_found(request)
 
-    def robots(self, request: Request) -> Answer:
+    def robots(self, request: IncomingRequest) -> Answer:
         rules = "".join(f"Disallow: {path}\n" for path in self._forbidden)
         text = f"User-agent: *\n{rules}\nSitemap: {_host(request)}{self.sitemap_path}\n"
         return Answer(headers=(("Content-Type", "text/plain"),), body=text.encode())
@@ -133,7 +133,7 @@ class SitemapSite:
     def _part(self, place: int) -> range:
         return range(place * self._pages_a_sitemap, min(self._count(), (place + 1) * self._pages_a_sitemap))
 
-    def _index(self, request: Request) -> Answer:
+    def _index(self, request: IncomingRequest) -> Answer:
         tag = f'"index-{self._count()}-{self._versions.total()}"'
         if self._is_known(tag, request):
             return _not_modified(tag)
@@ -151,7 +151,7 @@ class SitemapSite:
         changed = (self._lastmod(number, at) for number in self._changes if number in part)
         return max([self._lastmod(part[-1], at), *changed])
 
-    def _sitemap(self, name: str, request: Request) -> Answer:
+    def _sitemap(self, name: str, request: IncomingRequest) -> Answer:
         place = name.partition(".")[0]
         if not place.isdecimal() or not self._part(int(place)):
             return not_found(request)
@@ -169,7 +169,7 @@ class SitemapSite:
         body = f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset {NAMESPACE}>\n{rows}</urlset>'
         return self._answer(body.encode(), tag, packed=self._packed)
 
-    def _is_known(self, tag: str, request: Request) -> bool:
+    def _is_known(self, tag: str, request: IncomingRequest) -> bool:
         return self._validators and not self._lying and request.headers.get("if-none-match") == tag
 
     def _answer(self, body: bytes, tag: str, *, packed: bool) -> Answer:
@@ -177,7 +177,7 @@ class SitemapSite:
         kind = PACKED if packed else XML
         return Answer(headers=(kind, *validators), body=gzip.compress(body, 6, mtime=0) if packed else body)
 
-    def _page(self, name: str, request: Request) -> Answer:
+    def _page(self, name: str, request: IncomingRequest) -> Answer:
         number = int(name) if name.isdecimal() else -1
         if not 0 <= number < self._count() or number in self._removed:
             return not_found(request)
@@ -185,7 +185,7 @@ class SitemapSite:
             return page("<title>Trouble</title>", status=HTTPStatus.INTERNAL_SERVER_ERROR)
         return page(self._article(number, request))
 
-    def _article(self, number: int, request: Request) -> str:
+    def _article(self, number: int, request: IncomingRequest) -> str:
         writer = Writer(ENGLISH, Random(f"{self.prefix}/{number}"))
         changes = self._changes.get(number, [])
         title = escape(writer.title() + (f" (edition {len(changes) + 1})" if changes else ""))
@@ -205,5 +205,5 @@ def _not_modified(tag: str) -> Answer:
     return Answer(status=HTTPStatus.NOT_MODIFIED, headers=(("ETag", tag),))
 
 
-def _host(request: Request) -> str:
+def _host(request: IncomingRequest) -> str:
     return f"http://{request.headers.get('host', '127.0.0.1')}"

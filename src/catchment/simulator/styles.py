@@ -9,7 +9,34 @@ from enum import StrEnum
 from random import Random
 
 
-class Format(StrEnum):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WelcomeSite:
+    title: str
+    language: str
+    period: timedelta
+
+
+def _site(title: str, language: str, minutes: int) -> WelcomeSite:
+    return WelcomeSite(title=title, language=language, period=timedelta(minutes=minutes))
+
+
+WELCOME_SITES = (
+    _site("Harbour Light", "en", 12),
+    _site("河畔笔记", "zh", 15),
+    _site("The Slow Bicycle", "en", 25),
+    _site("Hinterhof & Himmel", "de", 40),
+    _site("夜航船日志", "zh", 30),
+    _site("Sourdough Weather", "en", 18),
+    _site("Carnet de la jetée", "fr", 50),
+    _site("دفتر الفنار", "ar", 35),
+    _site("桟橋だより", "ja", 45),
+    _site("Maps for Rainy Days", "en", 20),
+    _site("一盏茶的地图", "zh", 60),
+    _site("Meadow Radio 📻", "en", 28),
+)
+
+
+class Dialect(StrEnum):
     RSS20 = "rss20"
     RSS091 = "rss091"
     RSS10 = "rss10"
@@ -20,14 +47,14 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    format: Format = Format.RSS20
+    format: Dialect = Dialect.RSS20
     encoding: str = "utf-8"
     #: The languages that this encoding can carry.
     languages: tuple[str, ...] = ("en", "en", "en", "zh", "zh", "de", "fr", "ar", "ja")
 
     @property
     def file_name(self) -> str:
-        return "feed.json" if self.format is Format.JSONFEED else "feed.xml"
+        return "feed.json" if self.format is Dialect.JSONFEED else "feed.xml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +71,14 @@ WESTERN = ("de", "fr", "en")
 #: Each with its weight: how common it is in a mixed world.
 STYLES: tuple[tuple[Style, int], ...] = (
     (Style(), 45),
-    (Style(format=Format.ATOM10), 25),
-    (Style(format=Format.JSONFEED), 8),
-    (Style(format=Format.RSS10), 6),
-    (Style(format=Format.ATOM03), 3),
-    (Style(format=Format.RSS091, encoding="iso-8859-1", languages=WESTERN), 3),
+    (Style(format=Dialect.ATOM10), 25),
+    (Style(format=Dialect.JSONFEED), 8),
+    (Style(format=Dialect.RSS10), 6),
+    (Style(format=Dialect.ATOM03), 3),
+    (Style(format=Dialect.RSS091, encoding="iso-8859-1", languages=WESTERN), 3),
     (Style(encoding="iso-8859-1", languages=WESTERN), 3),
     (Style(encoding="gb18030", languages=("zh",)), 4),
-    (Style(format=Format.ATOM10, encoding="gb18030", languages=("zh",)), 1),
+    (Style(format=Dialect.ATOM10, encoding="gb18030", languages=("zh",)), 1),
     (Style(encoding="utf-16"), 2),
 )
 ABILITIES: tuple[tuple[Abilities, int], ...] = (

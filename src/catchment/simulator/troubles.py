@@ -9,14 +9,13 @@ from datetime import datetime, timedelta
 from random import Random
 
 from catchment.simulator.faults import FAULTS, Fault
-from catchment.simulator.messages import Answer, Place, Request
-from catchment.simulator.styles import Format
-from catchment.simulator.welcome import WELCOME_SITES
-from catchment.simulator.world import Site, World
+from catchment.simulator.messages import Answer, IncomingRequest, Place
+from catchment.simulator.styles import WELCOME_SITES, Dialect
+from catchment.simulator.world import SimulatedSite, World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class SiteTrouble:
     """A fault and when it strikes. Without bounds: always, from the beginning to the end."""
 
     fault: Fault
@@ -34,14 +33,14 @@ class Trouble:
 class Troubled:
     """A place with troubles: the first that strikes spoils the visit."""
 
-    def __init__(self, place: Place, troubles: Sequence[Trouble]) -> None:
+    def __init__(self, place: Place, troubles: Sequence[SiteTrouble]) -> None:
         self.place = place
         self.troubles = tuple(troubles)
         self.visits = 0
         #: How often each fault has struck, by its name.
         self.struck: Counter[str] = Counter()
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: IncomingRequest) -> Answer:
         self.visits += 1
         for trouble in self.troubles:
             if trouble.strikes(request.at, self.visits):
@@ -50,7 +49,7 @@ class Troubled:
         return self.place(request)
 
 
-def scattered(world: World, share: float) -> Mapping[int, Sequence[Trouble]]:
+def scattered(world: World, share: float) -> Mapping[int, Sequence[SiteTrouble]]:
     """Troubles for a share of the sites, always the same for the same world. The welcome sites stay well."""
     random = Random(f"{world.seed}/troubles")
     candidates = range(min(len(WELCOME_SITES), len(world.sites)), len(world.sites))
@@ -58,9 +57,9 @@ def scattered(world: World, share: float) -> Mapping[int, Sequence[Trouble]]:
     return {number: (_trouble(world.sites[number], random),) for number in random.sample(candidates, wanted)}
 
 
-def _trouble(site: Site, random: Random) -> Trouble:
-    is_xml = site.style.format is not Format.JSONFEED
+def _trouble(site: SimulatedSite, random: Random) -> SiteTrouble:
+    is_xml = site.style.format is not Dialect.JSONFEED
     fault = random.choice([fault for fault in FAULTS if is_xml or not fault.needs_xml])
     lasting = random.choice((None, None, timedelta(minutes=random.randint(1, 30))))
     until = None if lasting is None else site.timeline.started_at + lasting
-    return Trouble(fault=fault, until=until, every=random.choice((1, 1, 1, 2, 3)))
+    return SiteTrouble(fault=fault, until=until, every=random.choice((1, 1, 1, 2, 3)))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from html import escape
 
-from catchment.simulator.messages import Answer, Place, Request, not_found, page
+from catchment.simulator.messages import Answer, IncomingRequest, Place, not_found, page
 
 #: A notice is rewritten so often.
 NOTICE_SECONDS = 3600
@@ -40,7 +40,7 @@ def websites() -> Mapping[str, Place]:
     }
 
 
-def blog(request: Request) -> Answer:
+def blog(request: IncomingRequest) -> Answer:
     """Names a feed of comments first, then its feed, then the same as JSON Feed."""
     match request.path.split("/", 2)[2:]:
         case [] | [""]:
@@ -61,7 +61,7 @@ def blog(request: Request) -> Answer:
     return not_found(request)
 
 
-def broken(request: Request) -> Answer:
+def broken(request: IncomingRequest) -> Answer:
     """Names a feed that is not there."""
     if request.path != "/broken/":
         return not_found(request)
@@ -71,7 +71,7 @@ def broken(request: Request) -> Answer:
     )
 
 
-def shop(request: Request) -> Answer:
+def shop(request: IncomingRequest) -> Answer:
     """No feed, but a sitemap beside the front page."""
     if request.path == "/shop/sitemap.xml":
         urls = "".join(f"<url><loc>{_root(request)}/shop/boats/{number}</loc></url>" for number in range(8))
@@ -82,39 +82,39 @@ def shop(request: Request) -> Answer:
     return not_found(request)
 
 
-def robots(request: Request) -> Answer:
+def robots(request: IncomingRequest) -> Answer:
     text = f"User-agent: *\nDisallow: /private\nSitemap: {_root(request)}/shop/sitemap.xml\n"
     return Answer(headers=(("Content-Type", "text/plain"),), body=text.encode())
 
 
-def notice(request: Request) -> Answer:
+def notice(request: IncomingRequest) -> Answer:
     """A page whose main text is rewritten every hour."""
     number = int(request.at.timestamp()) // NOTICE_SECONDS
     return page(_surrounded(f"<main><h1>Notice</h1><p>{_NEWS[number % len(_NEWS)]} ({number}).</p></main>", request.at))
 
 
-def clock(request: Request) -> Answer:
+def clock(request: IncomingRequest) -> Answer:
     """A page on which only what stands around the text changes, and how the markup is laid out."""
     blanks = " " * (1 + request.at.microsecond % 7)
     text = f"<main><h1>Rules</h1>{blanks}<p>Mind{blanks}the{blanks}step.</p></main>"
     return page(_surrounded(text, request.at))
 
 
-def front(_request: Request) -> Answer:
+def front(_request: IncomingRequest) -> Answer:
     """A front page without a feed; robots.txt tells of a sitemap."""
     return page("<!doctype html><title>The Harbour</title><main><p>Come in.</p></main>")
 
 
-def account(_request: Request) -> Answer:
+def account(_request: IncomingRequest) -> Answer:
     """An account of a server that has a feed for each, and says so nowhere."""
     return page("<!doctype html><title>Ada (@ada)</title><div id=app></div>")
 
 
-def account_feed(_request: Request) -> Answer:
+def account_feed(_request: IncomingRequest) -> Answer:
     return _rss("Ada", _NEWS)
 
 
-def telegram(request: Request) -> Answer:
+def telegram(request: IncomingRequest) -> Answer:
     """The public page of one channel."""
     if request.path != f"/telegram/s/{CHANNEL}":
         return not_found(request)
@@ -122,7 +122,7 @@ def telegram(request: Request) -> Answer:
     return page(f"<!doctype html><title>Harbour News – Telegram</title><main class=tgme_main>{messages}</main>")
 
 
-def youtube(request: Request) -> Answer:
+def youtube(request: IncomingRequest) -> Answer:
     """The page of a handle, which names the feed of its channel, and the feed."""
     if request.path == "/youtube/feeds/videos.xml" and YOUTUBE_CHANNEL in request.query:
         return _rss("Harbour Lights", _NEWS)
@@ -133,7 +133,7 @@ def youtube(request: Request) -> Answer:
     return not_found(request)
 
 
-def podcasts(request: Request) -> Answer:
+def podcasts(request: IncomingRequest) -> Answer:
     """The directory that tells the feed of a podcast, and the feed."""
     if request.path == "/podcasts/feed.xml":
         return _rss("Fog Signals", _NEWS)
@@ -186,5 +186,5 @@ def _json_feed(title: str, posts: tuple[str, ...]) -> Answer:
     return Answer(headers=(("Content-Type", "application/feed+json"),), body=body.encode())
 
 
-def _root(request: Request) -> str:
+def _root(request: IncomingRequest) -> str:
     return f"http://{request.headers['host']}"

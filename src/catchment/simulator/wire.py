@@ -12,17 +12,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import cast
 
-from catchment.simulator.messages import (
-    Answer,
-    Cut,
-    Drip,
-    Flood,
-    Headers,
-    Place,
-    Request,
-    Silence,
-    Whole,
-)
+from catchment.simulator.messages import Answer, Cut, Drip, Flood, Headers, IncomingRequest, Place, Silence, Whole
 
 HEAD_END = b"\r\n\r\n"
 LARGEST_REQUEST = 1 << 20
@@ -32,14 +22,14 @@ LINGER_NOT = struct.pack("ii", 1, 0)
 _KNOWN_STATUSES = frozenset(HTTPStatus)
 
 
-def read_request(head: bytes, body: bytes, at: datetime) -> Request:
+def read_request(head: bytes, body: bytes, at: datetime) -> IncomingRequest:
     """Raises ValueError when the head is not HTTP."""
     first, *lines = head.decode("latin-1").split("\r\n")
     method, target, _version = first.split(" ", 2)
     path, _, query = target.partition("?")
     pairs = (line.partition(":") for line in lines)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
-    return Request(method=method, path=path, query=query, headers=headers, body=body, at=at)
+    return IncomingRequest(method=method, path=path, query=query, headers=headers, body=body, at=at)
 
 
 def announced_length(head: bytes) -> int:
@@ -112,13 +102,15 @@ class Connection(asyncio.Protocol):
             try:
                 request = self._next_request()
             except ValueError:
-                self._send(BAD_REQUEST, Request(method="", path="", query="", headers={}, body=b"", at=self._now()))
+                self._send(
+                    BAD_REQUEST, IncomingRequest(method="", path="", query="", headers={}, body=b"", at=self._now())
+                )
                 return
             if request is None:
                 return
             self._send(self._place(request), request)
 
-    def _next_request(self) -> Request | None:
+    def _next_request(self) -> IncomingRequest | None:
         if len(self._received) > LARGEST_REQUEST:
             raise ValueError("the request is larger than any that this web expects")
         head, found, rest = self._received.partition(HEAD_END)
@@ -128,7 +120,7 @@ class Connection(asyncio.Protocol):
         self._received = rest[length:]
         return read_request(head, rest[:length], self._now())
 
-    def _send(self, answer: Answer, request: Request) -> None:
+    def _send(self, answer: Answer, request: IncomingRequest) -> None:
         sized = not isinstance(answer.delivery, Flood)
         head = head_lines(answer.status, answer.headers, len(answer.body) if sized else None)
         head += date_line(int(request.at.astimezone(UTC).timestamp()))
@@ -140,7 +132,7 @@ class Connection(asyncio.Protocol):
             self._slow = asyncio.get_running_loop().create_task(self._send_slowly(head, body, answer, request))
             self._slow.add_done_callback(self._slow_done)
 
-    def _finish(self, data: bytes, answer: Answer, request: Request) -> None:
+    def _finish(self, data: bytes, answer: Answer, request: IncomingRequest) -> None:
         self._transport.write(data)
         if "close" in (answer.header("Connection"), request.headers.get("connection")):
             self._transport.close()
@@ -151,7 +143,7 @@ class Connection(asyncio.Protocol):
             task.result()
             self._serve()
 
-    async def _send_slowly(self, head: bytes, body: bytes, answer: Answer, request: Request) -> None:
+    async def _send_slowly(self, head: bytes, body: bytes, answer: Answer, request: IncomingRequest) -> None:
         match answer.delivery:
             case Whole(wait_seconds=wait):
                 await asyncio.sleep(wait)

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
-from catchment.simulator.formats import Channel, Enclosure, Post, identity
-from catchment.simulator.prose import Writer
-from catchment.simulator.styles import Abilities, Style, chosen_abilities, chosen_style, period_of
-from catchment.simulator.timeline import Timeline
-from catchment.simulator.welcome import WELCOME_SITES
+from catchment.simulator.formats import Attachment, BlogPost, Channel, identity
+from catchment.simulator.prose import WorldTime, Writer
+from catchment.simulator.styles import WELCOME_SITES, Abilities, Style, chosen_abilities, chosen_style, period_of
 from catchment.simulator.words import LANGUAGES, Vocabulary
 
 #: One post in so many is edited later, and one in so many carries a file.
@@ -31,7 +29,7 @@ JITTER = 0.45
 class Edition:
     """What a site shows from one change to the next."""
 
-    posts: tuple[Post, ...]
+    posts: tuple[BlogPost, ...]
     changed_at: datetime
     #: Bounds in story time: it is on show from the first and no longer at the second.
     first: float
@@ -39,7 +37,7 @@ class Edition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class SimulatedSite:
     number: int
     seed: int
     title: str
@@ -51,13 +49,13 @@ class Site:
     period: timedelta
     #: Share of a period by which this site's beats are shifted, below a half.
     phase: float
-    timeline: Timeline
+    timeline: WorldTime
 
-    def posts(self, at: datetime) -> tuple[Post, ...]:
+    def posts(self, at: datetime) -> tuple[BlogPost, ...]:
         """The posts in its feed at a moment, the newest first."""
         return self.edition(at).posts
 
-    def post(self, number: int, at: datetime) -> Post | None:
+    def post(self, number: int, at: datetime) -> BlogPost | None:
         """A post by its number, also when it has left the feed; none before it is published."""
         story = self.timeline.story(at)
         return self._post(number, story) if self._published(number) <= story else None
@@ -120,12 +118,12 @@ class Site:
     def _id(self, number: int) -> str:
         return f"tag:site-{self.number}.example,2025:{self.seed}-{number}"
 
-    def _post(self, number: int, story: float) -> Post:
+    def _post(self, number: int, story: float) -> BlogPost:
         writer = Writer(self.vocabulary, Random(f"{self.seed}/{self.number}/{number}"))
         edited = self._edited(number)
         shown_edit = edited if edited is not None and edited <= story else None
         body = writer.body(f"posts/{number}")
-        return Post(
+        return BlogPost(
             number=number,
             id=self._id(number),
             title=writer.title(),
@@ -137,11 +135,11 @@ class Site:
             enclosure=self._enclosure(number),
         )
 
-    def _enclosure(self, number: int) -> Enclosure | None:
+    def _enclosure(self, number: int) -> Attachment | None:
         chance = self._chance(number, "file")
         if chance >= 1 / WITH_FILE:
             return None
-        return Enclosure(path=f"files/{number}.mp3", media_type="audio/mpeg", length=1 + int(chance * 90_000_000))
+        return Attachment(path=f"files/{number}.mp3", media_type="audio/mpeg", length=1 + int(chance * 90_000_000))
 
 
 class World:
@@ -160,14 +158,14 @@ class World:
         abilities: Abilities | None = None,
     ) -> None:
         self.seed = seed
-        self.timeline = Timeline(started_at=started_at, speed=speed)
+        self.timeline = WorldTime(started_at=started_at, speed=speed)
         self._window = window
         self._period = period
         self._styles = styles
         self._abilities = abilities
         self.sites = tuple(self._site(number) for number in range(sites))
 
-    def _site(self, number: int) -> Site:
+    def _site(self, number: int) -> SimulatedSite:
         random = Random(f"{self.seed}/{number}")
         style = chosen_style(random, self._styles)
         vocabulary = LANGUAGES[random.choice(style.languages)]
@@ -177,7 +175,7 @@ class World:
             welcome = WELCOME_SITES[number]
             style = style if welcome.language in style.languages else Style()
             vocabulary, title, period = LANGUAGES[welcome.language], welcome.title, welcome.period
-        return Site(
+        return SimulatedSite(
             number=number,
             seed=self.seed,
             title=title,

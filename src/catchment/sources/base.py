@@ -1,8 +1,8 @@
 """The contract of a source type: what a plug-in is given, and what it gives back.
 
 A fetcher knows one type. It never sees the database: it gets a context and returns what it found, with whatever it
-wants to remember. Where there is too much to bring home at once, an explorer takes its place: it lists what there is,
-the engine remembers that and says which details to fetch. Everything that goes wrong on the way is a VisitError.
+wants to remember. Where there is too much to bring home at once, a crawling type takes its place: it lists what there
+is, the engine remembers that and says which details to fetch. Everything that goes wrong on the way is a VisitError.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from catchment.domain.source import Source
 from catchment.domain.visit import Fetched
 from catchment.errors import SettingsError
 from catchment.fetch.freshness import Validators
-from catchment.fetch.manner import SourceClient
+from catchment.fetch.options import SourceClient
 from catchment.fetch.pacing import host_of
 from catchment.sandbox.pool import ParserPool
 
@@ -91,15 +91,15 @@ class Detail(NamedTuple):
     validators: Validators | None = None
 
 
-class Journey(Protocol):
-    """One visit of an explorer."""
+class CrawlSession(Protocol):
+    """One visit of a crawling type."""
 
     policy: CandidatePolicy
-    #: Where it leads: a journey to another place starts afresh.
+    #: Where it leads: a crawl to another place starts afresh.
     address: str
     #: What the place is called.
     name: str
-    #: What only one journey at a time goes along; the others come back later.
+    #: What only one crawl at a time goes along; the others come back later.
     lane: asyncio.Lock | None
 
     def explore(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
@@ -117,7 +117,7 @@ class Journey(Protocol):
 
 @runtime_checkable
 class Rechecker(Protocol):
-    """A journey that can ask whether a detail changed where its listing does not tell."""
+    """A crawl that can ask whether a detail changed where its listing does not tell."""
 
     async def recheck(self, listed: Listed, validators: Validators) -> Detail | None:
         """The detail as it is now; None when it did not change."""
@@ -125,7 +125,7 @@ class Rechecker(Protocol):
 
 
 @runtime_checkable
-class Explorer(Protocol):
+class CrawlingType(Protocol):
     """A type whose sources list far more than is fetched at one visit."""
 
     #: The name of the type, as in `sources.type`.
@@ -135,12 +135,12 @@ class Explorer(Protocol):
         """As with a fetcher."""
         ...
 
-    def set_out(self, context: Context) -> Journey:
+    def start_crawl(self, context: Context) -> CrawlSession:
         """Begin a visit; BadConfig says what is wrong with the config."""
         ...
 
 
-SourceType = Fetcher | Explorer
+SourceType = Fetcher | CrawlingType
 
 
 class Registry:
@@ -150,21 +150,21 @@ class Registry:
         self._by_type: dict[str, SourceType] = {}
         # Told apart once: to ask a thing each time what it can do costs a tenth of a visit.
         self._fetchers: dict[str, Fetcher] = {}
-        self._explorers: dict[str, Explorer] = {}
+        self._crawling_types: dict[str, CrawlingType] = {}
         for known in fetchers:
             if known.type in self._by_type:
                 raise SettingsError(f"two fetchers claim the source type {known.type!r}")
             self._by_type[known.type] = known
-            if isinstance(known, Explorer):
-                self._explorers[known.type] = known
+            if isinstance(known, CrawlingType):
+                self._crawling_types[known.type] = known
             else:
                 self._fetchers[known.type] = known
 
     def fetcher(self, source_type: str) -> Fetcher | None:
         return self._fetchers.get(source_type)
 
-    def explorer(self, source_type: str) -> Explorer | None:
-        return self._explorers.get(source_type)
+    def crawling_type(self, source_type: str) -> CrawlingType | None:
+        return self._crawling_types.get(source_type)
 
     def get(self, source_type: str) -> SourceType | None:
         return self._by_type.get(source_type)

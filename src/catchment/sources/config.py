@@ -8,7 +8,7 @@ from typing import Any
 from catchment.domain.options import read_flag
 from catchment.errors import BadConfig
 
-MOST_CHARS = 8192
+MAX_CHARS = 8192
 
 
 def text(
@@ -17,7 +17,7 @@ def text(
     *,
     default: str | None = None,
     example: str = "…",
-    most: int = MOST_CHARS,
+    most: int = MAX_CHARS,
 ) -> str:
     """A line of text. Without a default it must be there."""
     value = config.get(name)

@@ -24,13 +24,12 @@ from catchment.parse.json_values import as_text, read_json
 from catchment.parse.paths import Path, compile_path, first_at
 from catchment.sources.base import Context
 from catchment.sources.config import choice, mapping, text, whole
-from catchment.sources.maker import ItemMaker
+from catchment.sources.items import ItemMaker
 from catchment.sources.page import visit_page
-from catchment.sources.paging import PAGING_KEYS, ByCursor, Paging, is_past_end, read_paging
-from catchment.sources.templates import fill_body
+from catchment.sources.paging import PAGING_KEYS, ByCursor, Paging, fill_body, is_past_end, read_paging
 
 METHODS: Final = ("GET", "POST", "PUT")
-DEFAULT_PAGES, MOST_PAGES = 10, 100
+DEFAULT_PAGES, MAX_PAGES = 10, 100
 # Seconds or milliseconds; fewer digits are a date, such as 20260301.
 _COUNT: Final = re.compile(r"\d{9,14}", re.ASCII)
 #: What is read of an item, and where it is unless the config says otherwise (as `title_field` and so on).
@@ -148,7 +147,7 @@ def _plan(config: Mapping[str, Any]) -> _Plan:
         body=body,
         paths=_paths(config),
         paging=_paging(config, body),
-        max_pages=whole(config, "max_pages", default=DEFAULT_PAGES, least=1, most=MOST_PAGES),
+        max_pages=whole(config, "max_pages", default=DEFAULT_PAGES, least=1, most=MAX_PAGES),
     )
 
 

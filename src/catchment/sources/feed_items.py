@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from catchment.domain.visit import Reading
-from catchment.parse.feed import Entry, Feed, parse_feed
-from catchment.sources.maker import item_of
+from catchment.parse.feed import ParsedEntry, ParsedFeed, parse_feed
+from catchment.sources.items import item_of
 
 
 def read_items(body: bytes, *, url: str, content_type: str) -> Reading:
@@ -16,14 +16,14 @@ def read_items(body: bytes, *, url: str, content_type: str) -> Reading:
     return Reading(feed.title, items, is_damaged=feed.is_damaged, warnings=_warnings(feed), left_out=feed.left_out)
 
 
-def _warnings(feed: Feed) -> tuple[str, ...]:
+def _warnings(feed: ParsedFeed) -> tuple[str, ...]:
     if not feed.cut:
         return ()
     kept = len(feed.entries)
     return (f"the feed lists {kept + feed.cut} entries: the newest {kept} were read, {feed.cut} left out",)
 
 
-def _metadata(entry: Entry) -> dict[str, Any]:
+def _metadata(entry: ParsedEntry) -> dict[str, Any]:
     """What has no column of its own, where there is any."""
     metadata: dict[str, Any] = {}
     if entry.updated and entry.updated != entry.published:

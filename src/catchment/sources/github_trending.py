@@ -16,11 +16,11 @@ from catchment.errors import BadConfig
 from catchment.fetch.client import Request
 from catchment.fetch.pacing import host_of
 from catchment.parse.trending import Repository, read_rows
+from catchment.sources.addresses import path_of, web_address
 from catchment.sources.base import Context, Suggestion
 from catchment.sources.config import choice, text
-from catchment.sources.maker import ItemMaker
+from catchment.sources.items import ItemMaker
 from catchment.sources.page import visit_page
-from catchment.sources.pasted import path_of, web_address
 
 PERIODS: Final = ("daily", "weekly", "monthly")
 _HOSTS: Final = frozenset({"github.com", "www.github.com"})

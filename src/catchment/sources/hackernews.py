@@ -13,23 +13,23 @@ from catchment.domain.item import Item
 from catchment.domain.visit import Fetched
 from catchment.errors import ParseError, VisitError
 from catchment.fetch.client import Request
-from catchment.fetch.manner import SourceClient
+from catchment.fetch.options import SourceClient
 from catchment.fetch.pacing import Deferred, host_of
 from catchment.parse.dates import from_epoch
 from catchment.parse.json_values import number_at, read_json, text_at
+from catchment.sources.addresses import path_of, web_address
 from catchment.sources.base import Context, Suggestion
 from catchment.sources.config import choice, whole
-from catchment.sources.maker import ItemMaker
-from catchment.sources.pasted import path_of, web_address
+from catchment.sources.items import ItemMaker
 
 SITE: Final = "https://news.ycombinator.com"
 LISTS: Final = ("top", "new", "best", "ask", "show", "job")
-DEFAULT_SCORE, DEFAULT_LIMIT, MOST_STORIES = 50, 30, 500
+DEFAULT_SCORE, DEFAULT_LIMIT, MAX_STORIES = 50, 30, 500
 #: Requests side by side: few enough that none waits long for its turn at the host.
 SIDE_BY_SIDE: Final = 4
 STORY_SECONDS: Final = 10.0
 #: After so many failed stories the service is in trouble: the rest is left for the next visit.
-MOST_FAILURES: Final = 10
+MAX_FAILURES: Final = 10
 _HOSTS: Final = frozenset({"news.ycombinator.com"})
 _WORDS: Final = frozenset({"hn", "hackernews", "hacker news"})
 _PAGES: Final = {
@@ -59,7 +59,7 @@ class HackerNewsFetcher:
         numbers = dict.fromkeys([*context.source.memory.get("pending", ()), *listed.numbers])
         walk = _Walk(context.http, self._base_url, numbers)
         left = await walk.finish()
-        pending = [number for number in numbers if number in left][:MOST_STORIES]
+        pending = [number for number in numbers if number in left][:MAX_STORIES]
         stories = [walk.answers[number] for number in numbers if number in walk.answers]
         items = (_item(story, least=wanted.min_score) for story in stories if story is not None)
         return Fetched(
@@ -106,7 +106,7 @@ def _wanted(config: Mapping[str, Any]) -> _Wanted:
     name = choice(config, "filter", LISTS, default="top")
     # Nobody votes for jobs: each has a score of 1.
     least = whole(config, "min_score", default=0 if name == "job" else DEFAULT_SCORE, least=0, most=100_000)
-    limit = whole(config, "limit", default=DEFAULT_LIMIT, least=1, most=MOST_STORIES)
+    limit = whole(config, "limit", default=DEFAULT_LIMIT, least=1, most=MAX_STORIES)
     return _Wanted(list=name, min_score=least, limit=limit)
 
 
@@ -136,7 +136,7 @@ class _Walk:
         return set(self._queue)
 
     async def _work(self) -> None:
-        while self._queue and len(self._failures) < MOST_FAILURES:
+        while self._queue and len(self._failures) < MAX_FAILURES:
             number = self._queue.popleft()
             try:
                 self.answers[number] = await self._ask(number)

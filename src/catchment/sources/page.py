@@ -24,20 +24,20 @@ Judge = Callable[[Response, datetime], None]
 DocumentReader = Callable[[Response], Awaitable[Reading]]
 
 
-class Reader(Protocol):
+class PageReader(Protocol):
     """Pure: bytes to a title and items, or to a whole `Reading` where there is more to say; or a ParseError."""
 
     def __call__(self, body: bytes, *, url: str, content_type: str) -> tuple[str, tuple[Item, ...]] | Reading: ...
 
 
 async def visit_page(
-    context: Context, request: Request, read: Reader, *, is_window: bool = False, judge: Judge | None = None
+    context: Context, request: Request, read: PageReader, *, is_window: bool = False, judge: Judge | None = None
 ) -> Fetched:
     """One conditional request; what is the same as last time is not read again."""
     return await visit_document(context, request, read_apart(context, read), is_window=is_window, judge=judge)
 
 
-def read_apart(context: Context, read: Reader) -> DocumentReader:
+def read_apart(context: Context, read: PageReader) -> DocumentReader:
     """Have what came read where it holds up nobody."""
 
     async def document(response: Response) -> Reading:

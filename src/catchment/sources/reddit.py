@@ -24,14 +24,14 @@ from catchment.parse.dates import from_epoch
 from catchment.parse.entry import absolute
 from catchment.parse.html import plain_text
 from catchment.parse.json_values import list_at, number_at, object_at, read_object, text_at
+from catchment.sources.addresses import path_of, web_address
 from catchment.sources.base import Context, Suggestion
 from catchment.sources.config import choice, text, whole
-from catchment.sources.maker import ItemMaker
+from catchment.sources.items import ItemMaker
 from catchment.sources.page import visit_page
-from catchment.sources.pasted import path_of, web_address
 
 SORTS: Final = ("hot", "new", "top", "rising", "controversial")
-DEFAULT_LIMIT, MOST_POSTS, PASTED_LIMIT = 25, 100, 20
+DEFAULT_LIMIT, MAX_POSTS, PASTED_LIMIT = 25, 100, 20
 #: The wait after a block that names none.
 UNSAID_WAIT_SECONDS: Final = 900.0
 _HOSTS: Final = frozenset({"reddit.com", *(f"{name}.reddit.com" for name in ("www", "old", "new", "np", "m"))})
@@ -88,20 +88,20 @@ class RedditFetcher:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RedditConfig:
     subreddit: str
     sort: str = "hot"
     limit: int = DEFAULT_LIMIT
 
 
-def _wanted(config: Mapping[str, Any]) -> Wanted:
+def _wanted(config: Mapping[str, Any]) -> RedditConfig:
     name = text(config, "subreddit", example="python").removeprefix("/").removeprefix("r/").rstrip("/")
     if not _NAMES.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise BadConfig(f"A subreddit has a name of letters, digits and underscores, like python; {name!r} is none.")
-    return Wanted(
+    return RedditConfig(
         subreddit=name,
         sort=choice(config, "sort", SORTS, default="hot"),
-        limit=whole(config, "limit", default=DEFAULT_LIMIT, least=1, most=MOST_POSTS),
+        limit=whole(config, "limit", default=DEFAULT_LIMIT, least=1, most=MAX_POSTS),
     )
 
 
@@ -111,7 +111,7 @@ def read_listing(
     url: str,  # noqa: ARG001 - a reader is given both
     content_type: str,  # noqa: ARG001
     base: str,
-    wanted: Wanted,
+    wanted: RedditConfig,
 ) -> Reading:
     """The posts of a listing, without what moderators pinned on top of it."""
     listing = read_object(body)

@@ -28,3 +28,7 @@ class RssFetcher:
 
 def _url(config: Mapping[str, Any]) -> str:
     return text(config, "url", example="https://example.org/feed.xml")
+
+
+class DigestFeedFetcher(RssFetcher):
+    type = "digest_feed"

@@ -13,8 +13,8 @@ from typing import Any
 
 from yarl import URL
 
+from catchment.sources.addresses import web_address
 from catchment.sources.base import Suggestion
-from catchment.sources.pasted import web_address
 
 _HANDLE = re.compile(r"@([A-Za-z0-9_]{1,15})")
 _FEDIVERSE = re.compile(r"@([\w.-]{1,64})@([a-z0-9-]+(?:\.[a-z0-9-]+)+)", re.IGNORECASE | re.ASCII)

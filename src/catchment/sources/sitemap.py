@@ -7,28 +7,86 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from html import escape
 from typing import Any
 
 from yarl import URL
 
 from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Told
 from catchment.domain.filters import Filters, url_filters
-from catchment.domain.item import Item
+from catchment.domain.item import Item, make_item
 from catchment.domain.options import USER_AGENT_KEY
 from catchment.errors import BadConfig, RefusedAddress
 from catchment.fetch.client import Request, Response
 from catchment.fetch.freshness import Validators
 from catchment.fetch.pacing import Deferred
 from catchment.fetch.streaming import Stream
-from catchment.parse.article import extract
+from catchment.parse.article import Article, extract
 from catchment.sources.base import Context, Detail
 from catchment.sources.config import flag, text, texts, whole
 from catchment.sources.robots import RobotsBook
-from catchment.sources.sitemap_page import item_of_page, item_without_page
 from catchment.sources.sitemap_tree import SitemapTree
 
+UNTITLED = "Untitled"
+
+
+def item_without_page(listed: Listed) -> Item:
+    """What the sitemap alone says. The date is part of the text, so that a later one makes it a changed item."""
+    return make_item(
+        native_id=listed.native_id or listed.url,
+        url=listed.url,
+        title=_listed_title(listed) or title_from_url(listed.url),
+        content=f"<p>Updated {listed.lastmod:%Y-%m-%d %H:%M} UTC</p>" if listed.lastmod else "",
+        published_at=listed.lastmod,
+    )
+
+
+def item_of_page(listed: Listed, article: Article, *, with_content: bool) -> Item:
+    """A page. Its date is that of its last change, so that a changed page rises in the feed."""
+    content = article.html if with_content else ""
+    return make_item(
+        native_id=listed.native_id or listed.url,
+        url=listed.url,
+        title=article.title or _listed_title(listed) or title_from_url(listed.url),
+        author=article.author,
+        content=content or (f"<p>{escape(article.description)}</p>" if article.description else ""),
+        published_at=listed.lastmod or article.modified or article.published,
+        metadata=_metadata(listed, article),
+    )
+
+
+def title_from_url(url: str) -> str:
+    """A title for people from the path: `/tech/python-tips.html` is "Tech - Python Tips"."""
+    parts = [part for part in URL(url).path.split("/") if part]
+    if parts:
+        parts[-1] = parts[-1].rpartition(".")[0] or parts[-1]
+    words = [" ".join(part.replace("-", " ").replace("_", " ").split()) for part in parts]
+    return " - ".join(word.title() for word in words if word) or UNTITLED
+
+
+def _listed_title(listed: Listed) -> str:
+    return str(listed.facts["title"]) if listed.facts and listed.facts.get("title") else ""
+
+
+def _metadata(listed: Listed, article: Article) -> dict[str, Any]:
+    """What has no column of its own, where there is any."""
+    said = {
+        "description": article.description,
+        "image": article.image,
+        "canonical": article.canonical if article.canonical != listed.url else None,
+        "published": _iso(article.published),
+        "modified": _iso(article.modified),
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
 _HTML = frozenset({"", "text/html", "application/xhtml+xml", "text/plain"})
-_MOST_PATTERNS = 50
+_MAX_PATTERNS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +136,7 @@ def read_config(config: Mapping[str, Any]) -> SitemapConfig:
     )
 
 
-class SitemapExplorer:
+class SitemapType:
     type = "sitemap"
     config_keys = CONFIG_KEYS
 
@@ -92,12 +150,12 @@ class SitemapExplorer:
         address = str(_url(config))
         return json.dumps([address, *patterns]) if any(patterns) else address
 
-    def set_out(self, context: Context) -> SitemapJourney:
+    def start_crawl(self, context: Context) -> SitemapCrawlSession:
         user_agent = context.source.config.get(USER_AGENT_KEY) or self._user_agent
-        return SitemapJourney(context, read_config(context.source.config), user_agent=user_agent)
+        return SitemapCrawlSession(context, read_config(context.source.config), user_agent=user_agent)
 
 
-class SitemapJourney:
+class SitemapCrawlSession:
     lane: asyncio.Lock | None = None
 
     def __init__(self, context: Context, config: SitemapConfig, *, user_agent: str) -> None:
@@ -198,7 +256,7 @@ def _validators(listed: Listed, page: Response) -> Validators | None:
 
 
 def _patterns(config: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    return texts(config, name, most=_MOST_PATTERNS)
+    return texts(config, name, most=_MAX_PATTERNS)
 
 
 def _policy(config: Mapping[str, Any]) -> CandidatePolicy:

@@ -2,23 +2,72 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from catchment.domain.candidate import KnownListing, Listed, Listing, Read, Remark, Stretch, Told, Vouched
-from catchment.errors import HttpError, ParseError, VisitError
+from catchment.domain.candidate import (
+    KnownListing,
+    Listed,
+    Listing,
+    ListingPage,
+    ListingRead,
+    ListingWarning,
+    Told,
+    Unchanged,
+)
+from catchment.errors import HttpError, ParseError, ParserFailed, VisitError
 from catchment.fetch.client import Request
 from catchment.fetch.freshness import Validators
 from catchment.fetch.streaming import Stream
-from catchment.parse.sitemap import SitemapEntry
+from catchment.inflate import GZIP_MAGIC
+from catchment.parse.sitemap import SitemapEntry, read_portion
 from catchment.sandbox.pool import ParserPool
-from catchment.sources.sitemap_reading import SitemapReader
+
+#: So much is read at a time. Packed, it may unfold to two hundred times as much.
+PORTION, PACKED_PORTION = 64 * 1024, 8 * 1024
+#: What reading one document may take, the wait for it not counted: it may be as large as a hundred feeds.
+MAX_SECONDS = 30.0
+
+
+class SitemapReader:
+    """Takes a document in chunks and gives its entries as soon as they are complete."""
+
+    def __init__(self, parsers: ParserPool, url: str) -> None:
+        self._parsers = parsers
+        self._url = url
+        self._is_begun = False
+        self._portion = PACKED_PORTION
+        self._seconds = 0.0
+        self.is_whole = False
+
+    async def feed(self, chunk: bytes) -> list[SitemapEntry]:
+        if not self._is_begun and not GZIP_MAGIC.startswith(chunk[: len(GZIP_MAGIC)]):
+            self._portion = PORTION
+        entries: list[SitemapEntry] = []
+        for start in range(0, len(chunk), self._portion):
+            entries += await self._read(chunk[start : start + self._portion])
+        return entries
+
+    async def close(self) -> list[SitemapEntry]:
+        return await self._read(b"", is_last=True)
+
+    async def _read(self, portion: bytes, *, is_last: bool = False) -> list[SitemapEntry]:
+        clock = asyncio.get_running_loop().time
+        started, is_first, self._is_begun = clock(), not self._is_begun, True
+        found = await self._parsers.read(read_portion, portion, url=self._url, is_first=is_first, is_last=is_last)
+        self._seconds += clock() - started
+        if self._seconds > MAX_SECONDS:
+            raise ParserFailed(f"reading it took longer than {MAX_SECONDS:g} s")
+        self.is_whole = found.is_whole
+        return found.entries
+
 
 #: Entries that are handed over together.
 STRETCH = 1000
-MOST_DEPTH, MOST_DOCUMENTS = 3, 5000
+MAX_DEPTH, MAX_DOCUMENTS = 3, 5000
 #: So many indexes one after the other that lead to no sitemap with pages go round in a circle: what further ones list
 #: is not followed, and after many more that is all.
 MAX_BARREN_INDEXES, MAX_CIRCLING_INDEXES = 25, 250
@@ -31,7 +80,7 @@ Open = Callable[[Request], AbstractAsyncContextManager[Stream]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class SitemapDocument:
     """A sitemap that is still to be read."""
 
     url: str
@@ -48,7 +97,7 @@ class SitemapTree:
         self._keeps = keeps
         self._now = now
         #: The next one last.
-        self._ahead: list[Document] = []
+        self._ahead: list[SitemapDocument] = []
         self._met: set[str] = set()
         self._read = 0
         #: Indexes since the last sitemap with pages.
@@ -60,16 +109,16 @@ class SitemapTree:
         """Every sitemap below the roots, each branch to its end. One that fails is remarked upon, unless none could be
         read.
         """
-        self._meet(Document(url=root) for root in roots)
+        self._meet(SitemapDocument(url=root) for root in roots)
         while self._ahead and self._barren < MAX_CIRCLING_INDEXES:
             document = self._ahead.pop()
             async for told in self._visit(document, known.get(document.url)):
                 yield told
         for remark in self._remarks():
-            yield Remark(message=remark)
+            yield ListingWarning(message=remark)
         # Not sooner: what is vouched for is not asked for again in this round, and a failed visit is gone on with.
         for url in self._failures:
-            yield Vouched(url=url)
+            yield Unchanged(url=url)
 
     def _remarks(self) -> Iterator[str]:
         """What was left out. An error where that is everything."""
@@ -80,15 +129,15 @@ class SitemapTree:
             if not self._read:
                 raise ParseError(f"{circle}; give the address of a sitemap that lists pages.")
             yield circle
-        if len(self._met) >= MOST_DOCUMENTS:
-            yield f"it has more sitemaps than the {MOST_DOCUMENTS} that are read"
+        if len(self._met) >= MAX_DOCUMENTS:
+            yield f"it has more sitemaps than the {MAX_DOCUMENTS} that are read"
         for url, error in self._failures.items():
             yield f"the sitemap {url} is passed over this time: {error}"
 
-    def _meet(self, documents: Iterable[Document]) -> None:
+    def _meet(self, documents: Iterable[SitemapDocument]) -> None:
         met = []
         for document in documents:
-            if document.url not in self._met and len(self._met) < MOST_DOCUMENTS and document.depth <= MOST_DEPTH:
+            if document.url not in self._met and len(self._met) < MAX_DOCUMENTS and document.depth <= MAX_DEPTH:
                 self._met.add(document.url)
                 met.append(document)
         self._ahead += reversed(met)
@@ -97,12 +146,12 @@ class SitemapTree:
         self._read += 1
         self._barren = 0
 
-    async def _visit(self, document: Document, known: KnownListing | None) -> AsyncIterator[Told]:
+    async def _visit(self, document: SitemapDocument, known: KnownListing | None) -> AsyncIterator[Told]:
         if known is not None and known.is_done:
             self._count_read()
         elif known is not None and _is_surely_same(document, known, self._now):
             self._count_read()
-            yield Vouched(url=document.url)
+            yield Unchanged(url=document.url)
         else:
             try:
                 async for told in self._download(document, known):
@@ -112,11 +161,11 @@ class SitemapTree:
                     raise
                 self._failures[document.url] = error
 
-    async def _download(self, document: Document, known: KnownListing | None) -> AsyncIterator[Told]:
+    async def _download(self, document: SitemapDocument, known: KnownListing | None) -> AsyncIterator[Told]:
         async with self._stream(Request(url=document.url, validators=_validators(known))) as answer:
             if answer.not_modified:
                 self._count_read()
-                yield Vouched(url=document.url)
+                yield Unchanged(url=document.url)
                 return
             reading = _Reading(document, SitemapReader(self._parsers, answer.url), self._keeps)
             async for chunk in answer:
@@ -127,14 +176,16 @@ class SitemapTree:
             async for told in self._conclude(document, reading, answer):
                 yield told
 
-    async def _conclude(self, document: Document, reading: _Reading, answer: Stream) -> AsyncIterator[Told]:
+    async def _conclude(self, document: SitemapDocument, reading: _Reading, answer: Stream) -> AsyncIterator[Told]:
         if not reading.is_whole:
-            yield Vouched(url=document.url)
-            yield Remark(message=f"the sitemap {document.url} is cut off; what it may have listed counts as listed")
+            yield Unchanged(url=document.url)
+            yield ListingWarning(
+                message=f"the sitemap {document.url} is cut off; what it may have listed counts as listed"
+            )
         elif not reading.children:
             # One with children is read every time: what it says of them is what saves asking for them.
             validators = Validators.from_headers(answer.headers)
-            yield Read(
+            yield ListingRead(
                 listing=Listing(
                     url=document.url,
                     lastmod=document.lastmod,
@@ -147,7 +198,7 @@ class SitemapTree:
         else:
             self._count_read()
 
-    def _follow(self, children: Iterable[Document]) -> None:
+    def _follow(self, children: Iterable[SitemapDocument]) -> None:
         self._barren += 1
         if self._barren >= MAX_BARREN_INDEXES:
             self._is_circling = True
@@ -159,42 +210,42 @@ class SitemapTree:
 class _Reading:
     """One document on its way in: pages in stretches, and the sitemaps below it."""
 
-    def __init__(self, document: Document, reader: SitemapReader, keeps: Callable[[str], bool]) -> None:
+    def __init__(self, document: SitemapDocument, reader: SitemapReader, keeps: Callable[[str], bool]) -> None:
         self._document = document
         self._reader = reader
         self._keeps = keeps
         self._pages: list[Listed] = []
-        self.children: list[Document] = []
+        self.children: list[SitemapDocument] = []
 
     @property
     def is_whole(self) -> bool:
         return self._reader.is_whole
 
-    async def feed(self, chunk: bytes) -> list[Stretch]:
+    async def feed(self, chunk: bytes) -> list[ListingPage]:
         self._sort(await self._reader.feed(chunk))
         return self._stretches(STRETCH)
 
-    async def close(self) -> list[Stretch]:
+    async def close(self) -> list[ListingPage]:
         self._sort(await self._reader.close())
         return self._stretches(1)
 
     def _sort(self, entries: Iterable[SitemapEntry]) -> None:
         for entry in entries:
             if entry.is_sitemap:
-                below = Document(url=entry.url, lastmod=entry.lastmod, depth=self._document.depth + 1)
-                if len(self.children) < MOST_DOCUMENTS:
+                below = SitemapDocument(url=entry.url, lastmod=entry.lastmod, depth=self._document.depth + 1)
+                if len(self.children) < MAX_DOCUMENTS:
                     self.children.append(below)
             elif self._keeps(entry.url):
                 facts = {"title": entry.title} if entry.title else None
                 self._pages.append(Listed(entry.url, entry.lastmod, "", facts))
 
-    def _stretches(self, least: int) -> list[Stretch]:
+    def _stretches(self, least: int) -> list[ListingPage]:
         """The pages so far, cut to size, once there are enough of them."""
         if len(self._pages) < least:
             return []
         pages, self._pages = self._pages, []
         return [
-            Stretch(url=self._document.url, listed=pages[start : start + STRETCH])
+            ListingPage(url=self._document.url, listed=pages[start : start + STRETCH])
             for start in range(0, len(pages), STRETCH)
         ]
 
@@ -205,7 +256,7 @@ def _validators(known: KnownListing | None) -> Validators | None:
     return Validators(etag=known.listing.etag, last_modified=known.listing.last_modified)
 
 
-def _is_surely_same(document: Document, known: KnownListing, now: datetime) -> bool:
+def _is_surely_same(document: SitemapDocument, known: KnownListing, now: datetime) -> bool:
     """Its index says the same of it as when it was read, and that was said long enough before."""
     return (
         document.lastmod is not None

@@ -24,7 +24,7 @@ from catchment.fetch.client import Request, Response
 from catchment.parse.discovery import Discovery, discover, is_page, is_title_of_comments, refresh_of
 from catchment.parse.tree import compile_selector
 from catchment.parse.volatile import steady
-from catchment.parse.watch import Listed, ListShape, Passage, read_chosen, read_listed, read_main
+from catchment.parse.watch import ListedLink, ListShape, Passage, read_chosen, read_listed, read_main
 from catchment.sources.base import Context
 from catchment.sources.config import text, texts
 from catchment.sources.feed_items import read_items
@@ -39,7 +39,7 @@ NOISY_AFTER, TOLD_EVERY = 5, timedelta(hours=20)
 MAX_REFRESHES = 3
 MAX_PATTERNS = 20
 #: Feeds that a page names and that are tried, one after the other.
-MOST_FEEDS = 3
+MAX_FEEDS = 3
 _GONE = frozenset({404, 410})
 _SELECTORS = ("selector", "item_selector", "link_selector", "text_selector")
 _READABLE = ("html", "xml", "text/", "json")
@@ -73,7 +73,7 @@ class WebsiteFetcher:
         page = _Page(context)
         fetched = await _visit(context, page.read)
         named = page.seen.news_feeds
-        for feed in [*named, *page.seen.linked_feeds][:MOST_FEEDS]:
+        for feed in [*named, *page.seen.linked_feeds][:MAX_FEEDS]:
             if failed is not None and feed == failed.feed:
                 raise failed.error
             try:
@@ -243,7 +243,7 @@ def _state(passage: Passage, watched: Watched) -> Item:
     return _told_by_words(item, words)
 
 
-def _listed_item(listed: Listed, watched: Watched) -> Item:
+def _listed_item(listed: ListedLink, watched: Watched) -> Item:
     words = watched.words_of(listed.text)
     item = make_item(
         native_id=listed.url or _known_by(watched.address, words),

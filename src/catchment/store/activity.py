@@ -16,8 +16,8 @@ from catchment.domain.run import Run
 from catchment.errors import Conflict, DamagedStore
 from catchment.processes import is_gone, shown_owner
 from catchment.store import runs
-from catchment.store.copying import connected, shown
-from catchment.store.door import reading_engine
+from catchment.store.copy import connected, shown
+from catchment.store.database import reading_engine
 
 
 def refuse_while_worked_on(*stores: URL, now: datetime) -> None:

@@ -11,13 +11,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, cast, delete, func, insert, or_, select, true
 from sqlalchemy import String as Text
 
-from catchment.domain.alert import Alert, Key, Rule, Severity
-from catchment.store.conflict import insert_into
+from catchment.domain.alert import Alert, AlertRule, Key, Severity
 from catchment.store.sources import visible_to
 from catchment.store.tables import alerts, incidents, outbox, sources, webhooks
+from catchment.store.upsert import insert_into
 
 #: Rules whose subject is the id of a source; whoever may not see the source may not see them.
-OF_SOURCES = (Rule.SOURCE_BROKEN, Rule.SOURCE_QUIET, Rule.SOURCE_GAP)
+OF_SOURCES = (AlertRule.SOURCE_BROKEN, AlertRule.SOURCE_QUIET, AlertRule.SOURCE_GAP)
 
 
 class Incident(StrEnum):
@@ -79,7 +79,7 @@ def forget(conn: Connection, keys: Iterable[Key]) -> None:
         conn.execute(delete(alerts).where(alerts.c.rule == rule, alerts.c.subject == subject))
 
 
-def note_incident(conn: Connection, kind: Incident, *, amount: int = 1, message: str = "", now: datetime) -> None:
+def record_incident(conn: Connection, kind: Incident, *, amount: int = 1, message: str = "", now: datetime) -> None:
     conn.execute(insert(incidents).values(kind=kind, amount=amount, message=message, at=now))
 
 
@@ -88,16 +88,16 @@ def note_incident_once(conn: Connection, kind: Incident, *, message: str, now: d
     last = last_incident(conn, kind)
     if last is not None and now - last[0] < within:
         return False
-    note_incident(conn, kind, message=message, now=now)
+    record_incident(conn, kind, message=message, now=now)
     return True
 
 
-def note_recovery(conn: Connection, *, executions: int, records: int, now: datetime) -> None:
+def record_recovery(conn: Connection, *, executions: int, records: int, now: datetime) -> None:
     """Executions that stopped without a word were ended, and what they held was freed."""
     counts = {Incident.EXECUTIONS_RECOVERED: executions, Incident.RECORDS_RECOVERED: records}
     for kind, amount in counts.items():
         if amount:
-            note_incident(conn, kind, amount=amount, now=now)
+            record_incident(conn, kind, amount=amount, now=now)
 
 
 def count_incidents(conn: Connection, *, since: datetime) -> Mapping[str, int]:
@@ -159,7 +159,7 @@ def _row(alert: Alert) -> dict[str, Any]:
 def _alert(row: Row[Any], heard: _Heard | None) -> Alert:
     """Where nobody listens, or the letter is long forgotten, the log is all that was to be told."""
     return Alert(
-        rule=Rule(row.rule),
+        rule=AlertRule(row.rule),
         subject=row.subject,
         severity=Severity(row.severity),
         message=row.message,

@@ -19,16 +19,8 @@ from sqlalchemy.engine import URL
 
 from catchment import __version__
 from catchment.errors import Conflict, InvalidInput, NotFound, StoreError
-from catchment.store.copying import (
-    Counts,
-    Progress,
-    connected,
-    copy_store,
-    count_rows,
-    is_same_place,
-    refuse_to_replace,
-)
-from catchment.store.door import OWNERS_FOLDER, reading_engine
+from catchment.store.copy import Counts, Progress, connected, copy_store, count_rows, is_same_place, refuse_to_replace
+from catchment.store.database import OWNERS_FOLDER, reading_engine
 from catchment.store.files import clear_leftover, exclusive_file, remove_companions, sync_folder
 from catchment.store.manifest import Manifest, read_manifest, seal
 from catchment.store.migrate import head_revision, migrate_url

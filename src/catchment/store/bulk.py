@@ -2,7 +2,7 @@
 
 SQLAlchemy works out the parameters of every row anew, which costs more than storing it. Here the statement and the
 conversion of each column are worked out once per store. A hundred rows go in one statement: on PostgreSQL each
-statement is a journey, and on SQLite it is where threads take turns.
+statement is a crawl, and on SQLite it is where threads take turns.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ SEEN_AT: ColumnElement[datetime] = case(
 WITH_LISTINGS = candidates.outerjoin(listings, listings.c.id == candidates.c.listing_id)
 
 
-class Failure(NamedTuple):
+class CandidateFailure(NamedTuple):
     """What came of a candidate that could not be collected."""
 
     candidate: Candidate
@@ -171,7 +171,7 @@ def mark_collected(conn: Connection, collected: Iterable[Collected], *, now: dat
     _mark_note(conn, found)
 
 
-def mark_failed(conn: Connection, failures: Iterable[Failure]) -> None:
+def mark_failed(conn: Connection, failures: Iterable[CandidateFailure]) -> None:
     _mark_failed(conn, [_failed_row(one) for one in failures])
 
 
@@ -418,7 +418,7 @@ def _changed_row(known: Known, listed: Listed, listing_id: int | None, now: date
     return (known.id, pending, not known.is_awaited, listed.lastmod, listed.facts, listing_id, now, None, 0)
 
 
-def _failed_row(failure: Failure) -> tuple[Any, ...]:
+def _failed_row(failure: CandidateFailure) -> tuple[Any, ...]:
     """In the order of the columns of `_mark_failed`, the id first."""
     state, attempts = failure.verdict()
     return (failure.candidate.id, state, False, attempts, failure.message[:MAX_MESSAGE], failure.code, None)

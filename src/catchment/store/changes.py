@@ -38,7 +38,7 @@ def note(conn: Connection, source_ids: Iterable[int], cause: Cause, *, now: date
         conn.execute(_NOTE[conn.dialect.name], {"ids": list(ids), "cause": cause, "now": now})
 
 
-def note_edit(conn: Connection, *, now: datetime) -> None:
+def record_edit(conn: Connection, *, now: datetime) -> None:
     """Count a change of the catalogue: whoever sees what may be another now."""
     row = {"source_id": CATALOGUE, "cause": Cause.EDITED, "times": 1, "changed_at": now}
     conn.execute(_NOTE_EDIT[conn.dialect.name], row)

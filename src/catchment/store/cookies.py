@@ -34,9 +34,9 @@ from catchment.domain.cookie_pool import Want
 from catchment.domain.note import Platform
 from catchment.domain.run import Run, RunKind, RunStatus
 from catchment.store import runs as leases
-from catchment.store.conflict import insert_or_ignore
 from catchment.store.tables import cookies, runs
 from catchment.store.types import Json, UtcDateTime
+from catchment.store.upsert import insert_or_ignore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class CookieChange:
     before: Cookie
     after: Cookie
 
@@ -80,7 +80,7 @@ def borrow(conn: Connection, name: str, *, owner: str, now: datetime, until: dat
     return Lease(run=run, cookie=cookie)
 
 
-def give_back(conn: Connection, run: Run, judge: Callable[[Cookie], Cookie], *, now: datetime) -> Change | None:
+def give_back(conn: Connection, run: Run, judge: Callable[[Cookie], Cookie], *, now: datetime) -> CookieChange | None:
     """End a lease, with what it says about the cookie; None when the lease was lost, or the cookie is gone."""
     if not leases.finish(conn, [run.id], status=RunStatus.COMPLETED, now=now):
         return None
@@ -88,10 +88,10 @@ def give_back(conn: Connection, run: Run, judge: Callable[[Cookie], Cookie], *, 
     return change(conn, run.subject, judge)
 
 
-def change(conn: Connection, name: str, judge: Callable[[Cookie], Cookie]) -> Change | None:
+def change(conn: Connection, name: str, judge: Callable[[Cookie], Cookie]) -> CookieChange | None:
     """Nobody else changes the cookie between what is read and what is written."""
     before = _locked(conn, name)
-    return Change(before=before, after=_put(conn, judge(before))) if before is not None else None
+    return CookieChange(before=before, after=_put(conn, judge(before))) if before is not None else None
 
 
 def add(conn: Connection, cookie: Cookie) -> bool:

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, func, select
 
-from catchment.store.conflict import insert_into
 from catchment.store.tables import crawl_minutes
+from catchment.store.upsert import insert_into
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, true
 
-from catchment.domain.digest import Digest, DigestType, NewDigest
+from catchment.domain.feed import Digest, DigestType, NewDigest
 from catchment.errors import InvalidInput
 from catchment.store import users
 from catchment.store.tables import digests

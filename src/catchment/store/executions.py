@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Integer, Row, Select, String, column, select, table, update
 
-from catchment.domain.execution import Execution, Recovered, Result
+from catchment.domain.execution import Execution, RecoveredCounts, Result
 from catchment.domain.run import Run, RunKind, RunStatus
 from catchment.store import alerts, found_notes, runs
 from catchment.store.tables import runs as run_rows
@@ -52,12 +52,12 @@ def running(conn: Connection, execution_id: str) -> Run | None:
     return run if run is not None and runs.holds(conn, run.id) else None
 
 
-def recover(conn: Connection, *, now: datetime, workflow_name: str | None = None) -> Recovered:
+def recover(conn: Connection, *, now: datetime, workflow_name: str | None = None) -> RecoveredCounts:
     """End executions without a heartbeat, take back what they had claimed, and put it down for whoever watches."""
     ended = runs.expire_workflows(conn, now=now, name=workflow_name)
-    recovered = Recovered(executions=len(ended), records=found_notes.reclaim(conn, [run.id for run in ended]))
+    recovered = RecoveredCounts(executions=len(ended), records=found_notes.reclaim(conn, [run.id for run in ended]))
     if ended:
-        alerts.note_recovery(conn, executions=recovered.executions, records=recovered.records, now=now)
+        alerts.record_recovery(conn, executions=recovered.executions, records=recovered.records, now=now)
     return recovered
 
 

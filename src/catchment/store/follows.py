@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
-from catchment.domain.follow import Follow
+from catchment.domain.tweet import Follow
 from catchment.store.tables import scraper_follows
 
 

@@ -13,10 +13,10 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, String, bindparam,
 from catchment.domain.host import HostUse, Seating
 from catchment.domain.run import RunKind
 from catchment.domain.source import Why
-from catchment.store.conflict import insert_or_ignore
 from catchment.store.runs import IS_RUNNING
 from catchment.store.tables import hosts, runs, sources
 from catchment.store.types import UtcDateTime
+from catchment.store.upsert import insert_or_ignore
 
 _NOW = bindparam("now", type_=UtcDateTime)
 _OWNER = bindparam("owner", type_=String)

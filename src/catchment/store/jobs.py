@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, select, update
 
-from catchment.domain.job import JobState
-from catchment.store.conflict import insert_or_ignore
+from catchment.domain.run import JobState
 from catchment.store.tables import jobs
+from catchment.store.upsert import insert_or_ignore
 
 
 def ensure(conn: Connection, name: str, *, due_at: datetime | None) -> JobState:
@@ -51,11 +51,11 @@ def take_due(conn: Connection, name: str, *, now: datetime, next_due: datetime |
     return taken.one_or_none() is not None
 
 
-def note_start(conn: Connection, name: str, *, now: datetime) -> None:
+def record_start(conn: Connection, name: str, *, now: datetime) -> None:
     conn.execute(update(jobs).where(jobs.c.name == name).values(last_started_at=now))
 
 
-def note_end(conn: Connection, name: str, *, now: datetime, ok: bool, message: str) -> None:
+def record_end(conn: Connection, name: str, *, now: datetime, ok: bool, message: str) -> None:
     conn.execute(
         update(jobs)
         .where(jobs.c.name == name)

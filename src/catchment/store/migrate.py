@@ -9,8 +9,21 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.engine import URL
 
 from catchment.errors import MissingStore, StoreError
-from catchment.store.door import Store, migration_engine, shown_place, sqlite_file
-from catchment.store.failures import translated_errors
+from catchment.store.database import Store, migration_engine, shown_place, sqlite_file, translated_errors
+
+#: As for migrations: any number will do, as long as every process asks for the same one.
+WORKER_TABLES_LOCK = 7_767_002
+JOBS = "procrastinate_jobs"
+
+
+def ensure_worker_tables(conn: Connection, schema: str) -> bool:
+    """Run the schema where it is not there yet; says whether it was. Processes that start together take turns."""
+    conn.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": WORKER_TABLES_LOCK})
+    if inspect(conn).has_table(JOBS):
+        return False
+    conn.exec_driver_sql(schema.replace("%", "%%"))
+    return True
+
 
 #: Any number will do, as long as every process asks for the same one.
 ADVISORY_LOCK = 7_767_001

@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, exists, func, or_, select
 
-from catchment.domain.note_copy import DueNote
-from catchment.store.conflict import insert_into
+from catchment.domain.note import DueNote
 from catchment.store.tables import candidates, note_copies, notes
+from catchment.store.upsert import insert_into
 
 _PLAIN = (
     "id", "platform", "idempotency_key", "note_id", "url", "published_at", "title", "content", "note_type", "images",
@@ -49,7 +49,7 @@ def _waiting(sink: str, now: datetime) -> Select[tuple[int]]:
     return select(notes.c.id).where(~settled).order_by(notes.c.id + 0)
 
 
-def note_copied(conn: Connection, sink: str, records: Mapping[int, str], *, now: datetime) -> None:
+def record_copied(conn: Connection, sink: str, records: Mapping[int, str], *, now: datetime) -> None:
     """By note, the id of the record that holds it."""
     rows = [
         {"note_id": note_id, "record_id": record_id, "copied_at": now, "next_try_at": None, "last_error": None}
@@ -58,7 +58,7 @@ def note_copied(conn: Connection, sink: str, records: Mapping[int, str], *, now:
     _upsert(conn, sink, rows)
 
 
-def note_failed(conn: Connection, sink: str, note_ids: Iterable[int], *, error: str, next_try_at: datetime) -> None:
+def record_failed(conn: Connection, sink: str, note_ids: Iterable[int], *, error: str, next_try_at: datetime) -> None:
     rows = [
         {"note_id": note_id, "record_id": None, "copied_at": None, "next_try_at": next_try_at, "last_error": error}
         for note_id in note_ids

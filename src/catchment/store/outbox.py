@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from catchment.domain.outbox import Event, Format, Letter, Topic, Webhook
+from catchment.domain.outbox import Delivery, Event, Topic, Webhook, WebhookFormat
 from catchment.errors import Conflict
 from catchment.store.tables import outbox, webhooks
 
@@ -27,19 +27,19 @@ def emit(conn: Connection, topic: Topic, payloads: Iterable[Mapping[str, Any]], 
     if not listening:
         return []
     events = {str(uuid.uuid4()): Event(topic=topic, payload=payload) for payload in payloads}
-    letters = [_letter_row(event, hook_id, key, now) for key, event in events.items() for hook_id in listening]
-    if letters:
-        conn.execute(insert(outbox), letters)
+    deliveries = [_delivery_row(event, hook_id, key, now) for key, event in events.items() for hook_id in listening]
+    if deliveries:
+        conn.execute(insert(outbox), deliveries)
     return list(events)
 
 
-def send_to(conn: Connection, webhook_id: int, event: Event, *, now: datetime) -> Letter:
+def send_to(conn: Connection, webhook_id: int, event: Event, *, now: datetime) -> Delivery:
     """A letter to one webhook alone, whatever it listens to."""
-    row = _letter_row(event, webhook_id, str(uuid.uuid4()), now)
-    return _letter(conn.execute(insert(outbox).returning(*outbox.c), row).one())
+    row = _delivery_row(event, webhook_id, str(uuid.uuid4()), now)
+    return _delivery(conn.execute(insert(outbox).returning(*outbox.c), row).one())
 
 
-def heads(conn: Connection, *, now: datetime) -> list[Letter]:
+def heads(conn: Connection, *, now: datetime) -> list[Delivery]:
     """The oldest letter that waits for each active webhook, where its time has come: later ones wait for it."""
     first = (
         select(func.min(outbox.c.id))
@@ -48,44 +48,48 @@ def heads(conn: Connection, *, now: datetime) -> list[Letter]:
         .group_by(outbox.c.webhook_id)
     )
     statement = select(outbox).where(outbox.c.id.in_(first), outbox.c.next_try_at <= now).order_by(outbox.c.id)
-    return [_letter(row) for row in conn.execute(statement)]
+    return [_delivery(row) for row in conn.execute(statement)]
 
 
-def head_of(conn: Connection, webhook_id: int, *, now: datetime) -> Letter | None:
+def head_of(conn: Connection, webhook_id: int, *, now: datetime) -> Delivery | None:
     """The next letter to a webhook, if its time has come."""
     statement = select(outbox).where(_WAITING, outbox.c.webhook_id == webhook_id).order_by(outbox.c.id).limit(1)
     row = conn.execute(statement).one_or_none()
-    return _letter(row) if row is not None and row.next_try_at <= now else None
+    return _delivery(row) if row is not None and row.next_try_at <= now else None
 
 
-def note_delivered(conn: Connection, letter_id: int, *, now: datetime) -> None:
-    _change(conn, letter_id, attempts=outbox.c.attempts + 1, delivered_at=now, next_try_at=None, last_error=None)
+def record_delivered(conn: Connection, delivery_id: int, *, now: datetime) -> None:
+    _change(conn, delivery_id, attempts=outbox.c.attempts + 1, delivered_at=now, next_try_at=None, last_error=None)
 
 
-def note_failed(conn: Connection, letter_id: int, *, error: str, next_try_at: datetime | None, now: datetime) -> None:
+def record_failed(
+    conn: Connection, delivery_id: int, *, error: str, next_try_at: datetime | None, now: datetime
+) -> None:
     dead_at = now if next_try_at is None else None
-    _change(conn, letter_id, attempts=outbox.c.attempts + 1, last_error=error, next_try_at=next_try_at, dead_at=dead_at)
+    _change(
+        conn, delivery_id, attempts=outbox.c.attempts + 1, last_error=error, next_try_at=next_try_at, dead_at=dead_at
+    )
 
 
-def put_off(conn: Connection, letter_id: int, *, until: datetime) -> None:
+def put_off(conn: Connection, delivery_id: int, *, until: datetime) -> None:
     """Nothing was sent, so this was no attempt."""
-    _change(conn, letter_id, next_try_at=until)
+    _change(conn, delivery_id, next_try_at=until)
 
 
-def redeliver(conn: Connection, letter_id: int, *, now: datetime) -> Letter | None:
+def redeliver(conn: Connection, delivery_id: int, *, now: datetime) -> Delivery | None:
     """Send a letter again, dead or delivered, under the same event id."""
     values = {"next_try_at": now, "delivered_at": None, "dead_at": None, "attempts": 0, "last_error": None}
     row = conn.execute(
-        update(outbox).where(outbox.c.id == letter_id).values(**values).returning(*outbox.c)
+        update(outbox).where(outbox.c.id == delivery_id).values(**values).returning(*outbox.c)
     ).one_or_none()
-    return _letter(row) if row else None
+    return _delivery(row) if row else None
 
 
-def list_letters(conn: Connection, *, webhook_id: int | None, limit: int) -> list[Letter]:
+def list_deliveries(conn: Connection, *, webhook_id: int | None, limit: int) -> list[Delivery]:
     statement = select(outbox).order_by(outbox.c.id.desc()).limit(limit)
     if webhook_id is not None:
         statement = statement.where(outbox.c.webhook_id == webhook_id)
-    return [_letter(row) for row in conn.execute(statement)]
+    return [_delivery(row) for row in conn.execute(statement)]
 
 
 def delete_old(conn: Connection, *, before: datetime, limit: int) -> int:
@@ -122,7 +126,7 @@ def list_webhooks(conn: Connection) -> list[Webhook]:
     return [_webhook(row) for row in conn.execute(select(webhooks).order_by(webhooks.c.id))]
 
 
-def _letter_row(event: Event, webhook_id: int, event_id: str, now: datetime) -> dict[str, Any]:
+def _delivery_row(event: Event, webhook_id: int, event_id: str, now: datetime) -> dict[str, Any]:
     return {
         "event_id": event_id,
         "topic": event.topic,
@@ -134,14 +138,14 @@ def _letter_row(event: Event, webhook_id: int, event_id: str, now: datetime) -> 
     }
 
 
-def _change(conn: Connection, letter_id: int, **values: Any) -> None:
-    conn.execute(update(outbox).where(outbox.c.id == letter_id).values(**values))
+def _change(conn: Connection, delivery_id: int, **values: Any) -> None:
+    conn.execute(update(outbox).where(outbox.c.id == delivery_id).values(**values))
 
 
-def _letter(row: Row[Any]) -> Letter:
-    return Letter(**row._mapping)  # noqa: SLF001 (the public name of a row's dict)
+def _delivery(row: Row[Any]) -> Delivery:
+    return Delivery(**row._mapping)  # noqa: SLF001 (the public name of a row's dict)
 
 
 def _webhook(row: Row[Any]) -> Webhook:
-    parts = {"topics": tuple(row.topics), "format": Format(row.format)}
+    parts = {"topics": tuple(row.topics), "format": WebhookFormat(row.format)}
     return Webhook(**{**row._mapping, **parts})  # noqa: SLF001

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from catchment.domain.pack import Pack
-from catchment.domain.slug import free_slug
+from catchment.domain.feed import free_slug
+from catchment.domain.listing import Pack
 from catchment.errors import Conflict
 from catchment.store.tables import source_packs, sources
 

@@ -30,9 +30,9 @@ from sqlalchemy import (
 )
 
 from catchment.domain.run import Run, RunKind, RunStatus
-from catchment.store.conflict import insert_or_ignore
 from catchment.store.tables import runs, sources
 from catchment.store.types import Json, UtcDateTime
+from catchment.store.upsert import insert_or_ignore
 
 TABLE_NAME = runs.name
 # Spelled out rather than bound, so that both planners see that the partial index serves.

@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
-from catchment.domain.job import USUAL_INTERVAL, ScraperSchedule
-from catchment.store.conflict import insert_or_ignore
+from catchment.domain.run import USUAL_INTERVAL, ScraperSchedule
 from catchment.store.tables import scraper_schedule_config as config
+from catchment.store.upsert import insert_or_ignore
 
 _ONE = 1
 

@@ -12,7 +12,7 @@ from catchment.store.tables import sessions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class SessionPrincipal:
     """What a session stands on: a stored key, a user as of some version, or proof of a key from the environment."""
 
     api_key_id: int | None = None
@@ -23,7 +23,7 @@ class Standing:
 
 def add(
     conn: Connection,
-    standing: Standing,
+    standing: SessionPrincipal,
     *,
     token_hash: str,
     is_sign_in_link: bool,
@@ -45,7 +45,7 @@ def add(
     conn.execute(insert(sessions), values)
 
 
-def find(conn: Connection, token_hash: str, *, now: datetime) -> Standing | None:
+def find(conn: Connection, token_hash: str, *, now: datetime) -> SessionPrincipal | None:
     """What the live session of this token stands on. A sign-in link is not a session."""
     statement = select(sessions).where(
         sessions.c.token_hash == token_hash, sessions.c.is_sign_in_link.is_(False), sessions.c.expires_at > now
@@ -54,7 +54,7 @@ def find(conn: Connection, token_hash: str, *, now: datetime) -> Standing | None
     return _standing(row)
 
 
-def spend_link(conn: Connection, token_hash: str, *, now: datetime) -> Standing | None:
+def spend_link(conn: Connection, token_hash: str, *, now: datetime) -> SessionPrincipal | None:
     """Use up a sign-in link. It works once: of two who try, one deletes the row."""
     statement = (
         delete(sessions)
@@ -69,10 +69,10 @@ def remove(conn: Connection, token_hash: str) -> None:
     conn.execute(delete(sessions).where(sessions.c.token_hash == token_hash))
 
 
-def _standing(row: Row[Any] | None) -> Standing | None:
+def _standing(row: Row[Any] | None) -> SessionPrincipal | None:
     if row is None:
         return None
-    return Standing(
+    return SessionPrincipal(
         api_key_id=row.api_key_id,
         user_id=row.user_id,
         login_version=row.login_version,

@@ -32,7 +32,7 @@ from catchment.domain.source import LastError, Moved, NewSource, NextCheck, Paus
 from catchment.domain.visit import SourceState
 from catchment.errors import Conflict
 from catchment.store.bulk import BulkUpdate
-from catchment.store.changes import note_edit
+from catchment.store.changes import record_edit
 from catchment.store.hosts import is_free_to, note_shared
 from catchment.store.runs import BY_URGENCY, running_on
 from catchment.store.tables import hosts, sources, subscriptions
@@ -62,7 +62,7 @@ def add_all(conn: Connection, new: Sequence[NewSource], *, now: datetime) -> lis
         raise Conflict("One of these sources exists already.") from error
     if any(one.host for one in new):
         note_shared(conn, [row.id for row in stored])
-    note_edit(conn, now=now)
+    record_edit(conn, now=now)
     return [_source(row) for row in stored]
 
 
@@ -147,7 +147,7 @@ def change(conn: Connection, source_id: int, values: Mapping[str, Any], *, now: 
         raise Conflict("Another source is the same one already.") from error
     if values.get("host"):
         note_shared(conn, [source_id])
-    note_edit(conn, now=now)
+    record_edit(conn, now=now)
     return _source(row)
 
 
@@ -169,7 +169,7 @@ def delete(conn: Connection, source_id: int, *, now: datetime) -> None:
             **schedule_columns(NextCheck(at=None, why=None)),
         )
     )
-    note_edit(conn, now=now)
+    record_edit(conn, now=now)
 
 
 def due(conn: Connection, *, now: datetime, limit: int, owner: str) -> list[DueSource]:
@@ -262,7 +262,7 @@ def _change_all(
 ) -> None:
     changed = update(sources).where(*which).values(**values, updated_at=now, version=sources.c.version + 1)
     if conn.execute(changed).rowcount:
-        note_edit(conn, now=now)
+        record_edit(conn, now=now)
 
 
 # Sorted, so that what comes back is in the order of what was given.

@@ -300,7 +300,7 @@ Index("ix_digests_created_at", digests.c.created_at)
 
 # How far the exploration of a source is: a round lists all its candidates and then collects those that are pending.
 # The view `site_states` shows it in the words of those who follow sitemaps.
-expeditions = Table(
+crawls = Table(
     "expeditions",
     metadata,
     Column("source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True),
@@ -318,7 +318,7 @@ expeditions = Table(
     # The candidate up to which those without a lastmod were asked for again.
     Column("rechecked_to", Id, nullable=False, server_default="0"),
 )
-Index("ix_expeditions_site_name", expeditions.c.site_name)
+Index("ix_expeditions_site_name", crawls.c.site_name)
 
 # The documents that list candidates, with what is needed to ask for them only if they changed. One that is the same as
 # when it was read vouches for all that it listed then, so that their rows need not be touched.

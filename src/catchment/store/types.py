@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
+from pydantic_core import PydanticSerializationError, from_json, to_json
 from sqlalchemy import JSON, DateTime, Dialect, String
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator, TypeEngine
+
+
+def dumps(value: Any) -> str:
+    try:
+        return to_json(value, inf_nan_mode="constants").decode()
+    except PydanticSerializationError:  # half a surrogate pair, which JSON can spell; or a value it has no word for
+        return json.dumps(value)
+
+
+def loads(text: str | bytes) -> Any:
+    try:
+        return from_json(text)
+    except ValueError:  # the same half
+        return json.loads(text)
+
+
+#: For whoever makes an engine.
+AS_JSON: Final[Mapping[str, Any]] = {"json_serializer": dumps, "json_deserializer": loads}
+
 
 #: JSON text on SQLite, `jsonb` on PostgreSQL.
 Json = JSON().with_variant(JSONB(), "postgresql")

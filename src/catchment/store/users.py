@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from catchment.domain.account import Login, User
-from catchment.domain.slug import free_slug
+from catchment.domain.feed import free_slug
 from catchment.errors import Conflict
 from catchment.store.tables import users
 

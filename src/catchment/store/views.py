@@ -38,12 +38,12 @@ from catchment.store.tables import sources as source_table
 from catchment.store.types import UtcDateTime
 
 #: Of a feed that looks inside items, these many of the newest are looked at.
-MOST_LOOKED_AT = 10_000
+MAX_LOOKED_AT = 10_000
 BATCH = 250
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class FeedVersion:
     """Two counts that only rise. While nobody edits the catalogue, a feed's sources stay the same ones, and then the
     second rises with every change of their items: no two states of a feed have the same mark.
     """
@@ -67,7 +67,7 @@ class Question:
 class Sighting:
     #: Whose feed is as it is now.
     question: Question
-    mark: Mark
+    mark: FeedVersion
 
 
 def look(conn: Connection, slug: str, question: Question | None) -> Sighting | None:
@@ -83,7 +83,7 @@ def look(conn: Connection, slug: str, question: Question | None) -> Sighting | N
     return Sighting(question=question, mark=mark) if mark else None
 
 
-def _ask(conn: Connection, question: Question) -> Mark | None:
+def _ask(conn: Connection, question: Question) -> FeedVersion | None:
     """The mark; None if the feed is not what the question takes it for any more."""
     row = conn.exec_driver_sql(question.sql, question.parameters).one_or_none()
     if row is None:
@@ -94,7 +94,7 @@ def _ask(conn: Connection, question: Question) -> Mark | None:
         return None
     read = UtcDateTime().result_processor(conn.dialect, None)
     moments = [moment for moment in map(read, (edited_at, changed_at)) if moment is not None]
-    return Mark(edits=edits or 0, changes=int(times), changed_at=max(moments, default=None))
+    return FeedVersion(edits=edits or 0, changes=int(times), changed_at=max(moments, default=None))
 
 
 def _question(feed: SavedFeed, dialect: Dialect) -> Question:
@@ -136,7 +136,7 @@ def read_items(
     conn: Connection, feed: SavedFeed, keeps: Callable[[ShownItem], bool], *, since: datetime | None
 ) -> tuple[Source | None, list[ShownItem]]:
     """The feed's one source, if that is all it shows, and its items: the newest change first."""
-    most = MOST_LOOKED_AT if feed.filter.looks_inside() else feed.filter.limit
+    most = MAX_LOOKED_AT if feed.filter.looks_inside() else feed.filter.limit
     ids = conn.execute(_newest(feed, conn.dialect, since=since, most=most)).scalars().all()
     found: list[ShownItem] = []
     for shown in _load(conn, ids):

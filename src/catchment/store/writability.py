@@ -16,7 +16,7 @@ from catchment.errors import FullStore, ReadOnlyStore, StoreError
 from catchment.store import jobs
 
 if TYPE_CHECKING:
-    from catchment.store.door import Store
+    from catchment.store.database import Store
 
 #: Strangers may ask for the health, but not have us write as often as they like.
 FRESH_SECONDS = 1.0

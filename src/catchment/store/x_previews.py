@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
-from catchment.store.conflict import insert_into
 from catchment.store.tables import x_previews
+from catchment.store.upsert import insert_into
 
 
 def get(conn: Connection, timeline: str, *, since: datetime) -> Mapping[str, Any] | None:

@@ -10,13 +10,13 @@ from fastapi.staticfiles import StaticFiles
 from catchment import __version__
 from catchment.bootstrap import System
 from catchment.monitor.status import View
-from catchment.web.board import read_board
 from catchment.web.crawler import cookies as crawler_cookies
 from catchment.web.crawler import reading
+from catchment.web.dashboard import read_board
 from catchment.web.errors import install_error_handlers
 from catchment.web.live import LOOK_SECONDS, Live
 from catchment.web.metrics import Metrics
-from catchment.web.middleware import BodyCap, HeadAsGet, Surroundings
+from catchment.web.middleware import BodyCap, HeadAsGet, RequestContext
 from catchment.web.routes import (
     account,
     admin_jobs,
@@ -107,5 +107,5 @@ def create_app(system: System, *, look_seconds: float = LOOK_SECONDS) -> FastAPI
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     app.add_middleware(BodyCap)
     app.add_middleware(HeadAsGet)
-    app.add_middleware(Surroundings, metrics=app.state.metrics)
+    app.add_middleware(RequestContext, metrics=app.state.metrics)
     return app

@@ -16,8 +16,8 @@ from catchment.bootstrap import System
 from catchment.domain.caller import ANONYMOUS, Caller, Scope
 from catchment.errors import Forbidden, Unauthenticated
 from catchment.monitor.reason import Language
-from catchment.web.forgery import SAFE_METHODS, SESSION_COOKIE, check_token
-from catchment.web.words import AdministrationsLanguage
+from catchment.web.csrf import SAFE_METHODS, SESSION_COOKIE, check_token
+from catchment.web.translations import AdministrationsLanguage
 
 # They are read by hand below, where a wrong key must not pass for none; these tell OpenAPI of them.
 _HEADER = APIKeyHeader(name="X-API-Key", scheme_name="ApiKey", auto_error=False)

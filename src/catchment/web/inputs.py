@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
-from fastapi import Path, Query
+from fastapi import Path, Query, Request
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
+from catchment.bootstrap import System
 from catchment.errors import InvalidInput
 
+
+def base_url(request: Request) -> str:
+    """For addresses that leave the server, without a slash at the end."""
+    return (_public_url(request) or str(request.base_url)).rstrip("/")
+
+
+def is_own_origin(request: Request, origin: str) -> bool:
+    """Whether its pages are ours. A proxy may ask by a name of its own, so the public one counts too."""
+    host = _host_of(origin)
+    return host != "" and host in {request.headers.get("host", "").lower(), _host_of(_public_url(request))}
+
+
+def _public_url(request: Request) -> str:
+    system: System = request.app.state.system
+    return system.settings.public_url
+
+
+def _host_of(url: str) -> str:
+    """With its port, as a Host header has it; empty if there is none."""
+    try:
+        return urlsplit(url).netloc.lower()
+    except ValueError:
+        return ""
+
+
 #: Ids and offsets have 63 bits in both stores.
-MOST_ID = 2**63 - 1
+MAX_ID = 2**63 - 1
 
 # An escaped NUL, but not an escaped backslash before `u0000`.
 _NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
@@ -86,8 +114,47 @@ Config = Annotated[
     AfterValidator(check_json),
     WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "string", "contentMediaType": "application/json"}]}),
 ]
-PathId = Annotated[int, Path(ge=1, le=MOST_ID)]
+PathId = Annotated[int, Path(ge=1, le=MAX_ID)]
 Since = Annotated[Instant | None, Query(description="Only what is as new as this; a time without zone is UTC.")]
-Offset = Annotated[int, Query(ge=0, le=MOST_ID)]
+Offset = Annotated[int, Query(ge=0, le=MAX_ID)]
 #: A larger limit than the route's most is lowered to it.
-Limit = Annotated[int, Query(ge=1, le=MOST_ID)]
+Limit = Annotated[int, Query(ge=1, le=MAX_ID)]
+
+
+def write_cursor(row_id: int, moment: datetime | None = None) -> str:
+    """A row, after the moment that its list is sorted by if that is not the id alone."""
+    place = [row_id, moment.isoformat() if moment else None]
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str) -> int:
+    """The row of a cursor without a moment; InvalidInput if it was not written by us."""
+    try:
+        return _read(cursor)[0]
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _not_ours() from error
+
+
+def read_timed_cursor(cursor: str) -> tuple[datetime, int]:
+    try:
+        row_id, written = _read(cursor)
+        moment = datetime.fromisoformat(written)
+        # Near the ends of time a moment of another zone is none in UTC.
+        in_utc = moment.astimezone(UTC)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise _not_ours() from error
+    if moment.utcoffset() is None:
+        raise _not_ours()
+    return in_utc, row_id
+
+
+def _read(cursor: str) -> tuple[int, str]:
+    padded = cursor + "=" * (-len(cursor) % 4)
+    row_id, written = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    if type(row_id) is not int or not 0 <= row_id <= MAX_ID:
+        raise ValueError(row_id)
+    return row_id, written
+
+
+def _not_ours() -> InvalidInput:
+    return InvalidInput("The cursor is none of ours: use next_cursor as it was given.", field="cursor")

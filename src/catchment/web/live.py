@@ -27,7 +27,7 @@ class _Listener:
     latest: str | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def tell(self, board: str) -> None:
+    def emit_events(self, board: str) -> None:
         if board != self.latest:
             self.latest = board
             self.news.set()
@@ -49,7 +49,7 @@ class Live:
     async def listen(self, view: View) -> AsyncGenerator[str]:
         """The board as it is now, and again whenever it changed, until closed."""
         listener = _Listener(view=view)
-        listener.tell(await self._read(view))
+        listener.emit_events(await self._read(view))
         self._listeners.add(listener)
         self._start()
         try:
@@ -115,4 +115,4 @@ class Live:
         for view in {listener.view for listener in self._listeners}:
             board = await self._read(view)
             for listener in [one for one in self._listeners if one.view == view]:
-                listener.tell(board)
+                listener.emit_events(board)

@@ -13,7 +13,7 @@ from catchment.domain.alert import Severity
 from catchment.domain.caller import OPERATOR
 from catchment.domain.cookie import CookieStatus
 from catchment.domain.note import Platform
-from catchment.monitor.crawled import CookieNumbers, count_cookies, read_requests
+from catchment.monitor.alerting import CookieNumbers, count_cookies, read_requests
 from catchment.monitor.scraped import XNumbers, read_x
 from catchment.monitor.status import CollectorState, Stats, read_clock_jump, read_collector, read_stats
 from catchment.store import alerts, overview

@@ -14,15 +14,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from catchment.logs import marked
 from catchment.redact import redact_text
+from catchment.web.csrf import SAFE_METHODS
 from catchment.web.errors import problem
-from catchment.web.forgery import SAFE_METHODS
 from catchment.web.metrics import Metrics
 
-MOST_BODY = 1024 * 1024
+MAX_BODY = 1024 * 1024
 #: Streams that never end by themselves.
 ENDLESS = frozenset({"/api/events"})
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-_TOO_LARGE = f"The body is larger than {MOST_BODY} bytes."
+_TOO_LARGE = f"The body is larger than {MAX_BODY} bytes."
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     # Not "no-referrer": a form of ours would then be sent with the origin "null" and taken for a stranger's.
@@ -38,7 +38,7 @@ _MEANT = {b"set-cookie", b"location"}
 _ASKED_BY_HEAD = "catchment.asked_by_head"
 
 
-class Surroundings:
+class RequestContext:
     """Gives each request an id that is echoed and logged, tells how it went, and answers 500 when it blew up."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
@@ -129,7 +129,7 @@ class BodyCap:
             await self._app(scope, receive, send)
             return
         announced = Headers(scope=scope).get("content-length", "")
-        is_too_large = announced.isdecimal() and int(announced) > MOST_BODY
+        is_too_large = announced.isdecimal() and int(announced) > MAX_BODY
         # Said where the body is read, so that each surface says it in its own form.
         await self._app(scope, _refuse if is_too_large else _counting(receive), send)
 
@@ -145,7 +145,7 @@ def _counting(receive: Receive) -> Receive:
         nonlocal seen
         message = await receive()
         seen += len(message.get("body", b""))
-        if seen > MOST_BODY:
+        if seen > MAX_BODY:
             raise HTTPException(413, _TOO_LARGE)
         return message
 

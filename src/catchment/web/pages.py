@@ -10,11 +10,11 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
-from catchment.manage.entrance import SESSION_LIFE
+from catchment.manage.authentication import SESSION_LIFE
 from catchment.monitor.reason import Language
-from catchment.web.forgery import SESSION_COOKIE, TOKEN_FIELD, token_of
+from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
 from catchment.web.outputs import iso
-from catchment.web.words import words_in
+from catchment.web.translations import words_in
 
 _templates = Jinja2Templates(directory=Path(__file__).parent / "templates")
 _templates.env.filters["iso"] = iso

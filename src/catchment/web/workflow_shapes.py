@@ -12,18 +12,17 @@ from pydantic import BaseModel, BeforeValidator, Field
 from catchment.domain.candidate import Candidate
 from catchment.domain.crawling import Code
 from catchment.domain.execution import Execution
-from catchment.domain.note import Action, Platform
+from catchment.domain.note import Action, Platform, SortType, TypeNumber
 from catchment.domain.run import RunStatus
-from catchment.domain.search_words import SortType, TypeNumber
 from catchment.domain.source import Source
-from catchment.sources.crawl.search import PLATFORM_OF_TYPE, read_config
+from catchment.sources.platforms.search import PLATFORM_OF_TYPE, read_config
 from catchment.web.crawler.envelope import Envelope
 from catchment.web.crawler.inputs import NoteId
-from catchment.web.inputs import MOST_ID, JsonObject, Text
+from catchment.web.inputs import MAX_ID, JsonObject, Text
 from catchment.web.outputs import Moment, Out
 
-MOST_BATCH, MOST_REPORTED = 100, 100
-MOST_MESSAGE = 500
+MAX_BATCH, MAX_REPORTED = 100, 100
+MAX_MESSAGE = 500
 
 Name = Annotated[Text, Field(min_length=1, max_length=100)]
 
@@ -194,12 +193,12 @@ class StepIn(BaseModel):
 
 
 class ReportIn(StepIn):
-    source_id: int = Field(ge=1, le=MOST_ID)
-    items: list[JsonObject] = Field(max_length=MOST_REPORTED, description="As `/api/search` gives them.")
+    source_id: int = Field(ge=1, le=MAX_ID)
+    items: list[JsonObject] = Field(max_length=MAX_REPORTED, description="As `/api/search` gives them.")
 
 
 class ClaimIn(StepIn):
-    batch_size: int | None = Field(default=None, ge=1, le=MOST_BATCH, description="BATCH_SIZE where it is not said.")
+    batch_size: int | None = Field(default=None, ge=1, le=MAX_BATCH, description="BATCH_SIZE where it is not said.")
     platform: Platform | None = None
 
 
@@ -210,7 +209,7 @@ class CommitIn(StepIn):
 
 class ErrorIn(BaseModel):
     code: Code
-    message: Text = Field(default="", max_length=MOST_MESSAGE)
+    message: Text = Field(default="", max_length=MAX_MESSAGE)
 
 
 def _read_error(given: Any) -> Any:
@@ -225,4 +224,4 @@ class FailIn(StepIn):
 
 class ReleaseIn(StepIn):
     status: Literal["completed", "failed"] = "completed"
-    error_summary: Text | None = Field(default=None, max_length=MOST_MESSAGE)
+    error_summary: Text | None = Field(default=None, max_length=MAX_MESSAGE)

@@ -18,8 +18,8 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, Unique
 from procrastinate.jobs import DeleteJobCondition, Job, Status
 
 from catchment.errors import StoreError
-from catchment.store.door import Store
-from catchment.store.worker_tables import ensure_worker_tables
+from catchment.store.database import Store
+from catchment.store.migrate import ensure_worker_tables
 
 QUEUE = "catchment"
 EVERY_MINUTE = "* * * * *"

@@ -8,13 +8,13 @@ from dataclasses import replace
 from loguru import logger
 
 from catchment.bootstrap import System
-from catchment.collect.beside import beside
-from catchment.collect.collector import LOOK_LIMIT
-from catchment.domain.job import COLLECTOR_TICK
+from catchment.domain.run import COLLECTOR_TICK
+from catchment.engine.background import background_tasks
+from catchment.engine.collector import LOOK_LIMIT
 from catchment.errors import StoreError
 from catchment.settings import Settings
 from catchment.store import jobs
-from catchment.store.door import store_url
+from catchment.store.database import store_url
 from catchment.workers.queue import JobQueue
 
 #: Sources that a job collects. A worker gets through some 400 empty jobs a second, so that one source a job would be
@@ -52,7 +52,10 @@ class Worker:
         grace = self._settings.stop_seconds
         async with self.queue.opened():
             try:
-                async with self._collector.working(grace_seconds=grace, stop=stop), beside(self._take_jobs(stop)):
+                async with (
+                    self._collector.working(grace_seconds=grace, stop=stop),
+                    background_tasks(self._take_jobs(stop)),
+                ):
                     await self._keep_looking(stop)
             finally:
                 # What this worker had taken and not begun is due: others need not wait for their next tick.

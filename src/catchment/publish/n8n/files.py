@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from catchment.publish.files import write_if_changed
+from catchment.publish.bucket import write_if_changed
 from catchment.publish.n8n.crawl import crawl_workflow
 from catchment.publish.n8n.upkeep import cookie_check_workflow, recovery_workflow
 from catchment.publish.n8n.workflow import Workflow

@@ -15,12 +15,12 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import parse_qs
 
-from catchment.simulator.messages import Answer, Cut, Request, Silence, json_answer
+from catchment.simulator.messages import Answer, Cut, IncomingRequest, Silence, json_answer
 
 TEXT, NUMBER, CHOICE, MOMENT = 1, 2, 3, 5
-MOST_CONDITIONS = 50
-MOST_RECORDS = 1000
-MOST_CELL = 100_000
+MAX_CONDITIONS = 50
+MAX_RECORDS = 1000
+MAX_CELL = 100_000
 TOKEN_SECONDS = 7200
 _TABLE = re.compile(r"/open-apis/bitable/v1/apps/(?P<document>[^/]+)/tables/(?P<table>[^/]+)/(?P<what>.+)")
 
@@ -50,7 +50,7 @@ class BitableService:
         self.records: dict[str, dict[str, Any]] = {}
         #: Texts that no cell may hold.
         self.disliked: set[str] = set()
-        self.requests: list[Request] = []
+        self.requests: list[IncomingRequest] = []
         self.asked: Counter[Endpoint] = Counter()
         self.tokens: dict[str, datetime] = {}
         self._credentials = {"app_id": app_id, "app_secret": app_secret}
@@ -67,7 +67,7 @@ class BitableService:
         """Take no token that was given out so far, whatever was said of its end."""
         self.tokens.clear()
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: IncomingRequest) -> Answer:
         self.requests.append(request)
         if request.path == Endpoint.TOKEN:
             return self._with_mishaps(Endpoint.TOKEN, lambda: self._new_token(request))
@@ -86,14 +86,14 @@ class BitableService:
             work()
         return mishap.answer
 
-    def _new_token(self, request: Request) -> Answer:
+    def _new_token(self, request: IncomingRequest) -> Answer:
         if json.loads(request.body) != self._credentials:
             return refusal(10014, "app secret invalid")
         token = f"t-{len(self.tokens)}{request.at:%Y%m%d%H%M%S}"
         self.tokens[token] = request.at + timedelta(seconds=TOKEN_SECONDS)
         return json_answer({"code": 0, "msg": "ok", "tenant_access_token": token, "expire": TOKEN_SECONDS})
 
-    def _refused(self, request: Request) -> Answer | None:
+    def _refused(self, request: IncomingRequest) -> Answer | None:
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
         if token not in self.tokens or self.tokens[token] <= request.at:
             return void_token()
@@ -104,7 +104,7 @@ class BitableService:
             return refusal(1254040, "BaseTokenNotFound")
         return refusal(1254041, "TableIdNotFound") if match["table"] != self._table else None
 
-    def _fields(self, request: Request) -> Answer:
+    def _fields(self, request: IncomingRequest) -> Answer:
         if request.method == "POST":
             new = json.loads(request.body)
             self.fields[new["field_name"]] = new["type"]
@@ -112,9 +112,9 @@ class BitableService:
         rows = [{"field_name": name, "type": type_} for name, type_ in self.fields.items()]
         return done(_page(rows, request))
 
-    def _search(self, request: Request) -> Answer:
+    def _search(self, request: IncomingRequest) -> Answer:
         conditions = json.loads(request.body)["filter"]["conditions"]
-        if len(conditions) > MOST_CONDITIONS:
+        if len(conditions) > MAX_CONDITIONS:
             return refusal(1254018, "InvalidFilter")
         if any(one["field_name"] not in self.fields for one in conditions):
             return field_not_found()
@@ -125,9 +125,9 @@ class BitableService:
         ]
         return done(_page(found, request))
 
-    def _create(self, request: Request) -> Answer:
+    def _create(self, request: IncomingRequest) -> Answer:
         records = [one["fields"] for one in json.loads(request.body)["records"]]
-        if len(records) > MOST_RECORDS:
+        if len(records) > MAX_RECORDS:
             return refusal(1254104, "RecordAddOnceExceedLimit")
         if (fault := next(filter(None, map(self._fault, records)), None)) is not None:
             return fault
@@ -148,16 +148,16 @@ class BitableService:
                 return field_not_found()
             if isinstance(value, str) is (self.fields[name] in {NUMBER, MOMENT}):
                 return refusal(1254060 if self.fields[name] == TEXT else 1254061, "FieldConvFail")
-            if isinstance(value, str) and (len(value) > MOST_CELL or value in self.disliked):
+            if isinstance(value, str) and (len(value) > MAX_CELL or value in self.disliked):
                 return too_large_cell()
         return None
 
 
-def _query(request: Request) -> dict[str, str]:
+def _query(request: IncomingRequest) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(request.query).items()}
 
 
-def _page(rows: list[dict[str, Any]], request: Request) -> dict[str, Any]:
+def _page(rows: list[dict[str, Any]], request: IncomingRequest) -> dict[str, Any]:
     query = _query(request)
     start, size = int(query.get("page_token", 0)), int(query.get("page_size", 20))
     more = start + size < len(rows)

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from catchment.simulator.messages import Answer, Request, Silence, Whole
+from catchment.simulator.messages import Answer, IncomingRequest, Silence, Whole
 
 Play = Callable[[], Answer]
 
 
-class Kind(StrEnum):
+class TroubleKind(StrEnum):
     CAPTCHA = "captcha"
     LOGIN_EXPIRED = "login expired"
     STALE = "stale cookie"
@@ -36,16 +36,20 @@ class Kind(StrEnum):
 
 
 #: Those that look alike everywhere.
-_COMMON: Final[Mapping[Kind, Answer]] = {
-    Kind.SERVER_ERROR: Answer(status=502, headers=(("Content-Type", "text/html"),), body=b"<h1>502 Bad Gateway</h1>"),
-    Kind.MALFORMED: Answer(headers=(("Content-Type", "application/json"),), body=b'{"success": true, "data": {"ite'),
-    Kind.SILENT: Answer(delivery=Silence()),
+_COMMON: Final[Mapping[TroubleKind, Answer]] = {
+    TroubleKind.SERVER_ERROR: Answer(
+        status=502, headers=(("Content-Type", "text/html"),), body=b"<h1>502 Bad Gateway</h1>"
+    ),
+    TroubleKind.MALFORMED: Answer(
+        headers=(("Content-Type", "application/json"),), body=b'{"success": true, "data": {"ite'
+    ),
+    TroubleKind.SILENT: Answer(delivery=Silence()),
 }
 
 
 @dataclass(slots=True, kw_only=True)
 class _Scripted:
-    kind: Kind
+    kind: TroubleKind
     #: None is until it is lifted.
     times: int | None
 
@@ -59,13 +63,13 @@ class _Scripted:
 class Script:
     """Which troubles are up, by session and by note. A session's come before a note's, and those before everybody's."""
 
-    def __init__(self, words: Mapping[Kind, Answer], *, slow_seconds: float = 2.0) -> None:
+    def __init__(self, words: Mapping[TroubleKind, Answer], *, slow_seconds: float = 2.0) -> None:
         self._words = {**_COMMON, **words}
         self._slow = Whole(wait_seconds=slow_seconds)
         self._troubles: dict[tuple[str | None, str | None], list[_Scripted]] = {}
 
     def trouble(
-        self, kind: Kind, *, cookie: str | None = None, note: str | None = None, times: int | None = None
+        self, kind: TroubleKind, *, cookie: str | None = None, note: str | None = None, times: int | None = None
     ) -> None:
         """Strike this session, this note, this session at this note, or everybody: so many times, one after another."""
         self._troubles.setdefault((cookie, note), []).append(_Scripted(kind=kind, times=times))
@@ -78,9 +82,9 @@ class Script:
         kind = self._strike(cookie, note)
         if kind is None:
             return play()
-        return replace(play(), delivery=self._slow) if kind is Kind.SLOW else self._words[kind]
+        return replace(play(), delivery=self._slow) if kind is TroubleKind.SLOW else self._words[kind]
 
-    def _strike(self, cookie: str, note: str | None) -> Kind | None:
+    def _strike(self, cookie: str, note: str | None) -> TroubleKind | None:
         for key in dict.fromkeys([(cookie, note), (cookie, None), (None, note), (None, None)]):
             for scripted in self._troubles.get(key, ()):
                 if scripted.strike():
@@ -88,6 +92,6 @@ class Script:
         return None
 
 
-def cookies_of(request: Request) -> dict[str, str]:
+def cookies_of(request: IncomingRequest) -> dict[str, str]:
     pairs = (part.strip().partition("=") for part in request.headers.get("cookie", "").split(";"))
     return {name: value for name, _, value in pairs if name}

@@ -8,13 +8,13 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qs
 
-from catchment.simulator.messages import Answer, Place, Request, json_answer, not_found
-from catchment.simulator.services.crawl import Kind, Script, cookies_of
-from catchment.simulator.services.topics import Post, Topics
+from catchment.simulator.messages import Answer, IncomingRequest, Place, json_answer, not_found
+from catchment.simulator.services.crawl import Script, TroubleKind, cookies_of
+from catchment.simulator.services.stream import NotePost, Topics
 from catchment.simulator.world import World
 
 FIRST_ID = 7_300_000_000_000_000_000
-MOST_FOUND = 40
+MAX_FOUND = 40
 #: How many comments the works have, in turn.
 COMMENTS = (3, 0, 45, 20)
 SESSION = "sessionid"
@@ -29,16 +29,16 @@ GONE = {
     "filter_detail": {"filter_reason": "core_dep", "detail_msg": "因作品权限或已被删除，无法观看"},
 }
 NOTHING = Answer(headers=(("Content-Type", "text/plain"),))
-WORDS: Mapping[Kind, Answer] = {
-    Kind.CAPTCHA: json_answer(VERIFY),
-    Kind.LOGIN_EXPIRED: json_answer({"status_code": 2483, "status_msg": "请先登录"}),
-    Kind.ACCESS: json_answer({"status_code": 7, "status_msg": "操作太频繁，请稍后再试"}),
-    Kind.IP_BLOCKED: Answer(status=403),
-    Kind.BANNED: Answer(body=b"blocked"),
-    Kind.GONE: json_answer(GONE),
-    Kind.SIGNATURE: NOTHING,
-    Kind.EMPTY: json_answer({"status_code": 0}),
-    Kind.ODD: json_answer({"status_code": 5, "status_msg": "参数不合法"}),
+WORDS: Mapping[TroubleKind, Answer] = {
+    TroubleKind.CAPTCHA: json_answer(VERIFY),
+    TroubleKind.LOGIN_EXPIRED: json_answer({"status_code": 2483, "status_msg": "请先登录"}),
+    TroubleKind.ACCESS: json_answer({"status_code": 7, "status_msg": "操作太频繁，请稍后再试"}),
+    TroubleKind.IP_BLOCKED: Answer(status=403),
+    TroubleKind.BANNED: Answer(body=b"blocked"),
+    TroubleKind.GONE: json_answer(GONE),
+    TroubleKind.SIGNATURE: NOTHING,
+    TroubleKind.EMPTY: json_answer({"status_code": 0}),
+    TroubleKind.ODD: json_answer({"status_code": 5, "status_msg": "参数不合法"}),
 }
 Work = dict[str, Any]
 
@@ -52,7 +52,7 @@ class DouyinService:
     """For the `places` of a simulated web: `places=DouyinService(world).places()`. Any session is a login."""
 
     def __init__(self, world: World, *, slow_seconds: float = 2.0) -> None:
-        self.requests: list[Request] = []
+        self.requests: list[IncomingRequest] = []
         self._topics = Topics(world.timeline, name="douyin", first_id=FIRST_ID)
         self._script = Script(WORDS, slow_seconds=slow_seconds)
         self.trouble = self._script.trouble
@@ -61,14 +61,14 @@ class DouyinService:
     def places(self) -> Mapping[str, Place]:
         return {"/aweme/v1": self}
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: IncomingRequest) -> Answer:
         self.requests.append(request)
         session = cookies_of(request).get(SESSION, "")
         asked = {name: values[0] for name, values in parse_qs(request.query).items()}
         note = asked.get("aweme_id")
         return self._script.answer(cookie=session, note=note, play=lambda: self._play(request, session, asked))
 
-    def _play(self, request: Request, session: str, asked: Mapping[str, str]) -> Answer:
+    def _play(self, request: IncomingRequest, session: str, asked: Mapping[str, str]) -> Answer:
         path = request.path.removeprefix(API)
         if path != SEARCH and not _is_signed(request.query, asked):
             return NOTHING
@@ -86,7 +86,7 @@ class DouyinService:
         }
 
     def _search(self, asked: Mapping[str, str], at: datetime) -> Answer:
-        posts = self._topics.latest(asked.get("keyword", ""), at, MOST_FOUND)
+        posts = self._topics.latest(asked.get("keyword", ""), at, MAX_FOUND)
         if '"sort_type": "1"' in asked.get("filter_selected", ""):
             posts.sort(key=lambda post: -_likes(post.number))
         first, count = int(asked.get("offset", "0")), int(asked.get("count", "15"))
@@ -111,11 +111,11 @@ class DouyinService:
         return json_answer({"status_code": 0, "comments": shown or None, **paging})
 
 
-def comment_count(post: Post) -> int:
+def comment_count(post: NotePost) -> int:
     return COMMENTS[post.number % len(COMMENTS)]
 
 
-def work(post: Post) -> Work:
+def work(post: NotePost) -> Work:
     writer = post.writer()
     plain = {
         "aweme_id": post.id,
@@ -148,25 +148,25 @@ def _likes(number: int) -> int:
     return number * 7919 % 5000
 
 
-def _result(post: Post) -> dict[str, Any]:
+def _result(post: NotePost) -> dict[str, Any]:
     """Some works are shown as a part of a series."""
     if post.number % 5 == 0:
         return {"type": 1, "aweme_mix_info": {"mix_items": [work(post)]}}
     return {"type": 1, "aweme_info": work(post)}
 
 
-def _film(_post: Post) -> Work:
+def _film(_post: NotePost) -> Work:
     return {}
 
 
-def _pictures(post: Post) -> Work:
+def _pictures(post: NotePost) -> Work:
     return {"images": [{"url_list": [f"https://p3-pc-sign.douyinpic.com/{post.id}-{n}.jpeg"]} for n in range(3)]}
 
 
-_FORMS: tuple[Callable[[Post], Work], ...] = (_film, _pictures)
+_FORMS: tuple[Callable[[NotePost], Work], ...] = (_film, _pictures)
 
 
-def _comment(post: Post, number: int) -> dict[str, Any]:
+def _comment(post: NotePost, number: int) -> dict[str, Any]:
     writer = post.writer(f"comment {number}")
     picture = {"origin_url": {"url_list": ["https://p3-pc-sign.douyinpic.com/c.jpeg"]}}
     return {

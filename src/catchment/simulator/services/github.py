@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from html import escape
 from urllib.parse import parse_qs, unquote
 
-from catchment.simulator.messages import Answer, Request, not_found, page
-from catchment.simulator.services.stream import Stream
-from catchment.simulator.timeline import Timeline
+from catchment.simulator.messages import Answer, IncomingRequest, not_found, page
+from catchment.simulator.prose import WorldTime
+from catchment.simulator.services.stream import EventStream
 
 #: How long until another repository trends.
 PERIOD = timedelta(hours=1)
@@ -24,10 +24,10 @@ DESERTED = "brainfuck"
 class GithubTrending:
     """Answers at `/trending`."""
 
-    def __init__(self, timeline: Timeline) -> None:
-        self._stream = Stream(timeline=timeline, name="github", period=PERIOD, backlog=BACKLOG)
+    def __init__(self, timeline: WorldTime) -> None:
+        self._stream = EventStream(timeline=timeline, name="github", period=PERIOD, backlog=BACKLOG)
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: IncomingRequest) -> Answer:
         match request.path.split("/"):
             case ["", "trending", *language] if len(language) <= 1:
                 since = parse_qs(request.query).get("since", ["daily"])[0]

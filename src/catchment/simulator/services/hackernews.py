@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from catchment.simulator.messages import Answer, Request, json_answer, not_found
-from catchment.simulator.services.stream import Stream
-from catchment.simulator.timeline import Timeline
+from catchment.simulator.messages import Answer, IncomingRequest, json_answer, not_found
+from catchment.simulator.prose import WorldTime
+from catchment.simulator.services.stream import EventStream
 
 PERIOD = timedelta(minutes=10)
 LISTED = 500
-MOST_POINTS = 900
+MAX_POINTS = 900
 #: What the last digit of an item makes it; all else are stories with a link.
 ODD = {0: "missing", 1: "dead", 2: "deleted", 3: "ask", 4: "job", 5: "show", 6: "poll"}
 TITLES = {"ask": "Ask HN: ", "show": "Show HN: ", "poll": "Poll: "}
@@ -21,10 +21,10 @@ TITLES = {"ask": "Ask HN: ", "show": "Show HN: ", "poll": "Poll: "}
 class HackerNews:
     """Answers at `/v0/`."""
 
-    def __init__(self, timeline: Timeline, *, seed: int = 1) -> None:
-        self.stream = Stream(timeline=timeline, name=f"hackernews/{seed}", period=PERIOD, backlog=LISTED)
+    def __init__(self, timeline: WorldTime, *, seed: int = 1) -> None:
+        self.stream = EventStream(timeline=timeline, name=f"hackernews/{seed}", period=PERIOD, backlog=LISTED)
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: IncomingRequest) -> Answer:
         match request.path.split("/"):
             case ["", "v0", "item", file] if file.removesuffix(".json").isdecimal():
                 return json_answer(self._item(int(file.removesuffix(".json")), request.at))
@@ -44,7 +44,7 @@ class HackerNews:
     def points(self, number: int, at: datetime) -> int:
         if kind_of(number) == "job":
             return 1
-        return min(MOST_POINTS, 1 + self.stream.minutes_old(number, at) * (1 + number % 7) // 10)
+        return min(MAX_POINTS, 1 + self.stream.minutes_old(number, at) * (1 + number % 7) // 10)
 
     def _item(self, number: int, at: datetime) -> dict[str, Any] | None:
         kind = kind_of(number)

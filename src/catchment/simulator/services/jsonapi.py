@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs
 
-from catchment.simulator.messages import Answer, Request, json_answer, not_found
-from catchment.simulator.services.stream import Stream
-from catchment.simulator.timeline import Timeline
+from catchment.simulator.messages import Answer, IncomingRequest, json_answer, not_found
+from catchment.simulator.prose import WorldTime
+from catchment.simulator.services.stream import EventStream
 
 PERIOD = timedelta(minutes=30)
 POSTS = 25
@@ -20,10 +20,10 @@ PAGES = -(-POSTS // PER_PAGE)
 class JsonApi:
     """Answers at `/api/`: `cursor`, `pages`, `links` and `linked` hold the same posts; the others misbehave."""
 
-    def __init__(self, timeline: Timeline) -> None:
-        self._stream = Stream(timeline=timeline, name="api", period=PERIOD, backlog=POSTS)
+    def __init__(self, timeline: WorldTime) -> None:
+        self._stream = EventStream(timeline=timeline, name="api", period=PERIOD, backlog=POSTS)
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: IncomingRequest) -> Answer:
         kind = self._kinds().get(request.path.removeprefix("/api/"))
         if kind is None:
             return not_found(request)

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from catchment.simulator.faults import Fault
-from catchment.simulator.messages import Answer, Headers, Request, json_answer, not_found, page
-from catchment.simulator.services.stream import Stream
-from catchment.simulator.timeline import Timeline
+from catchment.simulator.messages import Answer, Headers, IncomingRequest, json_answer, not_found, page
+from catchment.simulator.prose import WorldTime
+from catchment.simulator.services.stream import EventStream
 
 PERIOD = timedelta(minutes=6)
 BACKLOG = 400
@@ -45,7 +45,7 @@ class Reddit:
 
     def __init__(
         self,
-        timeline: Timeline,
+        timeline: WorldTime,
         *,
         closed: Mapping[str, str] = CLOSED,
         unknown: frozenset[str] = UNKNOWN,
@@ -54,7 +54,7 @@ class Reddit:
         self._closed = closed
         self._unknown = unknown
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: IncomingRequest) -> Answer:
         match request.path.split("/"):
             case ["", "r", name, file] if file.removesuffix(".json") in SORTS and file.endswith(".json"):
                 return self._subreddit(name, file.removesuffix(".json"), request)
@@ -62,7 +62,7 @@ class Reddit:
                 return json_answer(_listing([{"kind": "t5", "data": {"display_name": "somewhere"}}]))
         return not_found(request)
 
-    def _subreddit(self, name: str, sort: str, request: Request) -> Answer:
+    def _subreddit(self, name: str, sort: str, request: IncomingRequest) -> Answer:
         if name in self._unknown:
             return Answer(status=HTTPStatus.FOUND, headers=(("Location", f"/subreddits/search.json?q={name}"),))
         reason = self._closed.get(name)
@@ -75,7 +75,7 @@ class Reddit:
         return json_answer(_listing(self._posts(name, sort, limit, request.at, raw=raw)))
 
     def _posts(self, name: str, sort: str, limit: int, at: datetime, *, raw: bool) -> list[dict[str, Any]]:
-        stream = Stream(timeline=self._timeline, name=f"reddit/{name.lower()}", period=PERIOD, backlog=BACKLOG)
+        stream = EventStream(timeline=self._timeline, name=f"reddit/{name.lower()}", period=PERIOD, backlog=BACKLOG)
         numbers = list(stream.latest(at, limit))
         if sort in {"top", "controversial"}:
             numbers.sort(key=lambda number: -_votes(number))
@@ -95,7 +95,7 @@ def _votes(number: int) -> int:
     return 1 + number * 7919 % 5000
 
 
-def _post(stream: Stream, name: str, number: int, *, stickied: bool, raw: bool) -> dict[str, Any]:
+def _post(stream: EventStream, name: str, number: int, *, stickied: bool, raw: bool) -> dict[str, Any]:
     writer = stream.writer(number)
     title, author, body = writer.title(), writer.author(), writer.body("/wiki")
     permalink = f"/r/{name}/comments/{number:x}/{number}/"

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs
 from zlib import crc32
 
-from catchment.simulator.messages import Answer, Cut, Request, Silence, Whole
+from catchment.simulator.messages import Answer, Cut, IncomingRequest, Silence, Whole
 
 PAGE = 20
 DATE = "%a %b %d %H:%M:%S +0000 %Y"
@@ -24,7 +24,7 @@ FIRST_ID = 1_840_000_000_000_000
 Tweet = dict[str, Any]
 
 
-class Envelope(StrEnum):
+class TweetEnvelope(StrEnum):
     #: `{"status", "code", "msg", "data": {"pin_tweet", "tweets"}, "has_next_page", "next_cursor"}`
     DATA = "data"
     #: `{"tweets", "has_next_page", "next_cursor", "status", "message"}`
@@ -41,12 +41,12 @@ class XProvider:
         users: Mapping[str, Sequence[Tweet]],
         lists: Mapping[str, Sequence[Tweet]] | None = None,
         pinned: Mapping[str, Tweet] | None = None,
-        envelope: Envelope = Envelope.DATA,
+        envelope: TweetEnvelope = TweetEnvelope.DATA,
         delay_seconds: float = 0.0,
     ) -> None:
         self.users = {handle.lower(): list(tweets) for handle, tweets in users.items()}
         self.lists = {number: list(tweets) for number, tweets in (lists or {}).items()}
-        self.requests: list[Request] = []
+        self.requests: list[IncomingRequest] = []
         self._key = key
         self._pinned = pinned or {}
         self._envelope = envelope
@@ -57,7 +57,7 @@ class XProvider:
         """Answer the next requests for this handle or list like this, one after the other."""
         self._mishaps[handle.lower()].extend(answers)
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: IncomingRequest) -> Answer:
         self.requests.append(request)
         query = {name: values[0] for name, values in parse_qs(request.query).items()}
         if "x-api-key" not in request.headers:
@@ -82,7 +82,7 @@ class XProvider:
         return reply(200, self._wrapped(name, shown, paging, first=not start), delivery=self._delay)
 
     def _wrapped(self, name: str, tweets: Sequence[Tweet], paging: Mapping[str, Any], *, first: bool) -> dict[str, Any]:
-        if self._envelope is Envelope.TOP:
+        if self._envelope is TweetEnvelope.TOP:
             return {"tweets": tweets, **paging, "status": "success", "message": ""}
         data = {"pin_tweet": self._pinned.get(name) if first else None, "tweets": tweets}
         return {"status": "success", "code": 0, "msg": "success", "data": data, **paging}

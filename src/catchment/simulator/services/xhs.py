@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from catchment.simulator.messages import Answer, Place, Request, json_answer, not_found, page
-from catchment.simulator.services.crawl import Kind, Script, cookies_of
+from catchment.simulator.messages import Answer, IncomingRequest, Place, json_answer, not_found, page
+from catchment.simulator.services.crawl import Script, TroubleKind, cookies_of
 from catchment.simulator.services.xhs_notes import Shape, XhsNote, XhsNotes, humped, suggestion
 from catchment.simulator.world import World
 
@@ -49,23 +49,23 @@ LOGGED_OUT: Final = refusal(-100, "登录已过期")
 CAPTCHA_PAGE: Final = "/website-login/captcha"
 
 _WORDS: Final = {
-    Kind.CAPTCHA: json_answer({"code": 0, "success": False, "msg": ""}, status=461, headers=VERIFY),
-    Kind.LOGIN_EXPIRED: LOGGED_OUT,
-    Kind.ACCESS: refusal(300011, "当前账号存在异常，请切换账号后重试"),
-    Kind.IP_BLOCKED: refusal(300012, "网络连接异常，请检查网络设置后重试"),
-    Kind.BANNED: refusal(-1, "账号因违反社区规范已被封禁"),
-    Kind.GONE: GONE,
-    Kind.SIGNATURE: UNSIGNED,
-    Kind.EMPTY: success({"items": [], "has_more": False}),
-    Kind.ODD: refusal(-9999, "系统繁忙"),
+    TroubleKind.CAPTCHA: json_answer({"code": 0, "success": False, "msg": ""}, status=461, headers=VERIFY),
+    TroubleKind.LOGIN_EXPIRED: LOGGED_OUT,
+    TroubleKind.ACCESS: refusal(300011, "当前账号存在异常，请切换账号后重试"),
+    TroubleKind.IP_BLOCKED: refusal(300012, "网络连接异常，请检查网络设置后重试"),
+    TroubleKind.BANNED: refusal(-1, "账号因违反社区规范已被封禁"),
+    TroubleKind.GONE: GONE,
+    TroubleKind.SIGNATURE: UNSIGNED,
+    TroubleKind.EMPTY: success({"items": [], "has_more": False}),
+    TroubleKind.ODD: refusal(-9999, "系统繁忙"),
 }
 _PAGE_WORDS: Final = {
-    Kind.CAPTCHA: Answer(status=302, headers=(("Location", f"{CAPTCHA_PAGE}?redirectPath=explore"),)),
-    Kind.GONE: drawn('{"noteDetailMap":{}}'),
-    Kind.EMPTY: drawn('{"serverRequestInfo":undefined}'),
-    Kind.ODD: page("<!doctype html><title>小红书</title><p>请稍候"),
-    Kind.ACCESS: page("<!doctype html><title>403</title>", status=403),
-    Kind.MALFORMED: page('<script>window.__INITIAL_STATE__={"note":{"noteDetailMap":</script>'),
+    TroubleKind.CAPTCHA: Answer(status=302, headers=(("Location", f"{CAPTCHA_PAGE}?redirectPath=explore"),)),
+    TroubleKind.GONE: drawn('{"noteDetailMap":{}}'),
+    TroubleKind.EMPTY: drawn('{"serverRequestInfo":undefined}'),
+    TroubleKind.ODD: page("<!doctype html><title>小红书</title><p>请稍候"),
+    TroubleKind.ACCESS: page("<!doctype html><title>403</title>", status=403),
+    TroubleKind.MALFORMED: page('<script>window.__INITIAL_STATE__={"note":{"noteDetailMap":</script>'),
 }
 
 
@@ -73,7 +73,7 @@ class XhsService:
     """For the `places` of a simulated web: `places=XhsService(world).places()`."""
 
     def __init__(self, world: World, *, slow_seconds: float = 2.0) -> None:
-        self.requests: list[Request] = []
+        self.requests: list[IncomingRequest] = []
         self.notes = XhsNotes(world.timeline, seed=world.seed)
         self._api = Script(_WORDS, slow_seconds=slow_seconds)
         self._pages = Script(_PAGE_WORDS, slow_seconds=slow_seconds)
@@ -85,7 +85,7 @@ class XhsService:
     def places(self) -> Mapping[str, Place]:
         return dict.fromkeys(("/api/sns", "/explore", "/website-login"), self)
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: IncomingRequest) -> Answer:
         self.requests.append(request)
         session = cookies_of(request).get("web_session", "")
         match request.path.split("/"):
@@ -97,14 +97,14 @@ class XhsService:
         note = asked.get("source_note_id") or asked.get("note_id")
         return self._api.answer(cookie=session, note=note, play=lambda: self._admitted(request, asked))
 
-    def _admitted(self, request: Request, asked: Shape) -> Answer:
+    def _admitted(self, request: IncomingRequest, asked: Shape) -> Answer:
         if not all(request.headers.get(name) for name in SIGNATURE):
             return UNSIGNED
         if not all(cookies_of(request).get(name) for name in COOKIES):
             return LOGGED_OUT
         return self._call(request, asked)
 
-    def _call(self, request: Request, asked: Shape) -> Answer:
+    def _call(self, request: IncomingRequest, asked: Shape) -> Answer:
         match request.method, request.path.removeprefix(_API):
             case "POST", "/v1/search/notes":
                 return success(self._search(asked, request.at))
@@ -136,7 +136,7 @@ class XhsService:
         note = self.notes.find(asked["note_id"], asked["xsec_token"], at)
         return GONE if note is None else success(_comment_page(note, asked["cursor"]))
 
-    def _page(self, request: Request, note_id: str) -> Answer:
+    def _page(self, request: IncomingRequest, note_id: str) -> Answer:
         asked = _asked(request)
         note = self.notes.find(note_id, asked.get("xsec_token", ""), request.at)
         if note is None:
@@ -145,7 +145,7 @@ class XhsService:
         return drawn(told)
 
 
-def _asked(request: Request) -> dict[str, Any]:
+def _asked(request: IncomingRequest) -> dict[str, Any]:
     if request.method == "POST":
         asked: dict[str, Any] = json.loads(request.body)
         return asked

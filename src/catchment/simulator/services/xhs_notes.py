@@ -12,15 +12,14 @@ from random import Random
 from typing import Any, Final
 from zlib import crc32
 
-from catchment.simulator.prose import Writer
-from catchment.simulator.services.stream import Stream
-from catchment.simulator.timeline import Timeline
+from catchment.simulator.prose import WorldTime, Writer
+from catchment.simulator.services.stream import EventStream
 from catchment.simulator.words import LANGUAGES
 
 PERIOD: Final = timedelta(minutes=10)
 BACKLOG: Final = 60
 #: Nobody is shown more than this many results of a search.
-MOST_FOUND: Final = 220
+MAX_FOUND: Final = 220
 #: One note in so many is a video, one comment in so many has replies.
 VIDEOS, REPLIED_TO = 3, 4
 #: Of which so many come along.
@@ -35,7 +34,7 @@ Shape = dict[str, Any]
 class XhsNote:
     """A note by its keyword and number; the same words whenever it is told."""
 
-    stream: Stream
+    stream: EventStream
     keyword: str
     number: int
 
@@ -158,14 +157,14 @@ class XhsNote:
 
 
 class XhsNotes:
-    def __init__(self, timeline: Timeline, *, seed: int) -> None:
+    def __init__(self, timeline: WorldTime, *, seed: int) -> None:
         self._timeline = timeline
         self._seed = seed
 
     def about(self, keyword: str, at: datetime) -> Iterator[XhsNote]:
         """The newest first."""
         stream = self._stream(keyword)
-        return (XhsNote(stream, keyword, number) for number in stream.latest(at, MOST_FOUND))
+        return (XhsNote(stream, keyword, number) for number in stream.latest(at, MAX_FOUND))
 
     def find(self, note_id: str, token: str, at: datetime) -> XhsNote | None:
         """The note, for whoever brings the token of its listing."""
@@ -176,8 +175,8 @@ class XhsNotes:
         note = XhsNote(self._stream(keyword), keyword, number)
         return note if note.stream.has(number, at) and (note.id, note.token) == (note_id, token) else None
 
-    def _stream(self, keyword: str) -> Stream:
-        return Stream(timeline=self._timeline, name=f"xhs/{self._seed}/{keyword}", period=PERIOD, backlog=BACKLOG)
+    def _stream(self, keyword: str) -> EventStream:
+        return EventStream(timeline=self._timeline, name=f"xhs/{self._seed}/{keyword}", period=PERIOD, backlog=BACKLOG)
 
 
 def shown_count(number: int) -> str:

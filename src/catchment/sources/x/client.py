@@ -17,9 +17,9 @@ from catchment.parse.json_values import objects_at, read_object
 from catchment.redact import MASK, redact_text
 
 PAGE_TWEETS: Final = 20
-FIRST_WAIT_SECONDS, MOST_WAIT_SECONDS = 1.0, 60.0
+FIRST_WAIT_SECONDS, MAX_WAIT_SECONDS = 1.0, 60.0
 #: Of what the provider said, this much is for people to read.
-MOST_SHOWN: Final = 500
+MAX_SHOWN: Final = 500
 #: Requests in flight at once: enough to keep the pace at answers of a few seconds.
 CONCURRENCY: Final = 64
 _PACE_KEY: Final = "x"
@@ -27,7 +27,7 @@ _PACE_KEY: Final = "x"
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class Trouble(StrEnum):
+class XTrouble(StrEnum):
     """What kind of no the provider gave."""
 
     KEY_REFUSED = "key_refused"
@@ -41,7 +41,7 @@ class Trouble(StrEnum):
 
 
 #: What befalls whoever asks, and stays until it is mended.
-TROUBLES_OF_ALL: Final = frozenset({Trouble.KEY_REFUSED, Trouble.NO_CREDIT, Trouble.RATE_LIMITED})
+TROUBLES_OF_ALL: Final = frozenset({XTrouble.KEY_REFUSED, XTrouble.NO_CREDIT, XTrouble.RATE_LIMITED})
 
 
 class XError(VisitError):
@@ -51,7 +51,7 @@ class XError(VisitError):
         self,
         message: str,
         *,
-        trouble: Trouble,
+        trouble: XTrouble,
         status: int | None = None,
         response: str = "",
         retry_after: float | None = None,
@@ -64,10 +64,10 @@ class XError(VisitError):
     @property
     def stops_everything(self) -> bool:
         """No other timeline would fare better, and each attempt might cost."""
-        return self.trouble in {Trouble.KEY_REFUSED, Trouble.CAP_REACHED}
+        return self.trouble in {XTrouble.KEY_REFUSED, XTrouble.CAP_REACHED}
 
 
-class Sender(Protocol):
+class SendRequest(Protocol):
     """The way out: the one HTTP client, or a source's own manner of using it."""
 
     async def send(self, request: Request) -> Response: ...
@@ -81,7 +81,7 @@ class CapReached:
     seconds: float
 
 
-class Purse(Protocol):
+class Quota(Protocol):
     async def take_page(self) -> CapReached | None:
         """Count one page as spent, or nothing where a cap is reached."""
         ...
@@ -99,7 +99,7 @@ class Previews(Protocol):
         ...
 
 
-class Ledger(Purse, Previews, Protocol):
+class SpendingLog(Quota, Previews, Protocol):
     """What was paid for, and what went wrong with it."""
 
     async def note_trouble(self, error: XError) -> None:
@@ -108,7 +108,7 @@ class Ledger(Purse, Previews, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
+class TweetTimeline:
     """What to ask for, newest first."""
 
     path: str
@@ -123,13 +123,13 @@ class Timeline:
         return f"{self.path}?{urlencode(self.query)}"
 
 
-def user_timeline(username: str) -> Timeline:
+def user_timeline(username: str) -> TweetTimeline:
     query = {"userName": username, "includeReplies": "false"}
-    return Timeline(path="user/last_tweets", query=query, subject=username, author=username)
+    return TweetTimeline(path="user/last_tweets", query=query, subject=username, author=username)
 
 
-def list_timeline(list_id: str, *, path: str) -> Timeline:
-    return Timeline(path=path, query={"listId": list_id, "includeReplies": "false"}, subject=f"list:{list_id}")
+def list_timeline(list_id: str, *, path: str) -> TweetTimeline:
+    return TweetTimeline(path=path, query={"listId": list_id, "includeReplies": "false"}, subject=f"list:{list_id}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ class XClient:
         *,
         key: str,
         base_url: str,
-        ledger: Ledger,
+        ledger: SpendingLog,
         requests_per_second: float = 20.0,
         max_retries: int = 3,
         sleep: Sleep = asyncio.sleep,
@@ -158,7 +158,7 @@ class XClient:
         self._max_retries = max_retries
         self._sleep = sleep
 
-    async def preview(self, http: Sender, timeline: Timeline) -> Page:
+    async def preview(self, http: SendRequest, timeline: TweetTimeline) -> Page:
         """The first page, which is kept for the collection that may follow."""
         if body := await self._ledger.previewed(timeline.address):
             return page_of(body)
@@ -167,7 +167,7 @@ class XClient:
         return page
 
     async def pages(
-        self, http: Sender, timeline: Timeline, *, limit: int, is_first: bool = False
+        self, http: SendRequest, timeline: TweetTimeline, *, limit: int, is_first: bool = False
     ) -> AsyncIterator[Page]:
         """Pages until `limit` tweets have come, there are no more, or the caller has seen enough. The first visit to a
         timeline begins with the page that was previewed.
@@ -186,9 +186,9 @@ class XClient:
             cursor = page.next_cursor
             seen.add(cursor)
 
-    async def _page(self, http: Sender, timeline: Timeline, cursor: str) -> Page:
+    async def _page(self, http: SendRequest, timeline: TweetTimeline, cursor: str) -> Page:
         if cap := await self._ledger.take_page():
-            raise XError(cap.message, trouble=Trouble.CAP_REACHED, retry_after=cap.seconds)
+            raise XError(cap.message, trouble=XTrouble.CAP_REACHED, retry_after=cap.seconds)
         response = await self._ask(http, timeline, cursor)
         # Whatever is said of the answer later on, the key is not in it.
         masked = replace(response, body=response.body.replace(self._key.encode(), MASK.encode()))
@@ -199,7 +199,7 @@ class XClient:
                 await self._ledger.note_trouble(error)
             raise
 
-    async def _ask(self, http: Sender, timeline: Timeline, cursor: str) -> Response:
+    async def _ask(self, http: SendRequest, timeline: TweetTimeline, cursor: str) -> Response:
         """One answer, for which up to `max_retries` more attempts are made."""
         query = {**timeline.query, "cursor": cursor} if cursor else timeline.query
         request = Request(
@@ -217,12 +217,12 @@ class XClient:
             else:
                 asked = response.retry_after or 0.0
                 # Whoever is told to come back much later does not wait at the door.
-                if not _may_pass(response.status) or asked > MOST_WAIT_SECONDS:
+                if not _may_pass(response.status) or asked > MAX_WAIT_SECONDS:
                     return response
             await self._sleep(max(wait_seconds(attempt), asked))
         return await self._send(http, request)
 
-    async def _send(self, http: Sender, request: Request) -> Response:
+    async def _send(self, http: SendRequest, request: Request) -> Response:
         async with self._pacer.slot(_PACE_KEY):
             return await http.send(request)
 
@@ -236,7 +236,7 @@ def key_pace(requests_per_second: float) -> PacePolicy:
 
 def wait_seconds(attempt: int) -> float:
     """1, 2, 4 … seconds, at most a minute."""
-    return min(FIRST_WAIT_SECONDS * (1 << attempt), MOST_WAIT_SECONDS)
+    return min(FIRST_WAIT_SECONDS * (1 << attempt), MAX_WAIT_SECONDS)
 
 
 def read_page(response: Response) -> Page:
@@ -247,7 +247,7 @@ def read_page(response: Response) -> Page:
     if body is None:
         raise XError(
             "X's provider answered something that is not JSON; tried again later",
-            trouble=Trouble.UNREADABLE,
+            trouble=XTrouble.UNREADABLE,
             status=response.status,
             response=_shown(response),
         )
@@ -288,10 +288,10 @@ def _count(body: Mapping[str, Any]) -> int:
     return len(listed) if isinstance(listed, list) else 0
 
 
-_MEANINGS: Final[Mapping[int, tuple[Trouble, str]]] = {
-    401: (Trouble.KEY_REFUSED, "X's provider refuses the key; check TWITTER_API_KEY"),
-    402: (Trouble.NO_CREDIT, "the account with X's provider is out of credit; top it up"),
-    429: (Trouble.RATE_LIMITED, "X's provider asks for fewer requests; lower TWITTER_REQUESTS_PER_SECOND"),
+_MEANINGS: Final[Mapping[int, tuple[XTrouble, str]]] = {
+    401: (XTrouble.KEY_REFUSED, "X's provider refuses the key; check TWITTER_API_KEY"),
+    402: (XTrouble.NO_CREDIT, "the account with X's provider is out of credit; top it up"),
+    429: (XTrouble.RATE_LIMITED, "X's provider asks for fewer requests; lower TWITTER_REQUESTS_PER_SECOND"),
 }
 
 
@@ -300,11 +300,11 @@ def _refusal(response: Response, body: Mapping[str, Any] | None) -> XError:
     if known := _MEANINGS.get(status) or _MEANINGS.get(_code(body)):
         trouble, meaning = known
     elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        trouble, meaning = Trouble.PROVIDER_DOWN, f"X's provider is in trouble (HTTP {status}); tried again later"
+        trouble, meaning = XTrouble.PROVIDER_DOWN, f"X's provider is in trouble (HTTP {status}); tried again later"
     elif "not found" in said.lower() and status in {HTTPStatus.OK, HTTPStatus.NOT_FOUND}:
-        trouble, meaning = Trouble.USER_NOT_FOUND, "there is no such timeline on X"
+        trouble, meaning = XTrouble.USER_NOT_FOUND, "there is no such timeline on X"
     else:
-        trouble, meaning = Trouble.REFUSED, f"X's provider refused (HTTP {status})"
+        trouble, meaning = XTrouble.REFUSED, f"X's provider refused (HTTP {status})"
     # After a colon it would be taken for the value of the setting that the meaning names, and be struck out.
     message = f"{meaning} ({said})" if said else meaning
     return XError(message, trouble=trouble, status=status, response=_shown(response), retry_after=response.retry_after)
@@ -317,11 +317,11 @@ def _code(body: Mapping[str, Any] | None) -> int:
 
 
 def _shown(response: Response) -> str:
-    return redact_text(response.body.decode(errors="replace"))[:MOST_SHOWN]
+    return redact_text(response.body.decode(errors="replace"))[:MAX_SHOWN]
 
 
 def _said(body: Mapping[str, Any] | None) -> str:
     """What the provider has to say, wherever it says it."""
     listed = objects_at(body or {}, "errors")
     found = (place.get(name) for place in (body or {}, *listed) for name in ("msg", "message", "detail", "error"))
-    return redact_text(next((one for one in found if isinstance(one, str) and one), ""))[:MOST_SHOWN]
+    return redact_text(next((one for one in found if isinstance(one, str) and one), ""))[:MAX_SHOWN]

@@ -12,10 +12,11 @@ from catchment.domain.source import Source
 from catchment.domain.tweet import Scrape, Tweet, normal_username
 from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig, InvalidInput
-from catchment.sources.base import Context, Suggestion
+from catchment.settings import Settings
+from catchment.sources.base import Context, Fetcher, Suggestion
 from catchment.sources.config import text, texts
-from catchment.sources.x.client import Timeline, list_timeline, user_timeline
-from catchment.sources.x.scrape import Scraper
+from catchment.sources.x.client import SpendingLog, TweetTimeline, XClient, list_timeline, user_timeline
+from catchment.sources.x.scrape import LimitRules, ScrapeHistory, Scraper
 
 USER, LIST = "twitter_feed", "twitter_list"
 TITLE_CHARS: Final = 120
@@ -26,7 +27,7 @@ _PROFILE = re.compile(rf"(?:@|{_SITE}/)(?P<name>\w{{1,15}})/?(?:\?.*)?", re.IGNO
 _NOT_USERS: Final = frozenset({"home", "i", "explore", "search", "settings", "messages", "notifications", "hashtag"})
 
 
-class Shelf(Protocol):
+class TweetCache(Protocol):
     """Tweets that somebody else has already fetched."""
 
     async def fetched_lately(self, source: Source, subject: str) -> Sequence[Tweet] | None:
@@ -40,7 +41,7 @@ class TwitterFeedFetcher:
     type = USER
     config_keys = frozenset({"handle", "keywords"})
 
-    def __init__(self, scraper: Scraper, shelf: Shelf) -> None:
+    def __init__(self, scraper: Scraper, shelf: TweetCache) -> None:
         self._scraper = scraper
         self._shelf = shelf
 
@@ -99,7 +100,7 @@ class TwitterListFetcher:
 
 
 async def _look(
-    scraper: Scraper, context: Context, timeline: Timeline, keywords: Sequence[str], *, title: str
+    scraper: Scraper, context: Context, timeline: TweetTimeline, keywords: Sequence[str], *, title: str
 ) -> Fetched:
     is_first = context.source.last_fetched_at is None
     scrape = await scraper.scrape(context.http, timeline, is_first=is_first)
@@ -170,3 +171,35 @@ def _metadata(tweet: Tweet) -> dict[str, Any]:
     for column in ("text", "created_at", "author_display_name"):
         del found[column]
     return {name: value for name, value in found.items() if value}
+
+
+class Memory(ScrapeHistory, TweetCache, SpendingLog, Protocol):
+    """All that X needs to have remembered."""
+
+
+def make_scraper(settings: Settings, memory: Memory) -> Scraper | None:
+    """None without a key."""
+    if not settings.twitter_api_key:
+        return None
+    client = XClient(
+        key=settings.twitter_api_key,
+        base_url=settings.twitter_base_url,
+        ledger=memory,
+        # The key's allowance is for all collector processes together.
+        requests_per_second=settings.twitter_requests_per_second / settings.processes,
+        max_retries=settings.twitter_max_retries,
+    )
+    rules = LimitRules(
+        default=settings.scraper_limit,
+        least=settings.scraper_min_limit,
+        most=settings.scraper_max_limit,
+        alpha=settings.scraper_ema_alpha,
+    )
+    return Scraper(client=client, books=memory, rules=rules, early_stop=settings.scraper_early_stop_threshold)
+
+
+def x_fetchers(settings: Settings, scraper: Scraper | None, shelf: TweetCache) -> list[Fetcher]:
+    """None without a scraper: such sources are skipped, as those of any type that nobody knows."""
+    if scraper is None:
+        return []
+    return [TwitterFeedFetcher(scraper, shelf), TwitterListFetcher(scraper, path=settings.twitter_list_path)]

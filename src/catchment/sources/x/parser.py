@@ -9,12 +9,53 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
-from catchment.domain.tweet import Media, ReferenceType, TweetFields
+from catchment.domain.tweet import Media, ReferenceType, Tweet, TweetFields
 from catchment.parse.dates import parse_date
 from catchment.parse.json_values import list_at, object_at, objects_at
+
+MAX_CHARS: Final = 25_000
+REQUIRED: Final = ("tweet_id", "text", "created_at", "author_username")
+#: An empty text is a tweet of pictures alone.
+_MAY_BE_EMPTY: Final = frozenset({"text"})
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invalid:
+    #: The required fields that are not there.
+    missing: tuple[str, ...]
+
+
+def validate(fields: TweetFields) -> Tweet | Invalid:
+    missing = tuple(name for name in REQUIRED if _is_missing(name, fields.get(name)))
+    if missing:
+        return Invalid(missing=missing)
+    cleaned: TweetFields = {**fields, "text": clean(fields["text"]), "created_at": in_utc(fields["created_at"])}
+    if "referenced_tweet_text" in fields:
+        cleaned["referenced_tweet_text"] = clean(fields["referenced_tweet_text"])
+    return Tweet(**cleaned)
+
+
+def clean(text: str) -> str:
+    return _SPACE.sub(" ", text).strip()[:MAX_CHARS].rstrip()
+
+
+def in_utc(moment: datetime) -> datetime:
+    """A time without a zone is UTC; so is one whose zone would lead out of the calendar."""
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return moment.replace(tzinfo=UTC)
+
+
+def _is_missing(name: str, value: object) -> bool:
+    return value is None or (not value and name not in _MAY_BE_EMPTY)
+
 
 Json = Mapping[str, Any]
 #: How the provider writes a date; X's own is ISO 8601.
@@ -22,9 +63,9 @@ _DATE: Final = "%a %b %d %H:%M:%S %z %Y"
 #: A quoted text that is shorter than this and ends in an ellipsis was cut by the provider.
 _CUT_BELOW: Final = 300
 _ELLIPSES: Final = ("…", "...")
-_MOST_NAME: Final = 255
+_MAX_NAME: Final = 255
 _MAX_LANG: Final = 20
-_MOST_SIDE: Final = 2**31 - 1
+_MAX_SIDE: Final = 2**31 - 1
 _MAX_COUNT: Final = 2**63
 #: By our name for it: what the provider calls it, and what X does.
 _COUNTS: Final[Mapping[str, tuple[str, str]]] = {
@@ -91,7 +132,7 @@ def _tweet(raw: Json, author: str | None) -> TweetFields:
     if username := _username(raw) or author:
         fields["author_username"] = username
     if name := _text(object_at(raw, "author").get("name")):
-        fields["author_display_name"] = name[:_MOST_NAME]
+        fields["author_display_name"] = name[:_MAX_NAME]
     fields["media"] = _media_of(raw)
     fields["urls"] = tuple(_urls(raw))
     fields["hashtags"] = tuple(_hashtags(raw))
@@ -145,7 +186,7 @@ def _moment(raw: Json) -> datetime | None:
 def _username(raw: Json) -> str | None:
     author = object_at(raw, "author")
     name = _text(author.get("userName")) or ""
-    return name.strip().removeprefix("@")[:_MOST_NAME] or None
+    return name.strip().removeprefix("@")[:_MAX_NAME] or None
 
 
 def _urls(raw: Json) -> Iterator[str]:
@@ -255,8 +296,8 @@ def _id(value: object) -> str:
     """Ids come as text, or as numbers from careless senders."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value) if abs(value) < 2**64 else ""
-    return (_text(value) or "").strip()[:_MOST_NAME]
+    return (_text(value) or "").strip()[:_MAX_NAME]
 
 
 def _side(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_SIDE else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MAX_SIDE else None

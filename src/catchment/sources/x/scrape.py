@@ -15,13 +15,62 @@ from typing import Protocol
 
 from catchment.domain.tweet import Depth, FetchStats, Reach, Scrape, Tweet
 from catchment.errors import VisitError
-from catchment.sources.x.client import Sender, Timeline, XClient, XError
-from catchment.sources.x.limits import LimitRules, next_limit
-from catchment.sources.x.parser import Parsed, parse_page
-from catchment.sources.x.validator import Invalid, validate
+from catchment.sources.x.client import SendRequest, TweetTimeline, XClient, XError
+from catchment.sources.x.parser import Invalid, Parsed, parse_page, validate
+
+EMPTY_UNTIL_LEAST = 3
 
 
-class Books(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitRules:
+    default: int = 100
+    least: int = 10
+    most: int = 300
+    #: The weight of the latest fetch in the smoothed rate.
+    alpha: float = 0.3
+    margin: float = 1.2
+
+
+def next_limit(stats: FetchStats | None, rules: LimitRules) -> int:
+    """Twice as many after a fetch that was all new, few after nothing three times, else what is expected to be new."""
+    if stats is None or not stats.total_fetches:
+        return rules.default
+    if 0 < stats.last_new_count == stats.last_fetched_count:
+        return _within(stats.last_fetched_count * 2, rules)
+    if stats.consecutive_empty_fetches >= EMPTY_UNTIL_LEAST:
+        return rules.least
+    if stats.avg_new_rate > 0 and stats.last_new_count > 0:
+        return _within(int(stats.last_new_count / stats.avg_new_rate * rules.margin), rules)
+    return rules.default
+
+
+def stats_after(
+    stats: FetchStats | None, *, username: str, fetched: int, new: int, at: datetime, alpha: float
+) -> FetchStats:
+    """The statistics once a fetch succeeded. One that fetched nothing says nothing about the rate."""
+    return FetchStats(
+        username=username,
+        last_fetch_at=at,
+        last_fetched_count=fetched,
+        last_new_count=new,
+        total_fetches=(stats.total_fetches if stats else 0) + 1,
+        avg_new_rate=_rate(stats, fetched, new, alpha),
+        consecutive_empty_fetches=0 if new else (stats.consecutive_empty_fetches if stats else 0) + 1,
+    )
+
+
+def _rate(stats: FetchStats | None, fetched: int, new: int, alpha: float) -> float:
+    if not fetched:
+        return stats.avg_new_rate if stats else 0.0
+    rate = new / fetched
+    return rate if stats is None else min(1.0, alpha * rate + (1 - alpha) * stats.avg_new_rate)
+
+
+def _within(limit: int, rules: LimitRules) -> int:
+    return max(rules.least, min(limit, rules.most))
+
+
+class ScrapeHistory(Protocol):
     """What is known of earlier scrapes."""
 
     async def stats(self, subject: str) -> FetchStats | None:
@@ -54,7 +103,7 @@ ALWAYS = Window()
 class _Look:
     """What is wanted of a timeline, and what is known of it."""
 
-    timeline: Timeline
+    timeline: TweetTimeline
     stats: FetchStats | None
     #: How many tweets the statistics suggest, and how many the caller wants at most.
     limit: int
@@ -71,7 +120,7 @@ class _Look:
 
 
 @dataclass(slots=True)
-class _Haul:
+class _Buffer:
     """What has come so far."""
 
     tweets: dict[str, Tweet] = field(default_factory=dict)
@@ -101,7 +150,7 @@ class _Haul:
 
 
 class Scraper:
-    def __init__(self, *, client: XClient, books: Books, rules: LimitRules, early_stop: int) -> None:
+    def __init__(self, *, client: XClient, books: ScrapeHistory, rules: LimitRules, early_stop: int) -> None:
         self._client = client
         self._books = books
         self._rules = rules
@@ -109,8 +158,8 @@ class Scraper:
 
     async def scrape(
         self,
-        http: Sender,
-        timeline: Timeline,
+        http: SendRequest,
+        timeline: TweetTimeline,
         *,
         most: int | None = None,
         window: Window = ALWAYS,
@@ -126,7 +175,7 @@ class Scraper:
         look = _Look(
             timeline=timeline, stats=stats, limit=limit, most=most, window=window, depth=depth, is_first=is_first
         )
-        haul = _Haul()
+        haul = _Buffer()
         try:
             await self._fill(haul, http, look)
         except VisitError as error:
@@ -136,12 +185,12 @@ class Scraper:
             return replace(_scrape(look, haul, Reach.PART), broken_off=str(error), trouble=trouble)
         return _scrape(look, haul, self._reach(look, haul))
 
-    async def preview(self, http: Sender, timeline: Timeline) -> Sequence[Tweet]:
+    async def preview(self, http: SendRequest, timeline: TweetTimeline) -> Sequence[Tweet]:
         """What is on the first page, for somebody who wants to see what there is."""
         page = await self._client.preview(http, timeline)
-        return _Haul().take(parse_page(page.body, author=timeline.author))
+        return _Buffer().take(parse_page(page.body, author=timeline.author))
 
-    async def _fill(self, haul: _Haul, http: Sender, look: _Look) -> None:
+    async def _fill(self, haul: _Buffer, http: SendRequest, look: _Look) -> None:
         count, cursor = 0, None
         is_enough = bool(self._early_stop) and look.depth is Depth.NEWS
         async for page in self._client.pages(http, look.timeline, limit=look.asked, is_first=look.is_first):
@@ -163,7 +212,7 @@ class Scraper:
         ids = [tweet.tweet_id for tweet in tweets]
         return longest_run(ids, await self._books.known(ids, by=stats.last_fetch_at)) >= max(self._early_stop, 1)
 
-    def _reach(self, look: _Look, haul: _Haul) -> Reach:
+    def _reach(self, look: _Look, haul: _Buffer) -> Reach:
         # What lies below what was known is no news, and says nothing about how many there will be.
         if look.window != ALWAYS or (haul.is_below and look.depth is not Depth.NEWS):
             return Reach.PART
@@ -178,7 +227,7 @@ class Scraper:
         return Reach.LIMIT if look.limit < self._rules.most else Reach.END
 
 
-def _scrape(look: _Look, haul: _Haul, reach: Reach) -> Scrape:
+def _scrape(look: _Look, haul: _Buffer, reach: Reach) -> Scrape:
     wanted = [tweet for tweet in haul.tweets.values() if look.window.holds(tweet)]
     return Scrape(
         subject=look.timeline.subject,

@@ -9,15 +9,15 @@ from pydantic import BaseModel, Field
 
 from catchment.domain.crawling import HANDLING, Code, CrawlError
 from catchment.domain.note import Note, NoteRef, Platform
-from catchment.sources.crawl.outcome import Outcome
-from catchment.sources.crawl.reader import Reader
+from catchment.sources.platforms.reader import PlatformReader
+from catchment.sources.platforms.request import RequestOutcome
 from catchment.web.crawler.envelope import Asking, Envelope, ErrorBody
 from catchment.web.crawler.inputs import DetailIn
 from catchment.web.crawler.shapes import NoteShape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class NoteRequest:
     """A note as the caller named it, and which it is, or why it is none."""
 
     id: str
@@ -25,7 +25,7 @@ class Wanted:
     error: CrawlError | None = None
 
 
-class ItemOut(BaseModel):
+class BatchItemOut(BaseModel):
     id: str = Field(description="As it was asked for.")
     success: bool
     data: NoteShape | None = None
@@ -36,7 +36,7 @@ class ItemOut(BaseModel):
     latency_ms: int = 0
 
     @classmethod
-    def of(cls, wanted_id: str, outcome: Outcome[Note]) -> ItemOut:
+    def of(cls, wanted_id: str, outcome: RequestOutcome[Note]) -> BatchItemOut:
         return cls(
             id=wanted_id,
             success=outcome.error is None,
@@ -57,17 +57,17 @@ class Summary(BaseModel):
 
 class BatchData(BaseModel):
     platform: Platform
-    items: list[ItemOut]
+    items: list[BatchItemOut]
 
 
 class BatchOut(Envelope[BatchData]):
-    items: list[ItemOut]
+    items: list[BatchItemOut]
     summary: Summary
 
 
-def wanted_of(body: DetailIn, reader: Reader) -> list[Wanted]:
+def wanted_of(body: DetailIn, reader: PlatformReader) -> list[NoteRequest]:
     """Each note once, by whichever name it came first; the same with a token is better than without."""
-    found: dict[str, Wanted] = {}
+    found: dict[str, NoteRequest] = {}
     for wanted in _all_wanted(body, reader):
         key = wanted.ref.note_id if wanted.ref else wanted.id
         known = found.setdefault(key, wanted)
@@ -76,8 +76,8 @@ def wanted_of(body: DetailIn, reader: Reader) -> list[Wanted]:
     return [*found.values()]
 
 
-def answer_of(body: DetailIn, asking: Asking, results: Sequence[tuple[str, Outcome[Note]]]) -> BatchOut:
-    items = [ItemOut.of(wanted_id, outcome) for wanted_id, outcome in results]
+def answer_of(body: DetailIn, asking: Asking, results: Sequence[tuple[str, RequestOutcome[Note]]]) -> BatchOut:
+    items = [BatchItemOut.of(wanted_id, outcome) for wanted_id, outcome in results]
     failed = [item for item in items if not item.success]
     cookies = dict.fromkeys(item.cookie_used for item in items if item.cookie_used)
     return BatchOut(
@@ -94,7 +94,7 @@ def status_of(answer: BatchOut) -> int:
     return HANDLING[Code(answer.error.code)].status if answer.error else 200
 
 
-def _all_wanted(body: DetailIn, reader: Reader) -> Iterator[Wanted]:
+def _all_wanted(body: DetailIn, reader: PlatformReader) -> Iterator[NoteRequest]:
     for given in body.note_ids:
         yield _wanted(body.platform, given, reader)
     for one in body.notes:
@@ -105,14 +105,14 @@ def _all_wanted(body: DetailIn, reader: Reader) -> Iterator[Wanted]:
             yield wanted
 
 
-def _wanted(platform: Platform, given: str, reader: Reader) -> Wanted:
+def _wanted(platform: Platform, given: str, reader: PlatformReader) -> NoteRequest:
     try:
-        return Wanted(id=given, ref=reader.ref_of(platform, given))
+        return NoteRequest(id=given, ref=reader.ref_of(platform, given))
     except CrawlError as error:
-        return Wanted(id=given, error=error)
+        return NoteRequest(id=given, error=error)
 
 
-def _verdict(items: Sequence[ItemOut], failed: Sequence[ItemOut]) -> ErrorBody | None:
+def _verdict(items: Sequence[BatchItemOut], failed: Sequence[BatchItemOut]) -> ErrorBody | None:
     """Nothing where all is well; the code that all of them failed with; else that a part of them failed."""
     errors = [item.error for item in failed if item.error]
     if not errors:

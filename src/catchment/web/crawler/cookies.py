@@ -12,10 +12,10 @@ from catchment.domain.cookie_pool import Forecast
 from catchment.domain.note import Platform
 from catchment.manage.cookies import (
     LEAST_VALUE,
-    MOST_DAILY,
-    MOST_DESCRIPTION,
-    MOST_PRIORITY,
-    MOST_VALUE,
+    MAX_DAILY,
+    MAX_DESCRIPTION,
+    MAX_PRIORITY,
+    MAX_VALUE,
     CookieChanges,
     shown,
 )
@@ -54,9 +54,9 @@ class CookieOut(BaseModel):
 
 class ChangesIn(BaseModel):
     is_enabled: bool | None = None
-    priority: int | None = Field(default=None, ge=0, le=MOST_PRIORITY)
-    daily_limit: int | None = Field(default=None, ge=1, le=MOST_DAILY)
-    description: Text | None = Field(default=None, max_length=MOST_DESCRIPTION)
+    priority: int | None = Field(default=None, ge=0, le=MAX_PRIORITY)
+    daily_limit: int | None = Field(default=None, ge=1, le=MAX_DAILY)
+    description: Text | None = Field(default=None, max_length=MAX_DESCRIPTION)
 
     def changes(self) -> CookieChanges:
         return CookieChanges(
@@ -70,7 +70,7 @@ class ChangesIn(BaseModel):
 class CookieIn(ChangesIn):
     cookie_name: CookieName
     platform: Platform
-    cookie_value: SecretStr = Field(min_length=LEAST_VALUE, max_length=MOST_VALUE)
+    cookie_value: SecretStr = Field(min_length=LEAST_VALUE, max_length=MAX_VALUE)
 
 
 class RotatedOut(Out):

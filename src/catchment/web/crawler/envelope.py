@@ -82,7 +82,7 @@ class Envelope(BaseModel, Generic[D]):
     meta: Meta
 
 
-class Failure(Envelope[None]):
+class EnvelopeFailure(Envelope[None]):
     success: bool = False
     data: None = None
     error: ErrorBody
@@ -143,7 +143,7 @@ class EnvelopeRoute(APIRoute):
 
 def failures(*statuses: int, or_else: type[BaseModel] | None = None) -> dict[int | str, dict[str, Any]]:
     """The errors that a route declares in OpenAPI; `or_else` where it may tell them in another form."""
-    model = Failure | or_else if or_else else Failure
+    model = EnvelopeFailure | or_else if or_else else EnvelopeFailure
     return {status: {"model": model, "description": HTTPStatus(status).phrase} for status in sorted(statuses)}
 
 

@@ -6,23 +6,22 @@ from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints, model_validator
 
-from catchment.domain.note import Platform, Search
-from catchment.domain.note_json import MOST_ID, MOST_URL
-from catchment.domain.search_words import SortType, TypeNumber
-from catchment.manage.cookies import MOST_NAME
+from catchment.domain.note import Platform, Search, SortType, TypeNumber
+from catchment.domain.note_json import MAX_ID, MAX_URL
+from catchment.manage.cookies import MAX_NAME
 from catchment.web.inputs import check_text
 
-MOST_NOTES: Final = 20
-MOST_COMMENTS: Final = 200
+MAX_NOTES: Final = 20
+MAX_COMMENTS: Final = 200
 
 Keyword = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), AfterValidator(check_text)
 ]
-NoteId = Annotated[str, StringConstraints(min_length=1, max_length=MOST_ID), AfterValidator(check_text)]
+NoteId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID), AfterValidator(check_text)]
 #: An id, or the address of the note's page, with or without words around it.
-IdOrUrl = Annotated[str, StringConstraints(min_length=1, max_length=MOST_URL), AfterValidator(check_text)]
+IdOrUrl = Annotated[str, StringConstraints(min_length=1, max_length=MAX_URL), AfterValidator(check_text)]
 Token = Annotated[str, StringConstraints(max_length=500), AfterValidator(check_text)]
-CookieName = Annotated[str, StringConstraints(min_length=1, max_length=MOST_NAME), AfterValidator(check_text)]
+CookieName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME), AfterValidator(check_text)]
 
 
 class SearchIn(BaseModel):
@@ -56,7 +55,7 @@ class NoteIn(BaseModel):
     platform: Platform
     cookie_name: CookieName | None = None
     get_comments: bool = True
-    comments_limit: int = Field(default=50, ge=0, le=MOST_COMMENTS)
+    comments_limit: int = Field(default=50, ge=0, le=MAX_COMMENTS)
 
     @property
     def comments(self) -> int:
@@ -69,11 +68,11 @@ class OneNoteIn(NoteIn):
 
 
 class DetailIn(NoteIn):
-    note_ids: list[IdOrUrl] = Field(default=[], max_length=MOST_NOTES, description="Ids, or addresses of notes.")
-    notes: list[TokenIn] = Field(default=[], max_length=MOST_NOTES, description="Ids with the token that shows them.")
+    note_ids: list[IdOrUrl] = Field(default=[], max_length=MAX_NOTES, description="Ids, or addresses of notes.")
+    notes: list[TokenIn] = Field(default=[], max_length=MAX_NOTES, description="Ids with the token that shows them.")
 
     @model_validator(mode="after")
     def _some_but_not_too_many(self) -> Self:
-        if not 1 <= len(self.note_ids) + len(self.notes) <= MOST_NOTES:
-            raise ValueError(f"1 to {MOST_NOTES} notes are asked for in one go, by note_ids or notes")
+        if not 1 <= len(self.note_ids) + len(self.notes) <= MAX_NOTES:
+            raise ValueError(f"1 to {MAX_NOTES} notes are asked for in one go, by note_ids or notes")
         return self

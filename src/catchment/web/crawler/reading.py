@@ -10,9 +10,9 @@ from pydantic import BaseModel
 
 from catchment.bootstrap import System
 from catchment.domain.note import Note, NoteRef, Platform
-from catchment.sources.crawl.outcome import Outcome
+from catchment.sources.platforms.request import RequestOutcome
 from catchment.web.auth import Known, TheSystem
-from catchment.web.crawler.batch import BatchOut, Wanted, answer_of, status_of, wanted_of
+from catchment.web.crawler.batch import BatchOut, NoteRequest, answer_of, status_of, wanted_of
 from catchment.web.crawler.envelope import (
     OF_A_READ,
     Envelope,
@@ -104,15 +104,15 @@ async def read_note(
     )
 
 
-async def _read(system: System, wanted: list[Wanted], body: DetailIn) -> list[tuple[str, Outcome[Note]]]:
+async def _read(system: System, wanted: list[NoteRequest], body: DetailIn) -> list[tuple[str, RequestOutcome[Note]]]:
     """In the order in which they were asked for."""
     refs = [one.ref for one in wanted if one.ref]
     outcomes = await system.reader.batch(refs, comments_limit=body.comments, cookie_name=body.cookie_name)
-    read: dict[NoteRef, Outcome[Note]] = dict(zip(refs, outcomes, strict=True))
-    return [(one.id, read[one.ref] if one.ref else Outcome(error=one.error)) for one in wanted]
+    read: dict[NoteRef, RequestOutcome[Note]] = dict(zip(refs, outcomes, strict=True))
+    return [(one.id, read[one.ref] if one.ref else RequestOutcome(error=one.error)) for one in wanted]
 
 
-def _value(outcome: Outcome[T]) -> T:
+def _value(outcome: RequestOutcome[T]) -> T:
     if outcome.error is not None:
         raise ReadFailed(outcome.error, cookie_used=outcome.cookie_used, retry_count=outcome.retry_count)
     return outcome.result()

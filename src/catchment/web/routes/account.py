@@ -13,11 +13,11 @@ from catchment.errors import InvalidInput, TooBusy, TooManyAttempts
 from catchment.manage.accounts import user_of
 from catchment.monitor.reason import Language
 from catchment.web.auth import SignedIn, TheSystem, address_of
+from catchment.web.csrf import form_of
 from catchment.web.errors import OF_A_BODY, problems_of_page
-from catchment.web.forgery import form_of
 from catchment.web.inputs import PathId
 from catchment.web.pages import PAGE, begin_session, form_fields, render
-from catchment.web.words import TheLanguage
+from catchment.web.translations import TheLanguage
 
 _TO_SIGN_IN: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
 _REFUSED: dict[int | str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from catchment.domain.job import LEAST_INTERVAL, MOST_INTERVAL, BadMoment
+from catchment.domain.run import LEAST_INTERVAL, MAX_INTERVAL, BadMoment
 from catchment.errors import InvalidInput, SchedulerFailed
 from catchment.manage.scraper_schedule import ScheduleView, WrongMoment
 from catchment.monitor.reason import Language
@@ -16,7 +16,7 @@ from catchment.web.auth import AdminOnly, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import Instant
 from catchment.web.outputs import Moment, Out
-from catchment.web.words import AdministrationsLanguage
+from catchment.web.translations import AdministrationsLanguage
 
 router = APIRouter(prefix="/api/admin/scraping/schedule", tags=["schedule"], responses=problems(401, 403, 500))
 
@@ -42,7 +42,7 @@ _BAD_MOMENTS = {
 
 
 class IntervalIn(BaseModel):
-    interval_seconds: int = Field(ge=LEAST_INTERVAL, le=MOST_INTERVAL)
+    interval_seconds: int = Field(ge=LEAST_INTERVAL, le=MAX_INTERVAL)
 
 
 class NextRunIn(BaseModel):

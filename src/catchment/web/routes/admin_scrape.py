@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from catchment.domain.scrape_task import (
     LEAST_LIMIT,
-    MOST_LIMIT,
-    MOST_USERS,
+    MAX_LIMIT,
+    MAX_USERS,
     ScrapeOrder,
     ScrapeTask,
     TaskStatus,
@@ -163,8 +163,8 @@ def _first_fault(error: RequestValidationError) -> tuple[str, str]:
 
 
 def _check(body: ScrapeIn) -> None:
-    if body.limit is not None and not LEAST_LIMIT <= body.limit <= MOST_LIMIT:
-        raise InvalidInput(f"{LEAST_LIMIT} to {MOST_LIMIT}; {body.limit} is not.", field="limit")
+    if body.limit is not None and not LEAST_LIMIT <= body.limit <= MAX_LIMIT:
+        raise InvalidInput(f"{LEAST_LIMIT} to {MAX_LIMIT}; {body.limit} is not.", field="limit")
     if body.limit is not None and body.full:
         raise InvalidInput("A limit and all of it cannot both be; leave one out.", field="limit")
     check_window(body.since, body.until)
@@ -175,8 +175,8 @@ def _named(usernames: str) -> tuple[str, ...]:
         names = usernames_in(usernames)
     except InvalidInput as error:
         raise InvalidInput(str(error), field="usernames") from error
-    if not 0 < len(names) <= MOST_USERS:
-        raise InvalidInput(f"Name 1 to {MOST_USERS} users, comma-separated.", field="usernames")
+    if not 0 < len(names) <= MAX_USERS:
+        raise InvalidInput(f"Name 1 to {MAX_USERS} users, comma-separated.", field="usernames")
     return names
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from catchment.domain.account import MOST_EMAIL
-from catchment.manage.accounts import MOST_NAME
+from catchment.domain.account import MAX_EMAIL
+from catchment.manage.accounts import MAX_NAME
 from catchment.web.auth import AdminOnly, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import PathId, Text
@@ -16,8 +16,8 @@ router = APIRouter(prefix="/api/admin/users", tags=["users"], responses=problems
 
 
 class UserIn(BaseModel):
-    email: Text = Field(max_length=MOST_EMAIL, examples=["ada@example.org"])
-    name: Text = Field("", max_length=MOST_NAME)
+    email: Text = Field(max_length=MAX_EMAIL, examples=["ada@example.org"])
+    name: Text = Field("", max_length=MAX_NAME)
     is_admin: bool = False
 
 

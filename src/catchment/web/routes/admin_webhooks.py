@@ -7,16 +7,16 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from catchment.domain.outbox import Format, Letter, Webhook
+from catchment.domain.outbox import Delivery, Webhook, WebhookFormat
 from catchment.manage.webhooks import LISTENABLE, NewWebhook
 from catchment.web.auth import AdminOnly, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import MOST_ID, PathId, Text
+from catchment.web.inputs import MAX_ID, PathId, Text
 from catchment.web.outputs import Moment, Ok, Out
 
 router = APIRouter(prefix="/api/admin/webhooks", tags=["webhooks"], responses=problems(401, 403))
 
-MOST_LETTERS = 500
+MAX_LETTERS = 500
 
 
 class WebhookIn(BaseModel):
@@ -24,7 +24,7 @@ class WebhookIn(BaseModel):
     url: Text
     topics: list[Text] = Field(default=[*LISTENABLE], description=f"Some of {', '.join(LISTENABLE)}.")
     allow_private: bool = False
-    format: Format = Format.JSON
+    format: WebhookFormat = WebhookFormat.JSON
     secret: Text = Field(default="", max_length=200, description="Where a Lark bot signs; for json it is made up.")
 
 
@@ -36,7 +36,7 @@ class WebhookOut(Out):
     is_active: bool
     allow_private: bool
     created_at: Moment
-    format: Format
+    format: WebhookFormat
 
     @classmethod
     def of(cls, hook: Webhook) -> WebhookOut:
@@ -47,7 +47,7 @@ class NewWebhookOut(WebhookOut):
     secret: str = Field(description="What deliveries are signed with; shown only now.")
 
 
-class LetterOut(Out):
+class DeliveryOut(Out):
     id: int
     event_id: str
     topic: str
@@ -61,8 +61,8 @@ class LetterOut(Out):
     last_error: str | None
 
     @classmethod
-    def of(cls, letter: Letter) -> LetterOut:
-        return cls.model_validate(letter)
+    def of(cls, delivery: Delivery) -> DeliveryOut:
+        return cls.model_validate(delivery)
 
 
 @router.get("")
@@ -89,23 +89,23 @@ async def add_webhook(body: WebhookIn, system: TheSystem, _caller: AdminOnly) ->
 async def list_deliveries(
     system: TheSystem,
     _caller: AdminOnly,
-    webhook_id: Annotated[int | None, Query(ge=1, le=MOST_ID)] = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_LETTERS)] = 50,
-) -> list[LetterOut]:
+    webhook_id: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_LETTERS)] = 50,
+) -> list[DeliveryOut]:
     """Events and what became of them, the newest first."""
-    return [LetterOut.of(one) for one in await system.webhooks.letters(webhook_id=webhook_id, limit=limit)]
+    return [DeliveryOut.of(one) for one in await system.webhooks.deliveries(webhook_id=webhook_id, limit=limit)]
 
 
-@router.post("/deliveries/{letter_id}/redeliver", status_code=202, responses=problems(404, 422))
-async def redeliver(letter_id: PathId, system: TheSystem, _caller: AdminOnly) -> LetterOut:
+@router.post("/deliveries/{delivery_id}/redeliver", status_code=202, responses=problems(404, 422))
+async def redeliver(delivery_id: PathId, system: TheSystem, _caller: AdminOnly) -> DeliveryOut:
     """Send an event again, under the same id."""
-    return LetterOut.of(await system.webhooks.redeliver(letter_id))
+    return DeliveryOut.of(await system.webhooks.redeliver(delivery_id))
 
 
 @router.post("/{webhook_id}/ping", status_code=202, responses=problems(404, 422))
-async def ping(webhook_id: PathId, system: TheSystem, _caller: AdminOnly) -> LetterOut:
+async def ping(webhook_id: PathId, system: TheSystem, _caller: AdminOnly) -> DeliveryOut:
     """Send a test message."""
-    return LetterOut.of(await system.webhooks.ping(webhook_id))
+    return DeliveryOut.of(await system.webhooks.ping(webhook_id))
 
 
 @router.post("/{webhook_id}/pause", responses=problems(404, 422))

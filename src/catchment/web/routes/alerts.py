@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from catchment.domain.alert import Alert, Rule, Severity
+from catchment.domain.alert import Alert, AlertRule, Severity
 from catchment.monitor.alerting import list_alerts
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import problems
@@ -14,7 +14,7 @@ router = APIRouter(prefix="/api/alerts", tags=["alerts"])
 
 
 class AlertOut(Out):
-    rule: Rule
+    rule: AlertRule
     #: What it is about: a platform, a source's id.
     subject: str
     severity: Severity

@@ -6,13 +6,13 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from catchment.domain.source import PausedBy, SourceStatus
-from catchment.monitor.status import Mark, Snapshot, View, snapshot
+from catchment.monitor.status import Mark, StatusSnapshot, View, snapshot
 from catchment.store.writability import WriteTrouble
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import problems
 from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Out
 from catchment.web.routes.alerts import AlertOut
-from catchment.web.words import TheLanguage
+from catchment.web.translations import TheLanguage
 
 router = APIRouter(prefix="/api/collector", tags=["collector"])
 
@@ -75,7 +75,7 @@ class StatusOut(Out):
     alerts: list[AlertOut] = Field(description="Those that fire.")
 
     @classmethod
-    def of(cls, taken: Snapshot) -> StatusOut:
+    def of(cls, taken: StatusSnapshot) -> StatusOut:
         return cls(
             at=taken.at,
             store=StoreOut.model_validate(taken.store),

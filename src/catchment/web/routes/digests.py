@@ -7,16 +7,16 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from catchment.domain.digest import DigestType, NewDigest
+from catchment.domain.feed import DigestType, NewDigest
 from catchment.errors import NotFound
 from catchment.store import digests
 from catchment.store.digests import DigestQuery
 from catchment.web.auth import SERVICE_ONLY, Anyone, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import MOST_ID, Instant, JsonObject, Limit, Offset, PathId, Text
+from catchment.web.inputs import MAX_ID, Instant, JsonObject, Limit, Offset, PathId, Text
 from catchment.web.outputs import Moment, Out
 
-MOST_LISTED = 200
+MAX_LISTED = 200
 router = APIRouter(prefix="/api/digests", tags=["digests"], responses=problems(401, 422))
 
 
@@ -24,7 +24,7 @@ class DigestIn(BaseModel):
     type: DigestType
     content: Text
     metadata: JsonObject = {}
-    user_id: Annotated[int, Field(ge=1, le=MOST_ID)] | None = Field(
+    user_id: Annotated[int, Field(ge=1, le=MAX_ID)] | None = Field(
         default=None, description="Whose it is; left out, it is everybody's."
     )
     created_at: Instant | None = None
@@ -55,7 +55,7 @@ async def list_digests(
         user_id=caller.user_id,
         all_users=caller.sees_all,
         type=type_,
-        limit=min(limit, MOST_LISTED),
+        limit=min(limit, MAX_LISTED),
         offset=offset,
     )
     return [DigestOut.model_validate(one) for one in await system.store.read(digests.list_digests, query)]

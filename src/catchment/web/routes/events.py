@@ -12,10 +12,10 @@ from catchment.domain.caller import Caller
 from catchment.errors import Unauthenticated
 from catchment.monitor.status import View
 from catchment.web.auth import Anyone, resolve_caller
-from catchment.web.board import MOST_SOURCES
+from catchment.web.dashboard import MAX_SOURCES
 from catchment.web.errors import problems
 from catchment.web.live import Live
-from catchment.web.words import TheLanguage
+from catchment.web.translations import TheLanguage
 
 router = APIRouter(tags=["dashboard"])
 
@@ -27,7 +27,7 @@ router = APIRouter(tags=["dashboard"])
 )
 async def events(request: Request, caller: Anyone, language: TheLanguage) -> StreamingResponse:
     """The board as JSON, at once and whenever it changes. Without a key: public sources only."""
-    view = View(caller=caller, language=language, most=MOST_SOURCES)
+    view = View(caller=caller, language=language, most=MAX_SOURCES)
     return StreamingResponse(
         _stream(request, view),
         media_type="text/event-stream",

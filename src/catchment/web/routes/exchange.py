@@ -6,18 +6,16 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from catchment.manage.exporting import export_sources
-from catchment.manage.forms import Format
-from catchment.manage.importing import LineResult, count_results, import_sources
+from catchment.manage.import_export import LineResult, ListFormat, count_results, export_sources, import_sources
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems, problems_of_page
 from catchment.web.outputs import Out
 
 router = APIRouter(prefix="/api/sources", tags=["sources"])
 
-_MEDIA = {Format.OPML: "text/x-opml", Format.JSON: "application/json", Format.YAML: "application/yaml"}
+_MEDIA = {ListFormat.OPML: "text/x-opml", ListFormat.JSON: "application/json", ListFormat.YAML: "application/yaml"}
 #: What each is to who reads it by its media type.
-_SHAPES = {Format.OPML: "string", Format.JSON: "object", Format.YAML: "object"}
+_SHAPES = {ListFormat.OPML: "string", ListFormat.JSON: "object", ListFormat.YAML: "object"}
 _FILE: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -62,7 +60,7 @@ async def import_list(request: Request, system: TheSystem, caller: Known) -> Imp
     },
 )
 async def export_list(
-    system: TheSystem, caller: Known, form: Annotated[Format, Query(alias="format")] = Format.OPML
+    system: TheSystem, caller: Known, form: Annotated[ListFormat, Query(alias="format")] = ListFormat.OPML
 ) -> Response:
     """The sources that you may change, without their secrets."""
     exported = await export_sources(system.catalog, caller, form, now=system.clock.now())

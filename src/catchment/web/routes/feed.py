@@ -11,21 +11,19 @@ from sqlalchemy import Connection
 
 from catchment.domain.account import User
 from catchment.domain.caller import Caller
-from catchment.domain.digest import Digest, DigestType
+from catchment.domain.feed import Digest, DigestType
 from catchment.errors import NotFound
-from catchment.publish import jsonfeed, rss
-from catchment.publish.digests import digest_feed
-from catchment.publish.feed import Feed
+from catchment.publish.feed import JSON_TYPE, RSS_TYPE, Feed, write_json_feed, write_rss
+from catchment.publish.views import digest_feed
 from catchment.store import digests, users
 from catchment.store.digests import DigestQuery
-from catchment.web.address import base_url
 from catchment.web.auth import Anyone, TheSystem
 from catchment.web.errors import problems
-from catchment.web.inputs import Limit, Since
+from catchment.web.inputs import Limit, Since, base_url
 from catchment.web.outputs import Out
 from catchment.web.routes.digests import DigestOut, DigestTypeAsked
 
-MOST_LISTED = 50
+MAX_LISTED = 50
 router = APIRouter(prefix="/feed", tags=["feeds"], responses=problems(401, 404, 422))
 
 
@@ -50,14 +48,14 @@ class Choice:
 
 
 async def _choice(type_: DigestTypeAsked = None, limit: Limit = 10, since: Since = None) -> Choice:
-    return Choice(type=type_, limit=min(limit, MOST_LISTED), since=since)
+    return Choice(type=type_, limit=min(limit, MAX_LISTED), since=since)
 
 
 Chosen = Annotated[Choice, Depends(_choice)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf:
+class DigestRenderer:
     user: User
     digests: Sequence[Digest]
     total: int
@@ -70,21 +68,21 @@ class Shelf:
 @router.get(
     "/{slug}.json",
     response_class=Response,
-    responses={200: {"content": {jsonfeed.MEDIA_TYPE: {"schema": {}}}}},
+    responses={200: {"content": {JSON_TYPE: {"schema": {}}}}},
 )
 async def json_feed(slug: str, request: Request, system: TheSystem, caller: Anyone, choice: Chosen) -> Response:
     shelf = await system.store.read(_read_shelf, slug, choice, caller)
-    return Response(jsonfeed.write_json_feed(shelf.feed(request)), media_type=jsonfeed.MEDIA_TYPE)
+    return Response(write_json_feed(shelf.feed(request)), media_type=JSON_TYPE)
 
 
 @router.get(
     "/{slug}.rss",
     response_class=Response,
-    responses={200: {"content": {rss.MEDIA_TYPE: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {RSS_TYPE: {"schema": {"type": "string"}}}}},
 )
 async def rss_feed(slug: str, request: Request, system: TheSystem, caller: Anyone, choice: Chosen) -> Response:
     shelf = await system.store.read(_read_shelf, slug, choice, caller)
-    return Response(rss.write_rss(shelf.feed(request)), media_type=rss.MEDIA_TYPE)
+    return Response(write_rss(shelf.feed(request)), media_type=RSS_TYPE)
 
 
 @router.get("/{slug}")
@@ -97,7 +95,7 @@ async def plain_feed(slug: str, system: TheSystem, caller: Anyone, choice: Chose
     )
 
 
-def _read_shelf(conn: Connection, slug: str, choice: Choice, caller: Caller) -> Shelf:
+def _read_shelf(conn: Connection, slug: str, choice: Choice, caller: Caller) -> DigestRenderer:
     # Short names are plain ASCII; anything else names nobody, and might be more than a store can compare.
     user = users.find_by_slug(conn, slug) if slug.isascii() and slug.isprintable() else None
     if user is None or not user.is_active:
@@ -110,4 +108,4 @@ def _read_shelf(conn: Connection, slug: str, choice: Choice, caller: Caller) -> 
         since=choice.since,
         limit=choice.limit,
     )
-    return Shelf(user=user, digests=digests.list_digests(conn, query), total=digests.count(conn, query))
+    return DigestRenderer(user=user, digests=digests.list_digests(conn, query), total=digests.count(conn, query))

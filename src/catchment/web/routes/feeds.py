@@ -10,7 +10,7 @@ from pydantic import AliasChoices, BaseModel, Field
 from catchment.domain.caller import Caller
 from catchment.domain.feed import SavedFeed, filter_shape
 from catchment.manage.feeds import FeedChange, FeedDraft, Published
-from catchment.publish.formats import Format
+from catchment.publish.feed import FeedFormat
 from catchment.web.auth import Anyone, Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import JsonObject, Text
@@ -124,7 +124,7 @@ def _shown(request: Request, feed: SavedFeed, caller: Caller) -> FeedOut:
         "owner_id": feed.owner_id,
         "created_at": feed.created_at,
         "updated_at": feed.updated_at,
-        "urls": {format_.value: f"{folder}/{feed.slug}.{format_}" for format_ in Format},
+        "urls": {format_.value: f"{folder}/{feed.slug}.{format_}" for format_ in FeedFormat},
     }
     if feed.may_be_changed_by(caller):
         facts["filter"] = filter_shape(feed.filter)

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
-from catchment.domain.follow import Follow
-from catchment.manage.follows import MOST_ADDED_BY, MOST_REASON
+from catchment.domain.tweet import Follow
+from catchment.manage.follows import MAX_ADDED_BY, MAX_REASON
 from catchment.web.auth import AdminOnly, Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import Text
@@ -17,18 +17,18 @@ from catchment.web.outputs import Moment, Out
 router = APIRouter(tags=["follows"], responses=problems(401))
 ADMIN = "/api/admin/scraping/follows"
 
-MOST_USERNAME = 50
-Username = Annotated[Text, Path(max_length=MOST_USERNAME, description="With or without @, in any case.")]
+MAX_USERNAME = 50
+Username = Annotated[Text, Path(max_length=MAX_USERNAME, description="With or without @, in any case.")]
 
 
 class FollowIn(BaseModel):
-    username: Text = Field(max_length=MOST_USERNAME, examples=["@openai"])
-    reason: Text = Field(min_length=1, max_length=MOST_REASON)
-    added_by: Text = Field(min_length=1, max_length=MOST_ADDED_BY)
+    username: Text = Field(max_length=MAX_USERNAME, examples=["@openai"])
+    reason: Text = Field(min_length=1, max_length=MAX_REASON)
+    added_by: Text = Field(min_length=1, max_length=MAX_ADDED_BY)
 
 
 class FollowChange(BaseModel):
-    reason: Text | None = Field(None, min_length=1, max_length=MOST_REASON)
+    reason: Text | None = Field(None, min_length=1, max_length=MAX_REASON)
     is_active: bool | None = None
 
 

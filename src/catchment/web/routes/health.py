@@ -13,7 +13,7 @@ from catchment.bootstrap import System
 from catchment.domain.alert import Severity
 from catchment.domain.cookie import CookieStatus
 from catchment.errors import StoreError
-from catchment.monitor.crawled import CookieNumbers, count_cookies
+from catchment.monitor.alerting import CookieNumbers, count_cookies
 from catchment.store.crawl_minutes import Requests
 from catchment.store.migrate import current_revision
 from catchment.store.writability import WriteTrouble
@@ -122,14 +122,14 @@ class Ready(Out):
     reason: str
 
 
-class Alive(Out):
+class LivenessOut(Out):
     status: str = "ok"
 
 
 @router.get("/live", dependencies=[OPEN])
 @router.get("/api/health", dependencies=[OPEN])
-async def alive() -> Alive:
-    return Alive()
+async def alive() -> LivenessOut:
+    return LivenessOut()
 
 
 @router.get("/health", dependencies=[OPEN])

@@ -7,14 +7,14 @@ from typing import Literal
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
-from catchment.domain.account import MOST_EMAIL
+from catchment.domain.account import MAX_EMAIL
 from catchment.errors import Unauthenticated
-from catchment.manage.passwords import MOST
+from catchment.manage.logins import MOST
 from catchment.monitor.reason import Language
 from catchment.web.auth import DOOR, TheSystem, address_of
 from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import Text
-from catchment.web.words import AdministrationsLanguage
+from catchment.web.translations import AdministrationsLanguage
 
 router = APIRouter(prefix="/api/auth", tags=["users"], responses=problems(401, 429, 503, *OF_A_BODY))
 
@@ -22,7 +22,7 @@ _WRONG = {Language.CHINESE: "邮箱或密码错误", Language.ENGLISH: "Wrong e-
 
 
 class LoginIn(BaseModel):
-    email: Text = Field(max_length=MOST_EMAIL)
+    email: Text = Field(max_length=MAX_EMAIL)
     password: Text = Field(max_length=MOST)
 
 

@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 
 from catchment.domain.account import ApiKey, User
 from catchment.domain.caller import Scope
-from catchment.manage.accounts import MOST_KEY_NAME, user_of
-from catchment.manage.passwords import LEAST, MOST
+from catchment.manage.accounts import MAX_KEY_NAME, user_of
+from catchment.manage.logins import LEAST, MOST
 from catchment.web.auth import Known, TheSystem, address_of
 from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import PathId, Text
@@ -52,7 +52,7 @@ class NewKeyOut(KeyOut):
 
 
 class KeyIn(BaseModel):
-    name: Text = Field(min_length=1, max_length=MOST_KEY_NAME)
+    name: Text = Field(min_length=1, max_length=MAX_KEY_NAME)
     scope: Scope | None = Field(None, description="What the key in hand may, unless less is wanted.")
 
 

@@ -8,9 +8,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, WithJsonSchema
 
-from catchment.domain.listing import Listing
-from catchment.domain.pack import Pack
-from catchment.manage.packs import MOST_SOURCES, PackDraft, read_places
+from catchment.domain.listing import Pack, SourceList
+from catchment.manage.packs import MAX_SOURCES, PackDraft, read_places
 from catchment.web.auth import Anyone, Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import PathId, Text, check_json
@@ -34,7 +33,7 @@ Sources = Annotated[
     list[Any],
     BeforeValidator(read_json_list),
     AfterValidator(check_json),
-    Field(max_length=MOST_SOURCES),
+    Field(max_length=MAX_SOURCES),
     WithJsonSchema({"anyOf": [{"type": "array"}, {"type": "string", "contentMediaType": "application/json"}]}),
 ]
 
@@ -87,7 +86,7 @@ async def make_pack(body: PackIn, system: TheSystem, caller: Known) -> MadeOut:
         description=body.description,
         slug=body.slug or "",
         is_public=body.is_public,
-        listing=Listing(entries=read_places(body.sources)),
+        listing=SourceList(entries=read_places(body.sources)),
     )
     made = await system.packs.make(draft, caller)
     return MadeOut(**made.pack.shown(), notes=list(made.notes))

@@ -13,13 +13,13 @@ from catchment.domain.caller import Caller
 from catchment.domain.feed import SavedFeed
 from catchment.errors import NotFound
 from catchment.manage.feeds import opens
-from catchment.publish.formats import Format
-from catchment.web.address import base_url
+from catchment.publish.feed import FeedFormat
 from catchment.web.auth import OPEN, Anyone, TheSystem, resolve_caller, system_of
-from catchment.web.conditional import is_unchanged, validators
 from catchment.web.errors import problems, problems_of_page
+from catchment.web.inputs import base_url
+from catchment.web.outputs import is_unchanged, validators
 from catchment.web.pages import render
-from catchment.web.words import TheLanguage
+from catchment.web.translations import TheLanguage
 
 router = APIRouter(prefix="/feeds", tags=["feeds"])
 #: A minute is the time between two looks of the collector.
@@ -31,7 +31,7 @@ Token = Annotated[str, Query(description="Of a feed that is not public.")]
 async def list_page(request: Request, system: TheSystem, caller: Anyone, language: TheLanguage) -> Response:
     """The feeds that the caller may see, with their addresses."""
     feeds = await system.feeds.list(caller)
-    return render(request, language, "feeds.html", {"feeds": feeds, "formats": list(Format), "caller": caller})
+    return render(request, language, "feeds.html", {"feeds": feeds, "formats": list(FeedFormat), "caller": caller})
 
 
 def folder_url(request: Request) -> str:
@@ -52,7 +52,7 @@ class _Direct(APIRoute):
         return handle
 
 
-def _serving(format_: Format) -> Callable[..., Awaitable[Response]]:
+def _serving(format_: FeedFormat) -> Callable[..., Awaitable[Response]]:
     async def serve(request: Request, slug: str, token: Token = "") -> Response:
         caller = await resolve_caller(request)
         press = system_of(request).press
@@ -77,12 +77,12 @@ def _may_read(feed: SavedFeed, caller: Caller, token: str) -> bool:
     return feed.may_be_seen_by(caller) or opens(feed, token)
 
 
-def _answers(format_: Format) -> dict[int | str, dict[str, Any]]:
-    schema: dict[str, Any] = {} if format_ is Format.JSON else {"type": "string"}
+def _answers(format_: FeedFormat) -> dict[int | str, dict[str, Any]]:
+    schema: dict[str, Any] = {} if format_ is FeedFormat.JSON else {"type": "string"}
     return {200: {"content": {format_.media_type: {"schema": schema}}}, 304: {"description": "Nothing changed."}}
 
 
-for _format in Format:
+for _format in FeedFormat:
     router.add_api_route(
         f"/{{slug}}.{_format}",
         _serving(_format),

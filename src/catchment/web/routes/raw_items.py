@@ -14,10 +14,10 @@ from catchment.store import items
 from catchment.store.items import ItemQuery
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import problems
-from catchment.web.inputs import MOST_ID, Limit, Offset, Since
+from catchment.web.inputs import MAX_ID, Limit, Offset, Since
 from catchment.web.outputs import Moment, Out
 
-MOST_LISTED, MOST_FOR_DIGEST = 200, 500
+MAX_LISTED, MAX_FOR_DIGEST = 200, 500
 router = APIRouter(prefix="/api/raw-items", tags=["items"], responses=problems(401, 422))
 
 
@@ -71,7 +71,7 @@ async def list_items(
     system: TheSystem,
     caller: Known,
     *,
-    source_id: Annotated[int | None, Query(ge=1, le=MOST_ID)] = None,
+    source_id: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
     since: Since = None,
     limit: Limit = 50,
     offset: Offset = 0,
@@ -82,7 +82,7 @@ async def list_items(
         all_sources=caller.sees_all,
         source_id=source_id,
         since=since,
-        limit=min(limit, MOST_LISTED),
+        limit=min(limit, MAX_LISTED),
         offset=offset,
     )
     return await _list(system, query)
@@ -103,7 +103,7 @@ async def items_for_digest(system: TheSystem, caller: Known, since: Since = None
         user_id=caller.user_id,
         all_sources=caller.sees_all,
         since=since,
-        limit=min(limit, MOST_FOR_DIGEST),
+        limit=min(limit, MAX_FOR_DIGEST),
     )
     return await _list(system, replace(query, subscribed_by=caller.user_id))
 

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, HTTPException
 from pydantic import BaseModel, Field
 
-from catchment.manage.resolve import MOST_PREVIEWED, Pasted, Resolved
+from catchment.manage.resolve import MAX_PREVIEWED, Pasted, Resolved
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import Text
@@ -35,7 +35,7 @@ class ResolvedOut(Out):
     config: dict[str, Any]
     icon: str | None
     why: str
-    preview: list[GlimpseOut] = Field(default=[], max_length=MOST_PREVIEWED)
+    preview: list[GlimpseOut] = Field(default=[], max_length=MAX_PREVIEWED)
     doubt: str = ""
 
     @classmethod

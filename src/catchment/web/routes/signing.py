@@ -9,11 +9,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from catchment.errors import TooBusy, TooManyAttempts
 from catchment.web.auth import DOOR, OPEN, TheSystem, address_of
+from catchment.web.csrf import SESSION_COOKIE, check_origin, form_of
 from catchment.web.errors import OF_A_BODY, problems_of_page
-from catchment.web.forgery import SESSION_COOKIE, check_origin, form_of
 from catchment.web.middleware import only_looks
 from catchment.web.pages import PAGE, begin_session, form_fields, render
-from catchment.web.words import TheLanguage
+from catchment.web.translations import TheLanguage
 
 router = APIRouter(tags=["dashboard"], default_response_class=HTMLResponse, responses=problems_of_page(401, 403))
 #: In, or the form once more with what was wrong; a wrong key in a header is told as everywhere.

@@ -10,13 +10,13 @@ from pydantic import AliasChoices, BaseModel, Field
 from catchment.store.subscriptions import Subscription
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import MOST_ID, PathId
+from catchment.web.inputs import MAX_ID, PathId
 from catchment.web.outputs import Moment, Ok, Out
 
-MOST_AT_ONCE = 1000
+MAX_AT_ONCE = 1000
 router = APIRouter(prefix="/api/subscriptions", tags=["subscriptions"], responses=problems(401, 403))
 
-Id = Annotated[int, Field(ge=1, le=MOST_ID)]
+Id = Annotated[int, Field(ge=1, le=MAX_ID)]
 
 
 class SubscribeIn(BaseModel):
@@ -24,7 +24,7 @@ class SubscribeIn(BaseModel):
 
 
 class SubscribeManyIn(BaseModel):
-    source_ids: list[Id] = Field(validation_alias=AliasChoices("sourceIds", "source_ids"), max_length=MOST_AT_ONCE)
+    source_ids: list[Id] = Field(validation_alias=AliasChoices("sourceIds", "source_ids"), max_length=MAX_AT_ONCE)
 
 
 class SubscriptionOut(Out):
@@ -47,7 +47,7 @@ class SubscriptionOut(Out):
         )
 
 
-class Added(Ok):
+class SubscribedOut(Ok):
     added: int
 
 
@@ -58,15 +58,15 @@ async def list_subscriptions(system: TheSystem, caller: Known) -> list[Subscript
 
 
 @router.post("", responses=problems(404, *OF_A_BODY))
-async def subscribe(body: SubscribeIn, system: TheSystem, caller: Known) -> Added:
+async def subscribe(body: SubscribeIn, system: TheSystem, caller: Known) -> SubscribedOut:
     """Follow one of your own sources or a public one. Twice is the same as once."""
-    return Added(added=await system.subscriptions.add(body.source_id, caller))
+    return SubscribedOut(added=await system.subscriptions.add(body.source_id, caller))
 
 
 @router.post("/bulk", responses=problems(*OF_A_BODY))
-async def subscribe_many(body: SubscribeManyIn, system: TheSystem, caller: Known) -> Added:
+async def subscribe_many(body: SubscribeManyIn, system: TheSystem, caller: Known) -> SubscribedOut:
     """Follow many; what cannot be followed is passed over."""
-    return Added(added=await system.subscriptions.add_many(body.source_ids, caller))
+    return SubscribedOut(added=await system.subscriptions.add_many(body.source_ids, caller))
 
 
 @router.delete("/{source_id}", responses=problems(404, 422))

@@ -12,12 +12,11 @@ from catchment.errors import InvalidInput, NotFound
 from catchment.store import tweets
 from catchment.store.tweets import FeedQuery, TweetQuery
 from catchment.web.auth import Known, TheSystem
-from catchment.web.cursors import read_cursor, read_timed_cursor, write_cursor
 from catchment.web.errors import problems
-from catchment.web.inputs import Instant, Limit, Text, check_window
+from catchment.web.inputs import Instant, Limit, Text, check_window, read_cursor, read_timed_cursor, write_cursor
 from catchment.web.outputs import Moment, Out
 
-MOST_LISTED = 100
+MAX_LISTED = 100
 router = APIRouter(prefix="/api", tags=["tweets"], responses=problems(401, 422))
 
 Author = Annotated[Text | None, Query(max_length=50, description="With or without @, in any case.")]
@@ -68,7 +67,7 @@ class TweetsOut(Out):
     next_cursor: str | None
 
 
-class FeedOut(Out):
+class TweetFeedOut(Out):
     items: list[TweetOut]
     count: int
     total: int
@@ -87,7 +86,7 @@ async def list_tweets(
     author: Author = None,
     since: Since = None,
     until: Until = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_LISTED, alias="page_size")] = 20,
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED, alias="page_size")] = 20,
     page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
     cursor: Cursor = None,
 ) -> TweetsOut:
@@ -132,7 +131,7 @@ async def read_feed(
     until: Until = None,
     limit: Limit | None = None,
     cursor: Cursor = None,
-) -> FeedOut:
+) -> TweetFeedOut:
     """Tweets in the order in which they were stored, from `since` on or after a cursor.
 
     The window is about when a tweet was stored, not written. Asking on with `next_cursor`, now or any time later,
@@ -148,7 +147,7 @@ async def read_feed(
     after_id = read_cursor(cursor) if cursor is not None else 0
     query = FeedQuery(since=since, until=until, after_id=after_id, limit=min(limit or most, most))
     found = await system.store.read(tweets.feed_page, query)
-    return FeedOut(
+    return TweetFeedOut(
         items=[TweetOut.of(one) for one in found.tweets],
         count=len(found.tweets),
         total=found.total,

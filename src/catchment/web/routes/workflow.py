@@ -17,8 +17,7 @@ from catchment.domain.run import RunStatus
 from catchment.domain.source import Source
 from catchment.errors import InvalidInput
 from catchment.redact import redact_text
-from catchment.sources.crawl.items import item_of, listed_of
-from catchment.sources.crawl.search import PLATFORM_OF_TYPE, read_config
+from catchment.sources.platforms.search import PLATFORM_OF_TYPE, item_of, listed_of, read_config
 from catchment.web.auth import SERVICE_ONLY, TheSystem
 from catchment.web.crawler.envelope import Asking, Envelope, EnvelopeRoute, TheAsking, failures
 from catchment.web.workflow_shapes import (
@@ -63,7 +62,7 @@ router = APIRouter(
     responses=failures(400, 401, 403, 413, 503),
 )
 
-MOST_SHOWN = 500
+MAX_SHOWN = 500
 _OF_AN_EXECUTION = failures(400, 401, 403, 409, 413, 503)
 _OF_A_SOURCE = failures(400, 401, 403, 404, 409, 413, 503)
 
@@ -87,7 +86,7 @@ async def list_executions(
     system: TheSystem,
     asking: TheAsking,
     workflow_name: Annotated[Name | None, Query()] = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = 50,
+    limit: Annotated[int, Query(ge=1, le=MAX_SHOWN)] = 50,
 ) -> ExecutionsOut:
     """Executions, the latest first."""
     found = await system.workflow.latest(workflow_name=workflow_name, limit=limit)

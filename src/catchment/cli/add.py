@@ -1,0 +1,131 @@
+"""`catchment add`: whatever was pasted becomes a source, looked at once before it is stored."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from catchment.cli.console import AsJson, print_facts, print_json, say
+from catchment.cli.session import with_system
+from catchment.cli.sources import source_shape
+from catchment.domain.caller import OPERATOR
+from catchment.domain.confidential import masked
+from catchment.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from catchment.bootstrap import System
+    from catchment.manage.catalog import Draft
+    from catchment.manage.resolve import Pasted, Resolved
+
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be given several times.")]
+
+
+def add(
+    text: Annotated[
+        str, typer.Argument(metavar="URL", help="An address of any kind, or a name: @handle, r/python, hn.")
+    ],
+    *,
+    type_: Annotated[
+        str | None, typer.Option("--type", help="What kind of source it is, if not what it looks like.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="Its name; without one, what it calls itself.")] = "",
+    config: Annotated[str, typer.Option(metavar="JSON", help="More of its config, as a JSON object.")] = "{}",
+    tag: Tags = None,
+    interval: Annotated[int | None, typer.Option(metavar="MINUTES", help="How often it is looked at.")] = None,
+    public: Annotated[bool, typer.Option("--public", help="Show it to everybody.")] = False,
+    no_check: Annotated[bool, typer.Option("--no-check", help="Store it without a look at it.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Add it although there is nothing at its address (404, 410).")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be stored, and store nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add whatever is pasted: a feed, a page that leads to one, a page to watch, an account, a subreddit.
+
+    It is looked at once before. What can never work is refused, and so is an address at which there is nothing, unless
+    by --force; what only does not answer now is added with a warning, and looked at when it can be reached.
+    With --type xhs_search, weibo_search or douyin_search the text is what is searched for.
+
+    Example: catchment add https://example.org/blog --tag reading --dry-run
+    """
+    from catchment.manage.resolve import Pasted
+
+    pasted = Pasted(text=text, type=type_, config=read_config(config))
+    wishes = _Arguments(name=name, is_public=public, tags=tuple(tag or ()), interval=interval)
+
+    async def work(system: System) -> tuple[Resolved, dict[str, Any]]:
+        resolved = await _resolve(system, pasted, check=not no_check)
+        if not force:
+            resolved.refuse_missing("--force adds it all the same.")
+        draft = wishes.draft(resolved)
+        if dry_run:
+            return resolved, _planned(system, draft, resolved)
+        return resolved, await source_shape(system, await system.catalog.add(draft, OPERATOR))
+
+    resolved, shape = with_system(work, makes_store=not dry_run)
+    if resolved.doubt:
+        say(f"Warning: it could not be checked now, which does not keep it from being added: {resolved.doubt}")
+    if as_json:
+        print_json(shape)
+    elif dry_run:
+        print_facts({**shape, "preview": [one["title"] for one in shape["preview"] or ()]}, title="Nothing was stored.")
+    else:
+        typer.echo(f"Added source {shape['id']}: {shape['name']} ({shape['type']})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Arguments:
+    """What somebody wants of the source besides what it is."""
+
+    name: str
+    is_public: bool
+    tags: tuple[str, ...]
+    interval: int | None
+
+    def draft(self, resolved: Resolved) -> Draft:
+        from catchment.manage.catalog import Draft
+
+        return Draft(
+            type=resolved.type,
+            config=resolved.config,
+            name=self.name or resolved.name,
+            is_public=self.is_public,
+            tags=self.tags,
+            fetch_interval_minutes=self.interval,
+        )
+
+
+def read_config(text: str) -> dict[str, Any]:
+    try:
+        config = json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(f"--config is not JSON: {error}.") from error
+    if not isinstance(config, dict):
+        raise InvalidInput('--config is a JSON object, such as {"url": "https://…"}.')
+    return config
+
+
+async def _resolve(system: System, pasted: Pasted, *, check: bool) -> Resolved:
+    if check:
+        return await system.resolver.resolve(pasted, OPERATOR)
+    return system.resolver.guess(pasted, OPERATOR)
+
+
+def _planned(system: System, draft: Draft, resolved: Resolved) -> dict[str, Any]:
+    """What would be stored, and why."""
+    new = system.catalog.check(draft, OPERATOR)
+    preview = resolved.preview
+    return {
+        "name": new.name,
+        "type": new.type,
+        "config": masked(new.config),
+        "tags": list(new.tags),
+        "is_public": new.is_public,
+        "icon": resolved.icon,
+        "why": resolved.why,
+        "preview": None if preview is None else [{"title": one.title, "url": one.url} for one in preview],
+        "doubt": resolved.doubt,
+    }

@@ -1,0 +1,196 @@
+"""`catchment collect`: one round, one source, or a loop."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from catchment.cli.console import AsJson, print_json, print_table, say, storable
+from catchment.cli.crew import MEMBER, crew, stop_at_end_of_input
+from catchment.cli.session import FAILED, with_system
+from catchment.cli.signals import collect_unless_stopped, collect_until_stopped, stop_on_signals
+
+if TYPE_CHECKING:
+    from catchment.bootstrap import System
+    from catchment.domain.visit import VisitResult
+    from catchment.engine.round import Round
+
+REFRESH_SECONDS = 0.1
+
+
+def collect(
+    *,
+    loop: Annotated[bool, typer.Option("--loop", help="Keep going, looking every COLLECTOR_TICK seconds.")] = False,
+    source: Annotated[
+        int | None, typer.Option(help="Collect this source at once, due or not.", metavar="ID", callback=storable)
+    ] = None,
+    as_json: AsJson = False,
+    member: Annotated[bool, typer.Option(MEMBER, hidden=True)] = False,
+) -> None:
+    """Collect everything that is due and wait until it is done.
+
+    A source that fails is recorded on that source and is no failure of the round; with --source it is.
+
+    Example: catchment collect --source 5 --json
+    """
+    if loop and (source is not None or as_json):
+        raise typer.BadParameter("--loop goes with neither --source nor --json.")
+    if loop:
+        clean = with_system(_loop_as_member if member else _loop, makes_store=True)
+    elif source is not None:
+        clean = _collect_source(source, as_json=as_json)
+    else:
+        clean = _collect_round(as_json=as_json)
+    if not clean:
+        raise typer.Exit(FAILED)
+
+
+async def _loop(system: System) -> bool:
+    async with (
+        stop_on_signals() as stop,
+        crew(system.settings.processes - 1, stop) as others,
+        asyncio.TaskGroup() as tasks,
+    ):
+        tasks.create_task(system.jobs.keep(stop))
+        clean = await collect_until_stopped(system, stop)
+    return clean and not others.was_cut_off
+
+
+async def _loop_as_member(system: System) -> bool:
+    async with stop_on_signals() as stop:
+        stop_at_end_of_input(stop)
+        return await collect_until_stopped(system, stop)
+
+
+def _collect_source(source_id: int, *, as_json: bool) -> bool:
+    async def visit(system: System) -> VisitResult | None:
+        return await collect_unless_stopped(system, lambda: system.collector.collect_source(source_id))
+
+    try:
+        result = with_system(visit)
+    except TimeoutError as error:
+        say(f"Error: {error}")
+        return False
+    if result is None:
+        say("Stopped before the source was collected.")
+        return True
+    print_json(visit_shape(result)) if as_json else print_results([result])
+    if result.error is not None:
+        say(f"Error: source {source_id} ({result.name}): {result.error}")
+    return result.error is None
+
+
+def _collect_round(*, as_json: bool) -> bool:
+    rounds: list[Round] = []
+
+    async def collect_due(system: System) -> bool:
+        async with _progress(rounds):
+            await collect_unless_stopped(system, lambda: system.collector.collect_due(on_round=rounds.append))
+        return await _is_paused(system)
+
+    clean, is_paused = True, False
+    try:
+        is_paused = with_system(collect_due)
+    except TimeoutError as error:
+        say(f"Error: {error}")
+        clean = False
+    # A source that had to wait for its host is in several rounds: the last word counts.
+    results = list({result.source_id: result for round_ in rounds for result in round_.results}.values())
+    found = any(round_.ids for round_ in rounds)
+    if as_json:
+        print_json({"sources": [visit_shape(result) for result in results], "totals": totals(results)})
+    elif found:
+        print_results(results)
+    elif not is_paused:
+        say("Nothing is due.")
+    if is_paused and not found:
+        say("Collecting is paused: `catchment jobs resume collector_tick` lets it go on.")
+    return clean
+
+
+async def _is_paused(system: System) -> bool:
+    from catchment.domain.run import COLLECTOR_TICK
+    from catchment.store import jobs
+
+    return await system.store.read(jobs.is_paused, COLLECTOR_TICK)
+
+
+def visit_shape(result: VisitResult) -> dict[str, Any]:
+    return {
+        "sourceId": result.source_id,
+        "name": result.name,
+        "type": result.type,
+        "fetched": result.fetched,
+        "inserted": result.inserted,
+        "updated": result.updated,
+        "skipped": result.skipped is not None,
+        "reason": result.skipped,
+        "error": result.error,
+        "postponedUntil": result.postponed_until,
+    }
+
+
+def totals(results: Sequence[VisitResult]) -> dict[str, int]:
+    return {
+        "sources": len(results),
+        "collected": sum(outcome(result) == "ok" for result in results),
+        "failed": sum(result.error is not None for result in results),
+        "skipped": sum(result.skipped is not None for result in results),
+        "fetched": sum(result.fetched for result in results),
+        "inserted": sum(result.inserted for result in results),
+        "updated": sum(result.updated for result in results),
+    }
+
+
+def outcome(result: VisitResult) -> str:
+    if result.error is not None:
+        return "failed"
+    if result.skipped is not None:
+        return "skipped"
+    if result.fenced:
+        return "taken over"
+    return "postponed" if result.postponed_until else "ok"
+
+
+def print_results(results: Sequence[VisitResult]) -> None:
+    rows = [
+        (one.source_id, one.name, one.type, outcome(one), one.inserted, one.updated, _remark(one)) for one in results
+    ]
+    print_table(("id", "name", "type", "result", "new", "changed", "error"), rows)
+    counts = totals(results)
+    say("{sources} sources: {collected} collected, {failed} failed, {inserted} new items.".format(**counts))
+
+
+def _remark(result: VisitResult) -> str:
+    return result.error or result.skipped or (f"{result.failed} left out" if result.failed else "")
+
+
+@asynccontextmanager
+async def _progress(rounds: Sequence[Round]) -> AsyncIterator[None]:
+    """A bar on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    drawing = asyncio.create_task(_draw(rounds))
+    try:
+        yield
+    finally:
+        drawing.cancel()
+
+
+async def _draw(rounds: Sequence[Round]) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("Collecting"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        while True:
+            due = sum(len(round_.ids) for round_ in rounds)
+            bar.update(task, total=due or None, completed=sum(len(round_.results) for round_ in rounds))
+            await asyncio.sleep(REFRESH_SECONDS)

@@ -1,0 +1,114 @@
+"""`catchment up`: migrate, collect, serve and show the dashboard, in one process."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from loguru import logger
+
+from catchment.cli.console import say
+from catchment.cli.session import FAILED, command_for, read_settings, with_system
+from catchment.cli.signals import collect_until_stopped, stop_on_signals
+from catchment.cli.signin import remember_address, sign_in_address
+from catchment.domain.caller import OPERATOR
+from catchment.domain.outbox import WebhookFormat
+
+if TYPE_CHECKING:
+    from catchment.bootstrap import System
+    from catchment.settings import Settings
+
+Host = Annotated[str | None, typer.Option(help="Address to listen on; else CATCHMENT_HOST.")]
+Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen on; else CATCHMENT_PORT.")]
+
+
+def up(
+    *,
+    host: Host = None,
+    port: Port = None,
+    no_collect: Annotated[bool, typer.Option("--no-collect", help="Serve only; collect in another process.")] = False,
+    no_starter: Annotated[bool, typer.Option("--no-starter", help="Leave a new store empty.")] = False,
+) -> None:
+    """Collect, serve the API and show the dashboard, until stopped.
+
+    A new store starts with a handful of public feeds, once.
+
+    Example: catchment up --port 8767
+    """
+
+    async def work(system: System) -> bool:
+        if not no_starter:
+            await _add_starter_pack(system)
+        async with stop_on_signals() as stop:
+            return await serve_and_collect(system, stop, collect=not no_collect)
+
+    if not with_system(work, listening_on(read_settings(), host, port), makes_store=True):
+        raise typer.Exit(FAILED)
+
+
+def listening_on(settings: Settings, host: str | None, port: int | None) -> Settings:
+    return replace(settings, host=settings.host if host is None else host, port=settings.port if port is None else port)
+
+
+async def serve_and_collect(system: System, stop: asyncio.Event, *, collect: bool = True) -> bool:
+    """Both side by side until the stop; False when collecting had to be cut off."""
+    from catchment.web.server import serve
+
+    await seal_plain(system)
+    await follow_environment(system)
+    listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(system.jobs.keep(stop))
+        tasks.create_task(serve(system, stop=stop, on_ready=listening.set_result))
+        tasks.create_task(_welcome(system, listening))
+        collecting = tasks.create_task(_collect(system, stop)) if collect else None
+    return collecting is None or collecting.result()
+
+
+async def seal_plain(system: System) -> None:
+    """Secrets that an earlier release stored as they are."""
+    sealed = await system.catalog.seal_plain() + await system.webhooks.seal_plain()
+    if sealed:
+        logger.info("The secrets of {} sources and webhooks were stored as they are, and are sealed now.", sealed)
+
+
+async def follow_environment(system: System) -> None:
+    """Have in the store what the environment asks for."""
+    settings = system.settings
+    await system.webhooks.follow_environment(url=settings.summarization_url, is_enabled=settings.summarization_enabled)
+    await system.webhooks.follow_alerts(
+        url=settings.alert_webhook_url,
+        form=WebhookFormat(settings.alert_webhook_format),
+        secret=settings.alert_webhook_secret,
+    )
+
+
+async def _collect(system: System, stop: asyncio.Event) -> bool:
+    from catchment.cli.crew import crew
+
+    async with crew(system.settings.processes - 1, stop) as others:
+        clean = await collect_until_stopped(system, stop)
+    return clean and not others.was_cut_off
+
+
+async def _add_starter_pack(system: System) -> None:
+    from catchment.manage.packs import add_starter_pack
+
+    added = await add_starter_pack(system.catalog, system.store, system.clock, OPERATOR)
+    if added:
+        say(f"{added} public feeds to start with were added; remove what you do not want.")
+
+
+async def _welcome(system: System, listening: asyncio.Future[str]) -> None:
+    """The first key is made when somebody can use it: a start that fails must not use it up."""
+    address = await listening
+    remember_address(system.settings, address)
+    typer.echo(f"Catchment is at {address}")
+    first_key = await system.accounts.ensure_first_key()
+    if first_key is not None:
+        link = first_key.link
+        typer.echo(f"Admin key (shown only now): {first_key.secret}")
+        typer.echo(f"Sign in once, until {link.expires_at:%H:%M} UTC: {sign_in_address(address, link.token)}")
+    typer.echo(f"A new link to sign in, at any time: {command_for(system.settings)} signin")

@@ -1,0 +1,218 @@
+"""`catchment keys` and `catchment users`: who may do what."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from catchment.cli.console import AsJson, print_json, print_table, storable
+from catchment.cli.session import with_system
+
+if TYPE_CHECKING:
+    from catchment.bootstrap import System
+    from catchment.domain.account import ApiKey, User
+    from catchment.manage.accounts import NewKey
+
+keys = typer.Typer(name="keys", help="Create, list and revoke API keys.", no_args_is_help=True)
+users = typer.Typer(name="users", help="Add, list, disable and enable users.", no_args_is_help=True)
+
+Who = Annotated[str, typer.Argument(metavar="USER", help="The user's number or e-mail address.")]
+
+
+class KeyRole(StrEnum):
+    SERVICE = "service"
+    ADMIN = "admin"
+
+
+class KeyScope(StrEnum):
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+@keys.command()
+def create(
+    name: Annotated[str, typer.Argument(help="What the key is for.")],
+    *,
+    user: Annotated[str | None, typer.Option(help="The user it acts for: number or e-mail address.")] = None,
+    role: Annotated[KeyRole | None, typer.Option(help="Or the role it has by itself.")] = None,
+    scope: Annotated[KeyScope, typer.Option(help="How much it may of what the user or role may.")] = KeyScope.ADMIN,
+    as_json: AsJson = False,
+) -> None:
+    """Create a key. It is shown this once; only its hash is kept.
+
+    Example: catchment keys create "my script" --user ada@example.org --scope read
+    """
+    from catchment.domain.caller import Role, Scope
+
+    async def work(system: System) -> NewKey:
+        user_id = (await system.accounts.find_user(user)).id if user else None
+        own_role = Role(role) if role else None
+        return await system.accounts.create_key(name, user_id=user_id, role=own_role, scope=Scope(scope))
+
+    made = with_system(work, makes_store=True)
+    if as_json:
+        print_json({"key": made.key, "api_key": made.secret})
+    else:
+        _show_key(made.secret)
+
+
+@keys.command("list")
+def list_keys(
+    *,
+    user: Annotated[str | None, typer.Option(help="Only those of this user: number or e-mail address.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the keys, without their secrets.
+
+    Example: catchment keys list
+    """
+
+    async def work(system: System) -> list[ApiKey]:
+        if user is None:
+            return await system.accounts.list_keys()
+        return await system.accounts.list_keys_of((await system.accounts.find_user(user)).id)
+
+    found = with_system(work)
+    if as_json:
+        print_json(found)
+        return
+    rows = (
+        (one.id, one.prefix + "…", one.name, one.role, one.scope, one.user_id, one.is_active, one.last_used_at)
+        for one in found
+    )
+    print_table(("id", "key", "name", "role", "scope", "user", "active", "last used"), rows)
+
+
+@keys.command()
+def revoke(
+    key_id: Annotated[
+        int, typer.Argument(metavar="ID", help="The key's number, as `keys list` shows it.", callback=storable)
+    ],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Revoke a key: from now on it is refused.
+
+    Example: catchment keys revoke 3
+    """
+    key = with_system(lambda system: system.accounts.revoke_key(key_id))
+    if as_json:
+        print_json(key)
+    else:
+        typer.echo(f"Revoked key {key.id} ({key.name}).")
+
+
+@users.command("add")
+def add_user(
+    email: Annotated[str, typer.Argument(help="The user's e-mail address.")],
+    *,
+    name: Annotated[str, typer.Option(help="The user's name.")] = "",
+    admin: Annotated[bool, typer.Option("--admin", help="May do everything.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add a user, with a password to begin with and a key, both shown this once.
+
+    Example: catchment users add ada@example.org --name "Ada" --json
+    """
+    made = with_system(lambda system: system.accounts.enrol(email, name=name, is_admin=admin), makes_store=True)
+    if as_json:
+        print_json(made)
+        return
+    typer.echo(f"Added user {made.user.id}: {made.user.name} <{made.user.email}>")
+    _show_password(made.temp_password)
+    _show_key(made.api_key)
+
+
+@users.command("list")
+def list_users(*, as_json: AsJson = False) -> None:
+    """List the users.
+
+    Example: catchment users list
+    """
+    found = with_system(lambda system: system.accounts.list_users())
+    if as_json:
+        print_json(found)
+        return
+    rows = ((one.id, one.email, one.name, one.slug, one.is_admin, one.is_active, one.created_at) for one in found)
+    print_table(("id", "e-mail", "name", "slug", "admin", "active", "since"), rows)
+
+
+@users.command()
+def disable(who: Who, *, as_json: AsJson = False) -> None:
+    """Refuse somebody from now on, by whatever key, token or session.
+
+    Example: catchment users disable ada@example.org
+    """
+    _switch(who, is_active=False, as_json=as_json)
+
+
+@users.command()
+def enable(who: Who, *, as_json: AsJson = False) -> None:
+    """Let somebody in again.
+
+    Example: catchment users enable ada@example.org
+    """
+    _switch(who, is_active=True, as_json=as_json)
+
+
+@users.command()
+def digests(
+    who: Who,
+    *,
+    public: Annotated[bool, typer.Option("--public/--private", help="Who may see them.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Show somebody's digests to everybody, or to them alone.
+
+    Example: catchment users digests ada@example.org --public
+    """
+
+    async def work(system: System) -> User:
+        found = await system.accounts.find_user(who)
+        return await system.accounts.set_digests_public(found.id, is_public=public)
+
+    user = with_system(work)
+    if as_json:
+        print_json(user)
+    else:
+        typer.echo(f"The digests of {user.name} <{user.email}> are {'public' if public else 'private'}.")
+
+
+@users.command("reset-password")
+def reset_password(who: Who, *, as_json: AsJson = False) -> None:
+    """Give somebody a new password to begin with, shown this once; the old one's sign-ins end.
+
+    Example: catchment users reset-password ada@example.org
+    """
+
+    async def work(system: System) -> str:
+        return await system.accounts.reset_password((await system.accounts.find_user(who)).id)
+
+    password = with_system(work)
+    if as_json:
+        print_json({"temp_password": password})
+    else:
+        _show_password(password)
+
+
+def _switch(who: str, *, is_active: bool, as_json: bool) -> None:
+    async def work(system: System) -> User:
+        found = await system.accounts.find_user(who)
+        return await system.accounts.set_active(found.id, is_active=is_active)
+
+    user = with_system(work)
+    if as_json:
+        print_json(user)
+    else:
+        typer.echo(f"{'Enabled' if is_active else 'Disabled'} user {user.id}: {user.name} <{user.email}>")
+
+
+def _show_key(secret: str) -> None:
+    typer.echo(f"Key (shown only now): {secret}")
+
+
+def _show_password(password: str) -> None:
+    typer.echo(f"Password to begin with (shown only now): {password}")

@@ -1,0 +1,52 @@
+"""Cleaning up: old items, log lines, events and runs, at most once an hour, in batches that hold nobody up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+
+from loguru import logger
+
+from catchment.clock import Clock
+from catchment.store import alerts, crawl_minutes, fetch_log, items, outbox, runs
+from catchment.store.database import Store
+
+EVERY = timedelta(hours=1)
+KEEP_RUNS = timedelta(hours=24)
+BATCH = 500
+
+
+class Cleaner:
+    def __init__(self, *, store: Store, clock: Clock, keep: timedelta) -> None:
+        self._store = store
+        self._clock = clock
+        self._keep = keep
+        self._last: datetime | None = None
+
+    async def tidy_if_due(self) -> None:
+        now = self._clock.now()
+        # A clock that was set back makes the last time one that is still to come.
+        if self._last is None or not timedelta(0) <= now - self._last < EVERY:
+            self._last = now
+            await self.tidy(now)
+
+    async def tidy(self, now: datetime) -> int:
+        """Remove what is too old and return how many items went."""
+        before = now - self._keep
+        removed = await self._in_batches(partial(items.delete_old, now=now, keep=self._keep, limit=BATCH))
+        await self._in_batches(partial(fetch_log.delete_old, finished_before=before, limit=BATCH))
+        await self._in_batches(partial(outbox.delete_old, before=before, limit=BATCH))
+        await self._store.write(alerts.delete_old, before=before)
+        await self._store.write(crawl_minutes.delete_old, before=now - KEEP_RUNS)
+        await self._in_batches(partial(runs.purge, finished_before=now - KEEP_RUNS, limit=BATCH))
+        if removed:
+            logger.info("cleaned {} item(s) that were kept long enough ({} days)", removed, self._keep.days)
+        return removed
+
+    async def _in_batches(self, delete_some: Callable[..., int]) -> int:
+        total = 0
+        # Between two batches whoever waits for the writer has its turn.
+        while (removed := await self._store.write(delete_some)) > 0:
+            total += removed
+        return total

@@ -1,0 +1,304 @@
+"""Commit visits: items, source state, run and log together, for many visits in one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from loguru import logger
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from catchment.clock import Clock
+from catchment.domain.confidential import holds_secrets
+from catchment.domain.run import RunStatus
+from catchment.domain.source import ADDRESS_KEY, Source
+from catchment.domain.visit import Collected, Failed, Postponed, Skipped, SourceState, Visit, VisitResult
+from catchment.engine.decide import (
+    NO_NEWS,
+    ItemChanges,
+    address_to_adopt,
+    decide,
+    each_once,
+    held_against,
+    is_excused_again,
+    sort_items,
+    without_harm,
+)
+from catchment.engine.events import Told, emit_events
+from catchment.errors import Conflict, StoreError
+from catchment.fetch.pacing import host_of
+from catchment.fetch.redirects import why_distrusted
+from catchment.redact import redact_text
+from catchment.schedule.due import Cadence
+from catchment.store import fetch_log, hosts, items, runs, sources
+from catchment.store.database import Store
+from catchment.store.fetch_log import LogLine
+from catchment.store.items import Owned
+
+WriteRecords = Callable[[Connection, Sequence[Any], datetime], None]
+KeepRecords = Callable[[Connection, Sequence[object], datetime], None]
+
+
+class RecordWriters:
+    def __init__(self, by_type: Mapping[type, WriteRecords]) -> None:
+        self._by_type = by_type
+
+    def __call__(self, conn: Connection, records: Sequence[object], now: datetime) -> None:
+        """Store the records. One that nobody keeps is as unstorable as a value that no column can hold."""
+        grouped: defaultdict[type, list[object]] = defaultdict(list)
+        for record in records:
+            grouped[type(record)].append(record)
+        for kind, some in grouped.items():
+            if kind not in self._by_type:
+                raise TypeError(f"nobody keeps records of type {kind.__name__}")
+            self._by_type[kind](conn, some, now)
+
+
+keep_no_records = RecordWriters({})
+
+
+ADDRESS_CHANGED = "its address was changed while the old one was visited"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What deciding depends on beside the visit itself."""
+
+    cadence_of: Callable[[Source], Cadence]
+    #: What makes a source of this type and config the same as another.
+    identity_of: Callable[[str, Mapping[str, Any]], str]
+    #: Whether sources of this type are explored, by crawls that store items before they are over.
+    is_crawled: Callable[[str], bool]
+    #: Who stores what a fetcher brought beside items.
+    keep_records: KeepRecords = keep_no_records
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What a group of visits writes, gathered so that each table is written once."""
+
+    now: datetime
+    new: list[Owned] = field(default_factory=list)
+    changed: list[Owned] = field(default_factory=list)
+    states: list[tuple[Source, SourceState]] = field(default_factory=list)
+    lines: list[LogLine] = field(default_factory=list)
+    records: list[object] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+
+
+def commit_visits(conn: Connection, visits: Sequence[Visit], rules: Rules, now: datetime) -> list[VisitResult]:
+    """Store what these visits brought. A visit whose run was taken over stores nothing and says so."""
+    held = _finish_runs(conn, visits, now)
+    current = sources.get_for_commit(conn, [visit.source for visit in visits if visit.run.id in held])
+    batch = _Batch(now=now)
+    results = []
+    for visit in _judged(conn, visits):
+        source = current.get(visit.source.id) if visit.run.id in held else None
+        if source is None or source.is_deleted:
+            results.append(_result(visit, NO_NEWS, fenced=visit.run.id not in held))
+        elif source.identity != visit.source.identity:
+            # What came is of the old address. The new one is due already.
+            results.append(_result(replace(visit, ending=Skipped(reason=ADDRESS_CHANGED)), NO_NEWS))
+        else:
+            news = _find_news(conn, visit, source, rules)
+            state = decide(source, visit.ending, rules.cadence_of(source), now, news)
+            batch.states.append((source, state))
+            results.append(_settle(batch, visit, news))
+            if address := address_to_adopt(source, state):
+                _adopt(conn, source, address, rules, now)
+    items.insert_new(conn, batch.new, now=now)
+    items.update_changed(conn, batch.changed, now=now)
+    rules.keep_records(conn, batch.records, now)
+    emit_events(conn, batch.told, now=now)
+    _hold_hosts(conn, visits)
+    sources.save_states(conn, batch.states)
+    fetch_log.write(conn, batch.lines)
+    return results
+
+
+def _adopt(conn: Connection, source: Source, address: str, rules: Rules, now: datetime) -> None:
+    """Give a source its new address, unless that is not to be trusted, or somebody has a source there already."""
+    own = str(source.config.get(ADDRESS_KEY, ""))
+    distrust = why_distrusted(own, address, has_secrets=holds_secrets(source.config))
+    if distrust:
+        logger.warning(
+            "source {} ({}) keeps its address, though it moved to {}: {}", source.id, source.name, address, distrust
+        )
+        return
+    config = {**source.config, ADDRESS_KEY: address}
+    identity = sources.identity_hash(source.type, rules.identity_of(source.type, config))
+    try:
+        sources.change(conn, source.id, {"config": config, "identity": identity, "host": host_of(address)}, now=now)
+    except Conflict as conflict:
+        logger.warning("source {} ({}) moved to {}: {}", source.id, source.name, address, conflict)
+    else:
+        logger.info("source {} ({}) moved for good: its address is {} from now on", source.id, source.name, address)
+
+
+def _hold_hosts(conn: Connection, visits: Sequence[Visit]) -> None:
+    """Have hosts left alone that asked for it; always in the same order, as others may do it meanwhile."""
+    held = {visit.source.host: visit.host_held_until for visit in visits if visit.host_held_until}
+    for host, until in sorted(held.items(), key=str):
+        if host:
+            hosts.hold(conn, host, until=until)
+
+
+def _finish_runs(conn: Connection, visits: Sequence[Visit], now: datetime) -> set[int]:
+    failed = [visit.run.id for visit in visits if isinstance(visit.ending, Failed)]
+    completed = [visit.run.id for visit in visits if not isinstance(visit.ending, Failed)]
+    held: set[int] = set()
+    for ids, status in ((completed, RunStatus.COMPLETED), (failed, RunStatus.FAILED)):
+        if ids:
+            held |= runs.finish(conn, ids, status=status, now=now)
+    return held
+
+
+def _settle(batch: _Batch, visit: Visit, news: ItemChanges) -> VisitResult:
+    """Put down what this visit writes."""
+    source_id = visit.source.id
+    batch.new += [(source_id, item) for item in news.new]
+    batch.changed += [(source_id, item) for item in news.changed]
+    batch.told.append((visit.source, news.new))
+    result = _result(visit, news)
+    if isinstance(visit.ending, Collected):
+        batch.records += visit.ending.fetched.records
+    if isinstance(visit.ending, Collected | Failed):
+        batch.lines.append(_line(visit, result, batch.now))
+    return result
+
+
+def _judged(conn: Connection, visits: Sequence[Visit]) -> Sequence[Visit]:
+    """With those excuses that do not hold taken away."""
+    if not any(is_excused_again(visit.source, visit.ending) for visit in visits):
+        return visits
+    latest = sources.latest_success(conn)
+    return [replace(visit, ending=held_against(visit.source, visit.ending, latest)) for visit in visits]
+
+
+def _find_news(conn: Connection, visit: Visit, source: Source, rules: Rules) -> ItemChanges:
+    if not isinstance(visit.ending, Collected) or not visit.ending.fetched.items:
+        return NO_NEWS
+    found = each_once(visit.ending.fetched.items)
+    # Items and the count of fetches are stored together, so that where nothing was ever fetched nothing is remembered;
+    # but crawls store items on their way.
+    may_be_known = source.fetch_count or rules.is_crawled(source.type)
+    known = items.remembered(conn, source.id, [item.key for item in found]) if may_be_known else {}
+    news = sort_items(found, known)
+    if not (visit.ending.fetched.is_damaged and may_be_known):
+        return news
+    return without_harm(news, items.alike(conn, source.id, new=news.new, changed=news.changed))
+
+
+def _line(visit: Visit, result: VisitResult, now: datetime) -> LogLine:
+    return LogLine(
+        source_id=visit.source.id,
+        started_at=visit.run.started_at,
+        finished_at=now,
+        ok=result.error is None,
+        items=result.fetched,
+        inserted=result.inserted,
+        error=result.error,
+    )
+
+
+def _result(visit: Visit, found: ItemChanges, *, fenced: bool = False) -> VisitResult:
+    ending = visit.ending
+    return VisitResult(
+        source_id=visit.source.id,
+        name=visit.source.name,
+        type=visit.source.type,
+        fetched=visit.tally.fetched + (len(ending.fetched.items) if isinstance(ending, Collected) else 0),
+        inserted=visit.tally.inserted + len(found.new),
+        updated=visit.tally.updated + len(found.changed),
+        failed=visit.tally.failed + (ending.fetched.left_out if isinstance(ending, Collected) else 0),
+        error=ending.message if isinstance(ending, Failed) else None,
+        skipped=ending.reason if isinstance(ending, Skipped) else None,
+        postponed_until=ending.until if isinstance(ending, Postponed) else None,
+        fenced=fenced,
+    )
+
+
+MAX_AT_ONCE = 200
+#: A transaction costs as much as ten visits, so one is not begun for a few while more are on their way.
+GATHER_SECONDS = 0.1
+RETRY_SECONDS = 1.0
+#: What a value that no column can hold leads to: the database refuses it, or it cannot be written for the database.
+UNSTORABLE = (DBAPIError, TypeError, ValueError, OverflowError)
+
+Report = Callable[[VisitResult], None]
+
+
+class Committer:
+    def __init__(self, *, store: Store, rules: Rules, clock: Clock) -> None:
+        self._store = store
+        self._rules = rules
+        self._clock = clock
+        # Bounded, so that fetching slows down when the disk cannot keep up.
+        self._queue: asyncio.Queue[tuple[Visit, Report]] = asyncio.Queue(2 * MAX_AT_ONCE)
+        self._no_more = asyncio.Event()
+
+    async def submit(self, visit: Visit, report: Report) -> None:
+        """Hand over a visit; `report` hears of it once it is stored."""
+        await self._queue.put((visit, report))
+
+    def hurry(self) -> None:
+        """No more visits will come for now: do not wait for them."""
+        self._no_more.set()
+
+    async def drain(self) -> None:
+        """Wait until everything handed over is stored."""
+        self.hurry()
+        await self._queue.join()
+
+    async def run(self) -> None:
+        """Store what is handed over, until cancelled."""
+        while True:
+            group = [await self._queue.get()]
+            if self._queue.qsize() < MAX_AT_ONCE // 2:
+                await self._gather()
+            while len(group) < MAX_AT_ONCE and not self._queue.empty():
+                group.append(self._queue.get_nowait())
+            try:
+                for (_, report), result in zip(group, await self._store_all([v for v, _ in group]), strict=True):
+                    report(result)
+            finally:
+                for _ in group:
+                    self._queue.task_done()
+
+    async def _gather(self) -> None:
+        """Let more visits come in, unless it is known that none will."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_SECONDS):
+                await self._no_more.wait()
+        self._no_more.clear()
+
+    async def _store_all(self, visits: list[Visit]) -> list[VisitResult]:
+        try:
+            return await self._store_together(visits)
+        except UNSTORABLE as error:
+            # Alone, only the culprit fails.
+            logger.warning("a group of {} visits could not be stored, trying one by one: {}", len(visits), error)
+            return [await self._store_alone(visit) for visit in visits]
+
+    async def _store_alone(self, visit: Visit) -> VisitResult:
+        try:
+            return (await self._store_together([visit]))[0]
+        except UNSTORABLE as error:
+            reason = error.orig if isinstance(error, DBAPIError) else error
+            failed = replace(visit, ending=Failed(message=redact_text(f"What came cannot be stored: {reason}")))
+            return (await self._store_together([failed]))[0]
+
+    async def _store_together(self, visits: list[Visit]) -> list[VisitResult]:
+        """Keep trying while the store is away: the leases decide whether the result still counts then."""
+        while True:
+            try:
+                return await self._store.write(commit_visits, visits, self._rules, self._clock.now())
+            except StoreError as error:
+                logger.error("{} visits wait to be stored: {}", len(visits), error)
+                await asyncio.sleep(RETRY_SECONDS)

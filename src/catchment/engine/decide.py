@@ -1,0 +1,257 @@
+"""What follows from a visit: which items are new, and what becomes of the source. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from catchment.domain.item import Item, fingerprint
+from catchment.domain.rhythm import Rhythm, learn, mark_gap
+from catchment.domain.source import (
+    ADDRESS_KEY,
+    FAILURES_UNTIL_PAUSE,
+    RESTING,
+    LastError,
+    Moved,
+    NextCheck,
+    PausedBy,
+    Source,
+    Why,
+)
+from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, SourceState
+from catchment.schedule.due import (
+    Cadence,
+    after_failure,
+    after_pause_by_error,
+    after_success,
+    while_offline,
+    without_fetcher,
+)
+
+#: Errors are for people to read; a page of HTML is not.
+MAX_MESSAGE = 500
+#: The words of an item's title, address and content.
+_Face = tuple[str, str, str]
+_NEVER = NextCheck(at=None, why=None)
+# Tags, references, what stands for brackets in a URL, and whatever is no letter or digit.
+_NO_WORDS = re.compile(r"</?[a-zA-Z][^<>]*+>|&\#?\w{1,40}+;|%3[CE]|%22|[^\w<&%]++|[_<&%]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemChanges:
+    """What a visit brought that was not known, or is no longer as it was known."""
+
+    new: tuple[Item, ...] = ()
+    changed: tuple[Item, ...] = ()
+    #: How many of its items were known before, changed or not.
+    known: int = 0
+
+
+NO_NEWS = ItemChanges()
+
+
+def each_once(items: Iterable[Item]) -> list[Item]:
+    """Of two items with one key the first stands, as feeds list the newest first."""
+    by_key: dict[str, Item] = {}
+    for item in items:
+        by_key.setdefault(item.key, item)
+    return list(by_key.values())
+
+
+def sort_items(items: Iterable[Item], remembered: Mapping[str, bytes]) -> ItemChanges:
+    """Tell new items from changed ones by the fingerprints of what is known; what is the same is neither."""
+    new, changed = [], []
+    for item in items:
+        known = remembered.get(item.key)
+        if known is None:
+            new.append(item)
+        elif known != item.fingerprint:
+            changed.append(item)
+    return ItemChanges(new=tuple(new), changed=tuple(changed), known=len(remembered))
+
+
+def without_harm(news: ItemChanges, stored: Iterable[Item]) -> ItemChanges:
+    """What of the news counts when the document was damaged; `stored` is what it may be about.
+
+    A text is not replaced by its own beginning, nor by its own words, and an item that lost its id is not a new one.
+    In a document that is whole both are edits.
+    """
+    by_key = {item.key: item for item in stored}
+    changed = (_healed(item, by_key[item.key]) for item in news.changed if item.key in by_key)
+    known = [_face(item) for item in by_key.values()]
+    faces = [(item, _face(item)) for item in news.new]
+    new = (item for item, face in faces if not any(_is_the_same(face, other) for other in known))
+    return replace(news, new=tuple(new), changed=tuple(item for item in changed if item is not None))
+
+
+def _healed(item: Item, before: Item) -> Item | None:
+    """The item with what is stored of it where that is no less; None where nothing else is left."""
+    kept = {
+        name: getattr(before, name) if _is_less(getattr(item, name), getattr(before, name)) else getattr(item, name)
+        for name in ("title", "url", "author", "content")
+    }
+    if all(value == getattr(before, name) for name, value in kept.items()):
+        return None
+    published = item.published_at or before.published_at
+    return item._replace(**kept, published_at=published, fingerprint=fingerprint(**kept))
+
+
+def _face(item: Item) -> _Face:
+    return _words(item.title), _words(item.url), _words(item.content)
+
+
+def _is_the_same(one: _Face, other: _Face) -> bool:
+    """Whether they agree in what both of them have."""
+    both = [(a, b) for a, b in zip(one, other, strict=True) if a and b]
+    return bool(both) and all(a.startswith(b) or b.startswith(a) for a, b in both)
+
+
+def _is_less(text: str, before: str) -> bool:
+    return _words(before).startswith(_words(text))
+
+
+def _words(text: str) -> str:
+    """Only what is neither markup nor its debris."""
+    return _NO_WORDS.sub("", text)
+
+
+def decide(source: Source, ending: Ending, cadence: Cadence, now: datetime, news: ItemChanges = NO_NEWS) -> SourceState:
+    """The state of the source after a visit. What a person paused stays paused, whatever came of the visit."""
+    state = _after(source, ending, cadence, now, news)
+    if source.paused_by in RESTING:
+        return replace(state, is_active=False, paused_by=source.paused_by, next_check=_NEVER)
+    return state
+
+
+def network_is_down(*, reached: bool, unreachable_hosts: Collection[str | None], surely_ours: bool) -> bool:
+    """No host at all could be reached. One dead host alone proves nothing, unless the error says it was us."""
+    return not reached and (surely_ours or len(unreachable_hosts) > 1)
+
+
+def is_excused_again(source: Source, ending: Ending) -> bool:
+    """Whether its host could not be reached, as at its last visit, and our own network was to blame both times."""
+    excused = isinstance(ending, Failed) and ending.ours and ending.unreachable_host is not None
+    return excused and source.next_check.why is Why.OFFLINE
+
+
+def held_against(source: Source, ending: Ending, latest_success: datetime | None) -> Ending:
+    """The ending, but without an excuse that does not hold: since the last visit others were collected.
+
+    Dead hosts come to be due with nobody else around who could be reached, and would be excused for ever.
+    """
+    if latest_success is None or source.last_attempt_at is None or latest_success <= source.last_attempt_at:
+        return ending
+    return replace(ending, ours=False) if isinstance(ending, Failed) and is_excused_again(source, ending) else ending
+
+
+def address_to_adopt(source: Source, state: SourceState) -> str | None:
+    """The address that a source is to have from now on, once it was told so often enough."""
+    moved = state.moved
+    if moved is None or not moved.is_believed or moved.to == source.config.get(ADDRESS_KEY):
+        return None
+    return moved.to
+
+
+def _after(source: Source, ending: Ending, cadence: Cadence, now: datetime, news: ItemChanges) -> SourceState:
+    match ending:
+        case Collected(fetched=fetched):
+            return _after_success(source, fetched, cadence, now, news)
+        case Failed(gone=True):
+            return _after_farewell(source, ending, now)
+        case Failed(ours=True):
+            return _after_outage(source, ending, cadence, now)
+        case Failed():
+            return _after_failure(source, ending, cadence, now)
+        case Skipped():
+            return replace(_unchanged(source), next_check=without_fetcher(now, cadence))
+        case Postponed(until=until, why=why):
+            return replace(_unchanged(source), next_check=NextCheck(at=until, why=why))
+
+
+def _unchanged(source: Source) -> SourceState:
+    return SourceState(
+        last_fetched_at=source.last_fetched_at,
+        last_attempt_at=source.last_attempt_at,
+        fetch_count=source.fetch_count,
+        fetch_error_count=source.fetch_error_count,
+        last_error=source.last_error,
+        is_active=source.is_active,
+        paused_by=source.paused_by,
+        next_check=source.next_check,
+        memory=source.memory,
+        rhythm=source.rhythm,
+        moved=source.moved,
+    )
+
+
+def _after_success(source: Source, fetched: Fetched, cadence: Cadence, now: datetime, news: ItemChanges) -> SourceState:
+    rhythm = _heard(source.rhythm, fetched, news, now)
+    return SourceState(
+        last_fetched_at=now,
+        last_attempt_at=now,
+        fetch_count=source.fetch_count + 1,
+        fetch_error_count=0,
+        last_error=None,
+        is_active=True,
+        paused_by=None,
+        next_check=after_success(now, cadence, fresh_for=fetched.fresh_for, rhythm=rhythm),
+        memory=fetched.memory,
+        rhythm=rhythm,
+        moved=_told(source.moved, fetched.moved_to),
+    )
+
+
+def _heard(rhythm: Rhythm, fetched: Fetched, news: ItemChanges, now: datetime) -> Rhythm:
+    if fetched.is_window:
+        rhythm = mark_gap(rhythm, now, new=len(news.new), known=news.known)
+    return learn(rhythm, [item.published_at for item in news.new], now) if news.new else rhythm
+
+
+def _told(before: Moved | None, moved_to: str | None) -> Moved | None:
+    if moved_to is None:
+        return None
+    return Moved(to=moved_to, times=before.times + 1 if before and before.to == moved_to else 1)
+
+
+def _after_farewell(source: Source, failure: Failed, now: datetime) -> SourceState:
+    """It said that it is gone for good: nobody knocks again."""
+    return replace(
+        _unchanged(source),
+        last_attempt_at=now,
+        fetch_error_count=source.fetch_error_count + 1,
+        last_error=_error(failure, now),
+        is_active=False,
+        paused_by=PausedBy.GONE,
+        next_check=_NEVER,
+    )
+
+
+def _after_outage(source: Source, failure: Failed, cadence: Cadence, now: datetime) -> SourceState:
+    """Our own network is down: the source is told of it, but it is not to blame."""
+    check = while_offline(now, cadence) if source.is_active else after_pause_by_error(now, cadence)
+    return replace(_unchanged(source), last_attempt_at=now, last_error=_error(failure, now), next_check=check)
+
+
+def _after_failure(source: Source, failure: Failed, cadence: Cadence, now: datetime) -> SourceState:
+    failures = source.fetch_error_count + 1
+    paused = not source.is_active or failures >= FAILURES_UNTIL_PAUSE
+    check = (
+        after_pause_by_error(now, cadence)
+        if paused
+        else after_failure(now, cadence, failures=failures, retry_after=failure.retry_after)
+    )
+    return replace(
+        _unchanged(source),
+        last_attempt_at=now,
+        fetch_error_count=failures,
+        last_error=_error(failure, now),
+        is_active=not paused,
+        paused_by=PausedBy.ERROR if paused else None,
+        next_check=check,
+    )
+
+
+def _error(failure: Failed, now: datetime) -> LastError:
+    return LastError(message=failure.message[:MAX_MESSAGE], at=now)

@@ -1,0 +1,116 @@
+"""A round: what was due at one tick, how it went, and whether the network was there at all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from catchment.domain.visit import Collected, Failed, Visit, VisitResult
+from catchment.engine.decide import network_is_down
+
+
+class Round:
+    """The sources of one tick. It is over when each of them is stored, or turned out to be somebody else's.
+
+    Visits that could not reach their host are held back until it is known whether anybody could be reached, so that
+    nobody is blamed for a network of ours that is down.
+    """
+
+    def __init__(self, ids: Iterable[int]) -> None:
+        self.ids = tuple(ids)
+        self.results: list[VisitResult] = []
+        #: How many turned out to be somebody else's.
+        self.dropped = 0
+        #: How many were put off at once because of their hosts.
+        self.put_off = 0
+        self._unvisited = set(self.ids)
+        self._unsettled = set(self.ids)
+        self._held: list[Visit] = []
+        self._reached = False
+        self._over = asyncio.Event()
+        self._then: list[Callable[[Round], None]] = []
+        self._check_over()
+
+    def admit(self, visit: Visit) -> list[Visit]:
+        """Take in a visit; give out those that can be stored now."""
+        self._unvisited.discard(visit.source.id)
+        self._reached = self._reached or _has_reached(visit)
+        if _is_unreachable(visit):
+            self._held.append(visit)
+            return self._release()
+        return [*self._release(), visit]
+
+    def drop(self, source_id: int) -> list[Visit]:
+        """It was taken by another worker, or is no longer due. Gives out what can be stored now."""
+        self.dropped += 1
+        self._unvisited.discard(source_id)
+        self._settle(source_id)
+        return self._release()
+
+    def record(self, result: VisitResult) -> None:
+        self.results.append(result)
+        self._settle(result.source_id)
+
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    async def wait(self) -> None:
+        await self._over.wait()
+
+    def when_over(self, then: Callable[[Round], None]) -> None:
+        """Have `then` told once the round is over."""
+        self._then.append(then)
+
+    def summary(self) -> dict[str, int]:
+        """Counts for people and logs."""
+        done = self.results
+        return {
+            "due": len(self.ids),
+            "collected": sum(not (r.error or r.skipped or r.postponed_until or r.fenced) for r in done),
+            "failed": sum(r.error is not None for r in done),
+            "skipped": sum(r.skipped is not None for r in done),
+            "postponed": self.put_off + sum(r.postponed_until is not None for r in done),
+            "fetched": sum(r.fetched for r in done),
+            "inserted": sum(r.inserted for r in done),
+            "updated": sum(r.updated for r in done),
+        }
+
+    def postponed_until(self) -> datetime | None:
+        """When the first of the postponed sources may be tried again."""
+        return min((r.postponed_until for r in self.results if r.postponed_until), default=None)
+
+    def _release(self) -> list[Visit]:
+        """Judge what is held once somebody was reached, or nobody is left to try."""
+        if not self._held or (self._unvisited and not self._reached):
+            return []
+        held, self._held = self._held, []
+        failures = [visit.ending for visit in held if isinstance(visit.ending, Failed)]
+        down = network_is_down(
+            reached=self._reached,
+            unreachable_hosts={failure.unreachable_host for failure in failures},
+            surely_ours=any(failure.ours for failure in failures),
+        )
+        return [
+            replace(visit, ending=replace(failure, ours=down)) for visit, failure in zip(held, failures, strict=True)
+        ]
+
+    def _settle(self, source_id: int) -> None:
+        self._unsettled.discard(source_id)
+        self._check_over()
+
+    def _check_over(self) -> None:
+        if not self._unsettled and not self._over.is_set():
+            self._over.set()
+            for then in self._then:
+                then(self)
+
+
+def _is_unreachable(visit: Visit) -> bool:
+    return isinstance(visit.ending, Failed) and visit.ending.unreachable_host is not None
+
+
+def _has_reached(visit: Visit) -> bool:
+    return isinstance(visit.ending, Collected) or (isinstance(visit.ending, Failed) and visit.ending.answered)

@@ -1,0 +1,129 @@
+"""The dispatcher: takes the events of the outbox to the webhooks, in order, until each was taken in."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from loguru import logger
+from sqlalchemy import Connection
+
+from catchment.clock import Clock
+from catchment.crypto import Unsealable, Vault, is_sealed
+from catchment.domain.outbox import Delivery, Webhook, next_try
+from catchment.domain.run import RunKind, RunStatus
+from catchment.engine.background import background_tasks
+from catchment.engine.leases import FencedStore, LeasePolicy, keep_leases
+from catchment.errors import BadAnswer, LeaseLost, VisitError
+from catchment.fetch.client import HttpClient, Request
+from catchment.fetch.pacing import Deferred
+from catchment.publish.payloads import as_post, refusal_in
+from catchment.redact import redact_mentions, redact_text
+from catchment.store import outbox, runs
+from catchment.store.database import Store
+
+#: What the secrets of webhooks are bound to when they are sealed.
+WEBHOOK_SECRET = "webhook secret"  # noqa: S105 - a label
+WEBHOOK_ADDRESS = "webhook address"
+TIMEOUT_SECONDS = 10.0
+TURN = timedelta(seconds=10)
+MAX_ERROR = 300
+
+
+class WebhookDispatcher:
+    def __init__(self, *, store: Store, http: HttpClient, vault: Vault, clock: Clock, leases: LeasePolicy) -> None:
+        self._store = store
+        self._http = http
+        self._vault = vault
+        self._clock = clock
+        self._leases = leases
+
+    async def deliver_due(self) -> str:
+        """Deliver everything whose time has come, to all webhooks side by side; says how it went."""
+        waiting = await self._store.read(outbox.heads, now=self._clock.now())
+        async with background_tasks(keep_leases(self._store, self._leases, self._clock)):
+            counts = await asyncio.gather(*(self._deliver_to(delivery.webhook_id) for delivery in waiting))
+        return f"{sum(counts)} delivered"
+
+    async def _deliver_to(self, webhook_id: int) -> int:
+        """One letter after the other; the first that is not taken in ends it. Only one process does this at a time."""
+        now = self._clock.now()
+        run = await self._store.write(
+            runs.start,
+            RunKind.DELIVERY,
+            str(webhook_id),
+            owner=self._leases.owner,
+            now=now,
+            until=self._leases.until(now),
+        )
+        if run is None:
+            return 0
+        try:
+            return await self._deliver_all(webhook_id, FencedStore(store=self._store, run_id=run.id))
+        finally:
+            await self._store.write(runs.finish, [run.id], status=RunStatus.COMPLETED, now=self._clock.now())
+
+    async def _deliver_all(self, webhook_id: int, fenced: FencedStore) -> int:
+        """For one turn: the job is over when all webhooks had theirs, and a slow one is not to hold up the others."""
+        delivered, end = 0, self._clock.now() + TURN
+        try:
+            while self._clock.now() < end and await self._deliver_next(webhook_id, fenced):
+                delivered += 1
+        except LeaseLost:
+            # Whoever took it over delivers the letter again, under the same id.
+            logger.warning("webhook {}: another process delivers to it now", webhook_id)
+        return delivered
+
+    async def _deliver_next(self, webhook_id: int, fenced: FencedStore) -> bool:
+        found = await fenced.read(_next_delivery, webhook_id, now=self._clock.now())
+        if found is None:
+            return False
+        hook, delivery = found
+        try:
+            hook = opened(hook, self._vault)
+            await self._post(hook, delivery)
+        except Deferred as later:
+            await fenced.write(outbox.put_off, delivery.id, until=self._clock.now() + timedelta(seconds=later.seconds))
+        except (VisitError, Unsealable) as error:
+            reason = redact_mentions(hook.url, redact_text(str(error)))[:MAX_ERROR]
+            await self._note_failure(fenced, hook, delivery, reason)
+        else:
+            await fenced.write(outbox.record_delivered, delivery.id, now=self._clock.now())
+            return True
+        return False
+
+    async def _post(self, hook: Webhook, delivery: Delivery) -> None:
+        secret = self._vault.open(hook.secret, purpose=WEBHOOK_SECRET)
+        post = as_post(delivery, hook.format, secret=secret, timestamp=int(self._clock.now().timestamp()))
+        answer = await self._http.send(
+            Request(
+                url=hook.url,
+                method="POST",
+                body=post.body,
+                headers=post.headers,
+                allow_private=hook.allow_private,
+                timeout_seconds=TIMEOUT_SECONDS,
+                follow_redirects=False,
+            )
+        )
+        if refusal := refusal_in(answer.body, hook.format):
+            raise BadAnswer(refusal)
+
+    async def _note_failure(self, fenced: FencedStore, hook: Webhook, delivery: Delivery, error: str) -> None:
+        now = self._clock.now()
+        again = next_try(delivery.attempts + 1, now)
+        await fenced.write(outbox.record_failed, delivery.id, error=error, next_try_at=again, now=now)
+        if again is None:
+            logger.error("webhook {} ({}): event {} is given up: {}", hook.id, hook.name, delivery.event_id, error)
+
+
+def opened(hook: Webhook, vault: Vault) -> Webhook:
+    """With its address, which is stored sealed; one of before that still is plain."""
+    return replace(hook, url=vault.open(hook.url, purpose=WEBHOOK_ADDRESS)) if is_sealed(hook.url) else hook
+
+
+def _next_delivery(conn: Connection, webhook_id: int, *, now: datetime) -> tuple[Webhook, Delivery] | None:
+    hook = outbox.get_webhook(conn, webhook_id)
+    delivery = outbox.head_of(conn, webhook_id, now=now)
+    return (hook, delivery) if hook is not None and hook.is_active and delivery is not None else None

@@ -1,0 +1,199 @@
+"""The ways in: by key, by login token, by a browser's session. Whoever comes is looked up afresh each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+import jwt
+from sqlalchemy import Connection
+
+from catchment.clock import Clock
+from catchment.crypto import hash_secret, new_token, same_secret
+from catchment.domain.account import KeyHolder, Login
+from catchment.domain.caller import Caller, Role
+from catchment.errors import StoreError
+from catchment.manage.logins import Logins
+from catchment.store import keys, sessions, users
+from catchment.store.database import Store
+from catchment.store.sessions import SessionPrincipal
+
+ALGORITHM = "HS256"
+#: Between header, claims and signature.
+_DOTS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Whom a token that is good names, and as of which version."""
+
+    user_id: int
+    version: int
+
+
+class Tokens:
+    def __init__(self, *, signing_key: Callable[[], bytes], life: timedelta) -> None:
+        """The key is asked for when it is first needed."""
+        self._signing_key = signing_key
+        self._life = life
+
+    def issue(self, login: Login, *, now: datetime) -> str:
+        claims = {
+            "sub": str(login.user.id),
+            "email": login.user.email,
+            "is_admin": login.user.is_admin,
+            "version": login.version,
+            "iat": int(now.timestamp()),
+            "exp": int((now + self._life).timestamp()),
+        }
+        return jwt.encode(claims, self._key, algorithm=ALGORITHM)
+
+    def read(self, token: str, *, now: datetime) -> Claim | None:
+        if token.count(".") != _DOTS:
+            # A wrong key, most likely: not worth fetching the signing key for.
+            return None
+        # The times are compared here, with our own clock.
+        options = jwt.types.Options(require=["sub", "exp", "version"], verify_exp=False, verify_iat=False)
+        try:
+            claims = jwt.decode(token, self._key, algorithms=[ALGORITHM], options=options)
+            claim = Claim(user_id=int(claims["sub"]), version=int(claims["version"]))
+            expires_at = float(claims["exp"])
+        except (jwt.InvalidTokenError, TypeError, ValueError):
+            return None
+        return claim if now.timestamp() < expires_at else None
+
+    @cached_property
+    def _key(self) -> bytes:
+        return self._signing_key()
+
+
+SESSION_LIFE = timedelta(days=30)
+
+
+class Authenticator:
+    def __init__(
+        self, *, store: Store, clock: Clock, logins: Logins, tokens: Tokens, service_key: str, admin_key: str
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._logins = logins
+        self._tokens = tokens
+        # In this order: a key that is both is an admin's.
+        self._environment = {Role.ADMIN: admin_key, Role.SERVICE: service_key}
+
+    async def identify(self, secret: str) -> Caller | None:
+        """Whose key this is, or None."""
+        role = self._environment_role(secret)
+        if role is not None:
+            return _environment_caller(role)
+        return await self._use(await self._store.read(keys.find_holder, hash_secret(secret)))
+
+    async def identify_token(self, token: str) -> Caller | None:
+        """Whose login token this is, as long as neither their password nor their account was changed since."""
+        claim = self._tokens.read(token, now=self._clock.now())
+        return await self._user_at(claim.user_id, claim.version) if claim else None
+
+    async def log_in(self, email: str, password: str, *, address: str) -> str | None:
+        """A login token, or None; TooManyAttempts for whoever was wrong too often."""
+        login = await self._logins.check(email, password, address=address)
+        return self._tokens.issue(login, now=self._clock.now()) if login else None
+
+    async def sign_in(self, secret: str) -> str | None:
+        """The token of a new session for whoever holds this key, or None."""
+        token = new_token()
+        standing = await self._standing(secret, token)
+        return await self._open_session(standing, token) if standing else None
+
+    async def sign_in_by_password(self, email: str, password: str, *, address: str) -> str | None:
+        """The token of a new session, or None; TooManyAttempts for whoever was wrong too often."""
+        login = await self._logins.check(email, password, address=address)
+        if login is None:
+            return None
+        standing = SessionPrincipal(user_id=login.user.id, login_version=login.version)
+        return await self._open_session(standing, new_token())
+
+    async def sign_in_by_link(self, link_token: str) -> str | None:
+        """The token of a new session for the first who comes with this link, or None."""
+        return await self._store.write(_spend_link, link_token, now=self._clock.now())
+
+    async def caller_of_session(self, token: str) -> Caller | None:
+        """Who is signed in, as long as the key or the password they signed in with is good."""
+        standing = await self._store.read(sessions.find, hash_secret(token), now=self._clock.now())
+        if standing is None:
+            return None
+        if standing.api_key_id is not None:
+            return await self._use(await self._store.read(keys.get_holder, standing.api_key_id))
+        if standing.user_id is not None and standing.login_version is not None:
+            return await self._user_at(standing.user_id, standing.login_version)
+        return self._caller_by_proof(standing.environment_proof or "", token)
+
+    async def sign_out(self, token: str) -> None:
+        await self._store.write(sessions.remove, hash_secret(token))
+
+    async def _use(self, holder: KeyHolder | None) -> Caller | None:
+        if holder is None:
+            return None
+        now = self._clock.now()
+        # When a key was used last is good to know, and no reason to turn its holder away from a store that is full.
+        with suppress(StoreError):
+            if keys.needs_touch(holder.key, now=now):
+                await self._store.write(keys.touch, holder.key.id, now=now)
+        return holder.caller()
+
+    async def _user_at(self, user_id: int, version: int) -> Caller | None:
+        user = await self._store.read(users.get_at_version, user_id, version)
+        return user.caller() if user else None
+
+    async def _standing(self, secret: str, token: str) -> SessionPrincipal | None:
+        if self._environment_role(secret) is not None:
+            return SessionPrincipal(environment_proof=_proof(token, secret))
+        holder = await self._store.read(keys.find_holder, hash_secret(secret))
+        return SessionPrincipal(api_key_id=holder.key.id) if holder else None
+
+    async def _open_session(self, standing: SessionPrincipal, token: str) -> str:
+        await self._store.write(_open_session, standing, token, now=self._clock.now())
+        return token
+
+    def _environment_role(self, secret: str) -> Role | None:
+        # Every key is compared, whichever fits: the time it takes tells nothing.
+        fitting = [role for role, key in self._environment.items() if same_secret(secret, key)]
+        return fitting[0] if fitting else None
+
+    def _caller_by_proof(self, proof: str, token: str) -> Caller | None:
+        """A session that a key of the environment opened ends when that key changes."""
+        for role, key in self._environment.items():
+            if key and same_secret(proof, _proof(token, key)):
+                return _environment_caller(role)
+        return None
+
+
+def _open_session(conn: Connection, standing: SessionPrincipal, token: str, *, now: datetime) -> None:
+    sessions.add(
+        conn,
+        standing,
+        token_hash=hash_secret(token),
+        is_sign_in_link=False,
+        now=now,
+        expires_at=now + SESSION_LIFE,
+    )
+
+
+def _spend_link(conn: Connection, link_token: str, *, now: datetime) -> str | None:
+    standing = sessions.spend_link(conn, hash_secret(link_token), now=now)
+    if standing is None:
+        return None
+    token = new_token()
+    _open_session(conn, standing, token, now=now)
+    return token
+
+
+def _proof(token: str, key: str) -> str:
+    """Ties a session to a key of the environment. Without the token, which is not stored, it gives nothing away."""
+    return hash_secret(f"{token}\0{key}")
+
+
+def _environment_caller(role: Role) -> Caller:
+    return Caller(role=role, name="admin" if role is Role.ADMIN else "service")

@@ -1,0 +1,254 @@
+"""Lists of sources into the catalogue, line by line: OPML from other readers, YAML and JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from catchment.domain.caller import Caller
+from catchment.domain.confidential import RISKY_OPTIONS, mask_paths, masked, names_of, secret_paths, without
+from catchment.domain.listing import HTML_URL, BadLine, ListedSource, SourceList, as_entry, read_listed
+from catchment.domain.source import PausedBy, Source
+from catchment.errors import Conflict, InvalidInput, ParserFailed
+from catchment.manage.catalog import BATCH, MAX_TAG, MAX_TAGS, Added, Catalog, Change, Draft, Refused
+from catchment.parse.listing import read_listing
+from catchment.parse.opml import MAX_DEPTH, FeedOutline, read_opml
+from catchment.publish.opml import write_json, write_opml, write_yaml
+from catchment.sandbox.pool import ParserPool
+from catchment.sources.shortcuts import address_in
+
+
+class ListFormat(StrEnum):
+    OPML = "opml"
+    JSON = "json"
+    YAML = "yaml"
+
+
+#: Told how many of how many lines are done.
+Progress = Callable[[int, int], None]
+_NOT_FROM_STRANGERS = "which is taken only from a file that you trust (catchment import --trust)"
+_WEB = ("http://", "https://")
+_OPML = re.compile(rb"\A\s*<|<(?:[\w-]{1,64}:)?(?:opml|outline)\b", re.IGNORECASE)
+
+
+class LineResult(StrEnum):
+    ADDED = "added"
+    DUPLICATE = "duplicate"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedLine:
+    """What became of one source of the list."""
+
+    line: int
+    name: str
+    #: Its address, or the config of a type that has none.
+    url: str
+    result: LineResult
+    #: The source that was added, or that was there before.
+    source_id: int | None = None
+    #: Why it was not added, or not as it stands in the file.
+    reason: str = ""
+
+
+def count_results(lines: Sequence[ImportedLine]) -> dict[str, int]:
+    counts = Counter(line.result for line in lines)
+    return {str(result): counts[result] for result in LineResult}
+
+
+def read_sources(body: bytes) -> SourceList:
+    """The sources of a file, whichever of the formats it is in."""
+    return _listing_of(read_opml(body)) if _is_opml(body) else read_listing(body)
+
+
+def _is_opml(body: bytes) -> bool:
+    return _OPML.search(body.replace(b"\0", b"")) is not None
+
+
+def _listing_of(outlines: Iterable[FeedOutline]) -> SourceList:
+    return SourceList(entries=tuple(_of_outline(outline) for outline in _with_all_folders(outlines)))
+
+
+async def read_sources_apart(parsers: ParserPool, body: bytes) -> SourceList:
+    """As `read_sources`, for a file of a stranger: it is read where it holds up nobody."""
+    try:
+        if not _is_opml(body):
+            return await parsers.read(read_listing, body)
+        outlines = await parsers.read(read_opml, body)
+    except ParserFailed as error:
+        raise InvalidInput(f"This file cannot be read: {error}.") from error
+    return await asyncio.to_thread(_listing_of, outlines)
+
+
+async def import_sources(
+    catalog: Catalog,
+    parsers: ParserPool,
+    body: bytes,
+    caller: Caller,
+    *,
+    trusted: bool = False,
+    progress: Progress | None = None,
+) -> list[ImportedLine]:
+    """Add every source of the list that is not there yet. One bad line spoils no other.
+
+    What opens doors (`allow_private`, `verify_tls`) is taken only from a file that is trusted.
+    """
+    listing = await read_sources_apart(parsers, body)
+    lines: list[ImportedLine] = []
+    for start in range(0, len(listing.entries), BATCH):
+        entries = listing.entries[start : start + BATCH]
+        safe = entries if trusted else [refuse_risky(entry, _NOT_FROM_STRANGERS) for entry in entries]
+        lines += await add_entries(catalog, safe, caller)
+        if progress is not None:
+            progress(len(lines), len(listing.entries))
+    return lines
+
+
+async def add_entries(
+    catalog: Catalog, entries: Sequence[ListedSource | BadLine], caller: Caller
+) -> list[ImportedLine]:
+    """What becomes of each entry, in the order given. Masked secrets are left out, and the line says so."""
+    sources = [entry for entry in entries if isinstance(entry, ListedSource)]
+    outcomes = iter(await catalog.add_many([draft_of(_without_masks(source)) for source in sources], caller))
+    lines = []
+    for entry in entries:
+        if isinstance(entry, BadLine):
+            lines.append(_refused(entry))
+            continue
+        outcome = next(outcomes)
+        if isinstance(outcome, Added) and entry.is_active is False:
+            await catalog.change(outcome.source.id, Change(is_active=False), caller)
+        lines.append(_imported(entry, outcome))
+    return lines
+
+
+def draft_of(listed: ListedSource) -> Draft:
+    return Draft(type=listed.type, config=listed.config, name=listed.name, is_public=listed.is_public, tags=listed.tags)
+
+
+def refuse_risky(entry: ListedSource | BadLine, why: str) -> ListedSource | BadLine:
+    """A bad line where the entry asks for what opens doors on the machine that reads it."""
+    if isinstance(entry, BadLine):
+        return entry
+    risky = [name for name, usual in RISKY_OPTIONS.items() if entry.config.get(name, usual) != usual]
+    if not risky:
+        return entry
+    reason = f"It asks for {' and '.join(risky)}, {why}."
+    return BadLine(line=entry.line, name=entry.name, address=entry.address, reason=reason)
+
+
+def _without_masks(listed: ListedSource) -> ListedSource:
+    return replace(listed, config=without(listed.config, mask_paths(listed.config)))
+
+
+def _refused(entry: BadLine) -> ImportedLine:
+    return ImportedLine(
+        line=entry.line, name=entry.name, url=entry.address, result=LineResult.REFUSED, reason=entry.reason
+    )
+
+
+def _imported(entry: ListedSource, outcome: Added | Refused) -> ImportedLine:
+    line = ImportedLine(line=entry.line, name=entry.name, url=entry.address, result=LineResult.REFUSED)
+    match outcome:
+        case Added(source=source):
+            hidden = names_of(mask_paths(entry.config))
+            why = f"Added without what is masked in the file: {hidden}." if hidden else ""
+            return replace(line, result=LineResult.ADDED, source_id=source.id, reason=why)
+        case Refused(error=Conflict() as twin):
+            return replace(line, result=LineResult.DUPLICATE, source_id=twin.existing_id, reason=str(twin))
+        case Refused(error=error):
+            return replace(line, reason=str(error))
+
+
+def _with_all_folders(outlines: Iterable[FeedOutline]) -> list[FeedOutline]:
+    """A feed that lies in several folders has the tags of them all, wherever it stands."""
+    tags: dict[str, dict[str, None]] = {}
+    for outline in outlines:
+        tags.setdefault(outline.url, {}).update(dict.fromkeys(outline.tags))
+    return [replace(outline, tags=tuple(tags[outline.url])) if outline.url else outline for outline in outlines]
+
+
+def _of_outline(outline: FeedOutline) -> ListedSource | BadLine:
+    try:
+        return _listed(outline)
+    except InvalidInput as error:
+        return BadLine(line=outline.line, name=outline.name, address=outline.url, reason=str(error))
+
+
+def _with_scheme(url: str) -> str:
+    """An address as people write it, without `https://`."""
+    return address_in(url) or url
+
+
+def _listed(outline: FeedOutline) -> ListedSource:
+    """Folders are named more freely than tags: what is too long or too many is cut, not refused."""
+    own = outline.own
+    if not outline.url and "type" not in own:
+        raise InvalidInput("It has no address (xmlUrl).")
+    if outline.undefined:
+        raise InvalidInput(f"What {outline.undefined} stands for is not defined; write &amp; for a plain &.")
+    if outline.too_deep:
+        raise InvalidInput(f"It lies deeper than {MAX_DEPTH} folders.")
+    told = {
+        "type": own.get("type"),
+        "config": own.get("config"),
+        "is_public": own.get("public") == "true",
+        "is_active": {"true": True, "false": False}.get(own.get("active", "")),
+        "options": {HTML_URL: outline.html_url} if outline.html_url.lower().startswith(_WEB) else None,
+    }
+    addressed = {**told, "url": _with_scheme(outline.url)} if outline.url else told
+    tags = tuple(tag[:MAX_TAG] for tag in outline.tags[:MAX_TAGS])
+    return replace(read_listed(addressed, line=outline.line), name=outline.name, tags=tags)
+
+
+TITLE = "Catchment subscriptions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    body: bytes
+    #: What is not in the file, a sentence each.
+    notes: tuple[str, ...]
+
+
+async def export_sources(catalog: Catalog, caller: Caller, form: ListFormat, *, now: datetime) -> Exported:
+    """Every source that the caller may change, once each, without its secrets."""
+    sources = [listed_of(source) for source in _once_each(await catalog.list(caller), caller)]
+    if form is ListFormat.OPML:
+        bare = [replace(one, config=without(one.config, secret_paths(one.config))) for one in sources]
+        return Exported(body=write_opml(bare, title=TITLE, created_at=now), notes=_notes(sources, "Left out"))
+    document = {"sources": [as_entry(replace(one, config=masked(one.config))) for one in sources]}
+    body = write_yaml(document) if form is ListFormat.YAML else write_json(document)
+    return Exported(body=body, notes=_notes(sources, "Masked"))
+
+
+def listed_of(source: Source) -> ListedSource:
+    """Only a person's pause goes into a file: what failed here may work elsewhere."""
+    return ListedSource(
+        type=source.type,
+        config=source.config,
+        name=source.name,
+        tags=source.tags,
+        is_public=source.is_public,
+        is_active=False if source.paused_by is PausedBy.PERSON else None,
+    )
+
+
+def _once_each(sources: Sequence[Source], caller: Caller) -> list[Source]:
+    """Several users may have the same one; the caller's own is preferred."""
+    found: dict[str, Source] = {}
+    for source in sources:
+        if caller.may_change(source) and (source.identity not in found or source.created_by == caller.user_id):
+            found[source.identity] = source
+    return list(found.values())
+
+
+def _notes(sources: Sequence[ListedSource], verb: str) -> tuple[str, ...]:
+    hidden = ((one.name, names_of(secret_paths(one.config))) for one in sources)
+    return tuple(f"{verb}: {secrets} of {name!r}." for name, secrets in hidden if secrets)

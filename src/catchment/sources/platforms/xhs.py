@@ -1,0 +1,177 @@
+"""Xiaohongshu over its web API: search, notes, comments, and whether a cookie is still signed in.
+
+A note is shown to whoever brings the token of the listing that named it. When the API refuses a signature or gives no
+note, the note's own page is read instead, which needs no signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Final
+from zlib import crc32
+
+from catchment.clock import Clock
+from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.note import Comment, Note, NoteRef, NoteType, Search, SearchPage, Sort
+from catchment.domain.note import Platform as PlatformName
+from catchment.fetch.client import Request
+from catchment.parse.json_values import object_at
+from catchment.sources.platforms.answers import CommentPage, Patience, ask, first_comments, is_signed_out
+from catchment.sources.platforms.base import Sender
+from catchment.sources.platforms.xhs_parser import (
+    SEARCH_SOURCE,
+    is_signature,
+    read_comments,
+    read_data,
+    read_feed,
+    read_html,
+    read_page,
+    read_search,
+    ref_of,
+    url_of,
+)
+from catchment.sources.platforms.xhs_sign import Call, XhsSigner, read_cookie
+
+_FORMATS: Final = ("jpg", "webp", "avif")
+_SORTS: Final = {Sort.GENERAL: "general", Sort.NEWEST: "time_descending", Sort.POPULAR: "popularity_descending"}
+_TYPES: Final = {None: 0, NoteType.VIDEO: 1, NoteType.NORMAL: 2}
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_SEARCH: Final = "/api/sns/web/v1/search/notes"
+_FEED: Final = "/api/sns/web/v1/feed"
+_COMMENTS: Final = "/api/sns/web/v2/comment/page"
+_SELF: Final = "/api/sns/web/v1/user/selfinfo"
+
+_API_HEADERS: Final = {
+    "Accept": "application/json, text/plain, */*",
+    "Content-Type": "application/json;charset=UTF-8",
+    "Sec-Fetch-Dest": "empty",
+    "Sec-Fetch-Mode": "cors",
+    "Sec-Fetch-Site": "same-site",
+}
+_PAGE_HEADERS: Final = {
+    "Accept": "text/html",
+    "Sec-Fetch-Dest": "document",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-Site": "same-origin",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Xhs:
+    name: ClassVar[PlatformName] = PlatformName.XHS
+    needs_token: ClassVar[bool] = True
+
+    base_url: str
+    site_url: str
+    signer: XhsSigner
+    clock: Clock
+    patience: Patience = Patience()
+
+    def ref_of(self, given: str) -> NoteRef | None:
+        return ref_of(given, site_url=self.site_url)
+
+    def url_of(self, ref: NoteRef) -> str:
+        return url_of(ref, site_url=self.site_url)
+
+    async def search(self, http: Sender, cookie: str, search: Search) -> SearchPage:
+        cookies = read_cookie(cookie)
+        values = {
+            "keyword": search.keyword,
+            "page": search.page,
+            "page_size": search.page_size,
+            "search_id": search_id(search, at=self.clock.now(), whose=cookies["a1"]),
+            "sort": _SORTS[search.sort],
+            "note_type": _TYPES[search.type],
+        }
+        call = Call(method="POST", path=_SEARCH, values=values, guarded=True)
+        return read_search(await self._data(http, cookie, call, seconds=self.patience.search), self.url_of)
+
+    async def detail(self, http: Sender, cookie: str, ref: NoteRef) -> Note:
+        values = {
+            "source_note_id": ref.note_id,
+            "image_formats": list(_FORMATS),
+            "extra": {"need_body_topic": 1},
+            "xsec_source": ref.token_source or SEARCH_SOURCE,
+            "xsec_token": _token_of(ref),
+        }
+        call = Call(method="POST", path=_FEED, values=values, guarded=True)
+        try:
+            data = await self._data(http, cookie, call, seconds=self.patience.detail)
+        except CrawlError as error:
+            if not is_signature(error):
+                raise
+            return await self._from_page(http, cookie, ref)
+        return read_feed(data, ref, self.url_of) or await self._from_page(http, cookie, ref)
+
+    def comments(self, http: Sender, cookie: str, ref: NoteRef, *, limit: int) -> AsyncIterator[tuple[Comment, ...]]:
+        async def read_page(cursor: str) -> CommentPage[str]:
+            return read_comments(await self._comment_page(http, cookie, ref, cursor))
+
+        return first_comments(read_page, start="", limit=limit)
+
+    async def is_valid(self, http: Sender, cookie: str) -> bool:
+        call = Call(method="GET", path=_SELF, values={})
+        try:
+            data = await self._data(http, cookie, call, seconds=self.patience.validate)
+        except CrawlError as error:
+            if is_signed_out(error):
+                return False
+            raise
+        return object_at(data, "result").get("success") is True
+
+    async def _comment_page(self, http: Sender, cookie: str, ref: NoteRef, cursor: str) -> dict[str, Any]:
+        values = {
+            "note_id": ref.note_id,
+            "cursor": cursor,
+            "top_comment_id": "",
+            "image_formats": ",".join(_FORMATS),
+            "xsec_token": _token_of(ref),
+        }
+        call = Call(method="GET", path=_COMMENTS, values=values)
+        return await self._data(http, cookie, call, seconds=self.patience.detail)
+
+    async def _data(self, http: Sender, cookie: str, call: Call, *, seconds: float) -> dict[str, Any]:
+        """What a call of the API brings, or a CrawlError that says why it brings nothing."""
+        cookies, body = read_cookie(cookie), call.body
+        signed = self.signer.headers(call, cookies, at=self.clock.now())
+        request = Request(
+            url=self.base_url + call.target,
+            method=call.method,
+            headers={**self._headers(cookie), **_API_HEADERS, "Origin": self.site_url, **signed},
+            body=body,
+            timeout_seconds=seconds,
+        )
+        response = await ask(http, request)
+        return read_data(response, cookie=cookie, token=str(call.values.get("xsec_token", "")))
+
+    async def _from_page(self, http: Sender, cookie: str, ref: NoteRef) -> Note:
+        headers = {**self._headers(cookie), **_PAGE_HEADERS}
+        request = Request(url=self.url_of(ref), headers=headers, timeout_seconds=self.patience.detail)
+        return read_page(read_html(await ask(http, request)), ref, self.url_of)
+
+    def _headers(self, cookie: str) -> dict[str, str]:
+        return {"Cookie": cookie, "Referer": f"{self.site_url}/", "User-Agent": self.signer.user_agent}
+
+
+def search_id(search: Search, *, at: datetime, whose: str) -> str:
+    """One for all pages of a search by one visitor within the hour, so that its pages do not overlap."""
+    hour = at.replace(minute=0, second=0, microsecond=0)
+    asked = f"{whose}/{search.keyword}/{search.sort}/{search.type}"
+    number = (int(hour.timestamp() * 1000) << 64) + crc32(asked.encode(errors="replace"))
+    digits = ""
+    while number:
+        number, digit = divmod(number, len(_DIGITS))
+        digits = _DIGITS[digit] + digits
+    return digits
+
+
+def _token_of(ref: NoteRef) -> str:
+    if ref.token is None:
+        raise CrawlError(
+            Code.INVALID_INPUT,
+            f"Xiaohongshu shows {ref.note_id} only with its token; give the note's address with its xsec_token",
+            details={"cause": "token_missing", "note_id": ref.note_id},
+        )
+    return ref.token

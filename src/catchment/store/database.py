@@ -1,0 +1,342 @@
+"""The door to the database: `read` and `write` run a function of the other modules here in one transaction.
+
+Those functions are plain and synchronous (`def pick(conn, …) -> …`), so they are written once for both stores. SQLite
+runs them in threads of its own, with one writer, so that writers queue up here instead of meeting a lock; PostgreSQL
+runs them on an async connection from a pool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoneFree
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool, QueuePool
+
+from catchment.errors import DamagedStore, FullStore, ReadOnlyStore, SettingsError, StoreError
+from catchment.store.files import COMPANIONS
+from catchment.store.types import AS_JSON
+from catchment.store.writability import WriteCheck
+
+#: What SQLite says of a file that it cannot read.
+DAMAGE = ("malformed", "not a database")
+#: How the stores call a disk without room, and a store that must not be written: by SQLSTATE, or by SQLite's code.
+FULL, READ_ONLY = {"53100", sqlite3.SQLITE_FULL}, {"25006", sqlite3.SQLITE_READONLY}
+#: SQLite tells more about an error in the bits above these.
+_PRIMARY = 0xFF
+#: Less than SQLite needs for a page and its log.
+NO_ROOM_BYTES = 64 * 1024
+
+
+@contextmanager
+def translated_errors(url: URL) -> Iterator[None]:
+    """Turn what an operator can mend into a StoreError; let our own mistakes pass as they are."""
+    shown = url.render_as_string(hide_password=True)
+    try:
+        yield
+    except NoneFree as error:
+        raise StoreError(f"The store {shown} is busy: none of our connections to it came free.") from error
+    except DBAPIError as error:
+        if isinstance(error.orig, sqlite3.DatabaseError) and any(sign in str(error.orig) for sign in DAMAGE):
+            raise DamagedStore(f"The store {url.database} is damaged: {error.orig}") from error
+        if _is_full(error, url):
+            raise FullStore(f"The store {shown} cannot be written, its disk is full: {error.orig}") from error
+        if _code(error) in READ_ONLY:
+            raise ReadOnlyStore(f"The store {shown} cannot be written, it is read-only: {error.orig}") from error
+        if isinstance(error, OperationalError):
+            raise StoreError(f"The store {shown} failed: {error.orig}") from error
+        raise
+
+
+def _is_full(error: DBAPIError, url: URL) -> bool:
+    code = _code(error)
+    if code == sqlite3.SQLITE_IOERR:
+        # What SQLite says when it cannot lay its files beside the store, for want of room or for other reasons.
+        return shutil.disk_usage(Path(url.database or "").absolute().parent).free < NO_ROOM_BYTES
+    return code in FULL
+
+
+def _code(error: DBAPIError) -> str | int:
+    return getattr(error.orig, "sqlstate", None) or getattr(error.orig, "sqlite_errorcode", 0) & _PRIMARY
+
+
+#: What an incremental crawl remembers.
+_STATE = ("expeditions", "listings", "candidates")
+
+
+def check_soundness(conn: Connection) -> None:
+    """DamagedStore when a part of the file is broken, even one that nobody asked for yet. Others look after theirs."""
+    _check(conn, "1")
+
+
+def check_state(conn: Connection) -> None:
+    """The same of the state of incremental crawls alone: a store with many items takes long to look through."""
+    for table in _STATE:
+        _check(conn, table)
+
+
+def _check(conn: Connection, what: str) -> None:
+    if conn.dialect.name != "sqlite":
+        return
+    found = conn.exec_driver_sql(f"PRAGMA quick_check({what})").scalar()
+    if found != "ok":
+        raise DamagedStore(f"The store {conn.engine.url.database} is damaged: {found}")
+
+
+def set_aside(url: str, now: datetime) -> Path:
+    """Rename the file of a closed store and say what it is called now; the next to open the store begins a new one."""
+    path = Path(make_url(url).database or "")
+    kept = path.with_name(f"{path.name}.damaged-{now:%Y%m%dT%H%M%S}")
+    for companion in ("", *COMPANIONS):
+        background_tasks = Path(f"{path}{companion}")
+        if background_tasks.exists():
+            background_tasks.rename(f"{kept}{companion}")
+    return kept
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+READERS = 4
+#: Another process may be writing; its transactions are short, so this is never reached in health.
+BUSY_SECONDS = 60
+BUSY_LOOK_SECONDS = 0.002
+#: A store holds what sources are opened with: nobody else has to read it.
+OWNERS_FOLDER, _OWNERS_FILE = 0o700, 0o600
+
+
+#: Another process that makes the store at this moment has a file without content for so long, at most.
+NEWBORN_SECONDS = 0.5
+
+
+class Store(Protocol):
+    url: URL
+    #: Whether it can be written.
+    checked: WriteCheck
+
+    async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `query` in a read-only transaction."""
+        ...
+
+    async def write(self, change: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `change` in one transaction: all of it happens, or none."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+def open_store(url: str) -> Store:
+    parsed = store_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        return SqliteStore(parsed)
+    # Imported where it is needed: it takes a tenth of a second, and most stores are files.
+
+    return PostgresStore(parsed)
+
+
+def store_url(url: str) -> URL:
+    """The address of a store, with the driver that we use."""
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError) as error:  # a ValueError is about its port
+        raise SettingsError("DATABASE_URL is not a database URL; use sqlite:///path or postgresql://…") from error
+    match parsed.get_backend_name():
+        case "sqlite":
+            if not parsed.database or parsed.database == ":memory:":
+                raise SettingsError("DATABASE_URL: SQLite needs a file: sqlite:///path/to/catchment.sqlite3")
+            return parsed.set(drivername="sqlite+pysqlite")
+        case "postgresql" | "postgres":
+            _require_psycopg()
+            return parsed.set(drivername="postgresql+psycopg")
+        case _:
+            raise SettingsError(
+                f"DATABASE_URL: {parsed.drivername} is not supported; use sqlite:///path or postgresql://…"
+            )
+
+
+def _require_psycopg() -> None:
+    try:
+        for module in ("psycopg", "greenlet"):
+            import_module(module)
+    except ImportError as error:
+        raise SettingsError(f"PostgreSQL needs an extra: pip install 'catchment[postgres]' ({error}).") from error
+
+
+def sqlite_file(url: URL) -> Path | None:
+    """The file of a store in a file."""
+    return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+
+
+def shown_place(url: URL) -> str:
+    """Where a store is, as a person may read it."""
+    return str(sqlite_file(url) or url.render_as_string(hide_password=True))
+
+
+class SqliteStore:
+    def __init__(self, url: URL) -> None:
+        self.url = url
+        self.checked = WriteCheck(self)
+        make_folder(self.url)
+        refuse_emptied(self.url)
+        self._writer = _sqlite_engine(self.url, begin=_begin_writing, connections=1)
+        self._reader = _sqlite_engine(self.url, begin=_begin_reading, connections=READERS)
+        self._write_thread = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
+        self._read_threads = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+
+    async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await _in_thread(self._read_threads, self._reader, lambda conn: query(conn, *args, **kwargs))
+
+    async def write(self, change: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        with self.checked.watching():
+            return await _in_thread(self._write_thread, self._writer, lambda conn: change(conn, *args, **kwargs))
+
+    async def close(self) -> None:
+        for threads, engine in ((self._read_threads, self._reader), (self._write_thread, self._writer)):
+            await asyncio.to_thread(threads.shutdown)
+            engine.dispose()
+
+
+async def _in_thread(threads: ThreadPoolExecutor, engine: Engine, function: Callable[[Connection], T]) -> T:
+    def work() -> T:
+        with translated_errors(engine.url), engine.begin() as conn:
+            return function(conn)
+
+    return await asyncio.get_running_loop().run_in_executor(threads, work)
+
+
+def make_folder(url: URL) -> None:
+    folder = Path(url.database or "").parent
+    try:
+        folder.mkdir(mode=OWNERS_FOLDER, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"The data folder {folder} cannot be made: {error.strerror}") from error
+
+
+def refuse_emptied(url: URL) -> None:
+    """Raises DamagedStore where a store was and nothing is left of it: a new one in its place would hide the loss."""
+    file = Path(url.database or "")
+    if not file.exists():
+        if Path(f"{file}-wal").exists():
+            raise DamagedStore(
+                f"The store {file} is gone, though {file.name}-wal is still beside it. Put the file back, or "
+                "`catchment restore` a backup; to begin a new store, delete what is named like it first."
+            )
+        return
+    deadline = monotonic() + NEWBORN_SECONDS
+    while file.stat().st_size == 0 and monotonic() < deadline:
+        sleep(BUSY_LOOK_SECONDS)
+    if file.stat().st_size == 0:
+        raise DamagedStore(
+            f"The store {file} is empty (0 bytes): no schema and no rows, what was in it is lost. `catchment restore` "
+            "a backup; to begin a new store, delete the empty file first."
+        )
+
+
+def _sqlite_engine(url: URL, *, begin: Callable[[Connection], None], connections: int) -> Engine:
+    engine = create_engine(
+        url,
+        poolclass=QueuePool,
+        pool_size=connections,
+        max_overflow=0,
+        connect_args={"check_same_thread": False},
+        **AS_JSON,
+    )
+    event.listen(engine, "do_connect", _make_private)
+    event.listen(engine, "connect", _prepare_sqlite)
+    if begin is _begin_writing:
+        event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout = 0"))
+    event.listen(engine, "begin", begin)
+    return engine
+
+
+def _make_private(_dialect: Any, _record: Any, place: Sequence[Any], _options: Any) -> None:
+    """A store that is made now is for its owner alone, and what SQLite lays beside it has the same mode."""
+    # Where it is there already, or cannot be made, SQLite says what there is to say.
+    with suppress(OSError):
+        os.close(os.open(place[0], os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNERS_FILE))
+
+
+def _begin_reading(conn: Connection) -> None:
+    conn.exec_driver_sql("BEGIN")
+
+
+def _begin_writing(conn: Connection) -> None:
+    """Wait for the writers of other processes, looking often: SQLite's own waiting grows to a tenth of a second a look,
+    and whoever waits like that starves beside a busy collector.
+    """
+    deadline = monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            conn.exec_driver_sql("BEGIN IMMEDIATE")
+        except OperationalError as error:
+            if getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY or monotonic() > deadline:
+                raise
+            sleep(BUSY_LOOK_SECONDS)
+        else:
+            return
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # The driver must not begin transactions by its own lights: "begin" above says how.
+    connection.isolation_level = None
+    for pragma in (
+        f"busy_timeout = {BUSY_SECONDS * 1000}",
+        # For a store that is made now: an item is a kilobyte or more, and every page of a commit is a call of its own.
+        "page_size = 16384",
+        "journal_mode = WAL",
+        "synchronous = NORMAL",
+        "foreign_keys = ON",
+        "cache_size = -16384",
+        "temp_store = MEMORY",
+        "wal_autocheckpoint = 2000",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def migration_engine(url: URL) -> Engine:
+    """A plain engine for migrations, which run before anything else does."""
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_engine(url, begin=_begin_writing, connections=1)
+    return create_engine(url, poolclass=NullPool, **AS_JSON)
+
+
+def reading_engine(url: URL) -> Engine:
+    """A plain engine whose transactions see the store as it was when they began."""
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_engine(url, begin=_begin_reading, connections=1)
+    return create_engine(url, poolclass=NullPool, isolation_level="REPEATABLE READ", **AS_JSON)
+
+
+class PostgresStore:
+    def __init__(self, url: URL) -> None:
+        self.url = url
+        self.checked = WriteCheck(self)
+        self._engine = create_async_engine(url, pool_size=10, max_overflow=10, pool_pre_ping=True, **AS_JSON)
+
+    async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._run(lambda conn: query(conn, *args, **kwargs))
+
+    async def write(self, change: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        with self.checked.watching():
+            return await self._run(lambda conn: change(conn, *args, **kwargs))
+
+    async def _run(self, function: Callable[[Connection], T]) -> T:
+        with translated_errors(self.url):
+            async with self._engine.begin() as conn:
+                return await conn.run_sync(function)
+
+    async def close(self) -> None:
+        await self._engine.dispose()

@@ -1,0 +1,249 @@
+"""The board: what the dashboard shows, ready to be put on the page by the server first and by the browser after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection
+
+from catchment.bootstrap import System
+from catchment.domain.alert import Alert
+from catchment.domain.item import StoredItem
+from catchment.domain.source import PausedBy
+from catchment.monitor.status import Mark, SourceHealth, Stats, StatusSnapshot, View, snapshot
+from catchment.publish.payloads import TONES, Tone
+from catchment.store import items, overview
+from catchment.store.items import ItemQuery
+from catchment.web.outputs import Moment, Out
+from catchment.web.translations import Words, words_in
+
+MAX_SOURCES, MAX_ITEMS = 200, 30
+#: Of alerts that are over so many are shown, for so long.
+MAX_RESOLVED, RECENTLY = 5, timedelta(hours=1)
+_DANGERS = frozenset({Mark.UNVERIFIED_TLS})
+
+
+class Tile(Out):
+    """A figure, and a line of small print. `mood` is calm, good, warn or bad."""
+
+    key: str
+    label: str
+    value: str
+    note: str
+    mood: str
+
+
+class SourceRow(Out):
+    id: int
+    name: str
+    type: str
+    #: A word for the style sheet, and one for people.
+    mood: str
+    status: str
+    #: What to know about it although it works, and what is dangerous about it.
+    warning: str
+    danger: str
+    last_fetched_at: Moment | None
+    next_check_at: Moment | None
+    reason: str
+    count: str
+    error: str
+
+
+class ItemLine(Out):
+    id: int
+    title: str
+    #: Empty unless it is safe to follow.
+    url: str
+    source: str
+    at: Moment
+
+
+class AlertLine(Out):
+    #: The rule and what it is about.
+    key: str
+    #: The colour of its severity: red, orange, yellow or blue; green once it is over.
+    mood: str
+    severity: str
+    title: str
+    message: str
+    #: Whether the moment is its beginning or its end, in a word.
+    state: str
+    at: Moment
+    runbook: str
+
+
+class Board(Out):
+    tiles: list[Tile]
+    alerts: list[AlertLine]
+    sources: list[SourceRow]
+    #: How many sources are not shown.
+    hidden: int
+    items: list[ItemLine]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lists:
+    counts: Mapping[int, int]
+    latest: list[StoredItem]
+
+
+async def read_board(system: System, view: View) -> Board:
+    taken = await snapshot(
+        store=system.store,
+        registry=system.registry,
+        intervals=await system.cadences.load(),
+        view=view,
+        now=system.clock.now(),
+    )
+    lists = await system.store.read(_read_lists, view, [source.id for source in taken.sources])
+    words = words_in(view.language)
+    return Board(
+        tiles=_tiles(taken, words),
+        alerts=[_alert(alert, words) for alert in (*taken.alerts, *_just_resolved(taken))],
+        sources=[_row(source, lists.counts.get(source.id, 0), words) for source in taken.sources],
+        hidden=max(0, taken.stats.total_sources - len(taken.sources)),
+        items=sorted((_line(item, words) for item in lists.latest), key=lambda line: line.at, reverse=True),
+    )
+
+
+def _read_lists(conn: Connection, view: View, source_ids: list[int]) -> _Lists:
+    query = ItemQuery(user_id=view.caller.user_id, all_sources=view.caller.sees_all, limit=MAX_ITEMS)
+    return _Lists(counts=overview.item_counts(conn, source_ids), latest=items.list_items(conn, query))
+
+
+def _tiles(taken: StatusSnapshot, words: Words) -> list[Tile]:
+    stats = taken.stats
+    paused = stats.paused_by_error
+    active = f"{_number(stats.active_sources)} {words.active}"
+    gone = f" · {_number(stats.gone_sources)} {words.gone}" if stats.gone_sources else ""
+    return [
+        *_store_tiles(taken, words),
+        _tile("sources", words.sources, _number(stats.total_sources), note=active + gone),
+        _failing_tile(taken, words),
+        _tile(
+            "paused",
+            words.paused_by_error,
+            _number(paused),
+            note=words.probed_again if paused else "",
+            mood="bad" if paused else "calm",
+        ),
+        _tile("items", words.new_items, _number(stats.items_24h), note=words.last_24h),
+        _tile("success", words.success_rate, _percent(stats), note=_visits(stats, words)),
+        _collector_tile(taken, words),
+    ]
+
+
+def _failing_tile(taken: StatusSnapshot, words: Words) -> Tile:
+    """Without a network it is the network that fails."""
+    if taken.collector.network_away:
+        return _tile("failing", words.network, words.away, note=words.nobody_reached, mood="warn")
+    failing = taken.stats.failing_sources
+    note, mood = (words.tried_again, "warn") if failing else ("", "calm")
+    return _tile("failing", words.failing, _number(failing), note=note, mood=mood)
+
+
+def _tile(key: str, label: str, value: str, *, note: str, mood: str = "calm") -> Tile:
+    return Tile(key=key, label=label, value=value, note=note, mood=mood)
+
+
+def _store_tiles(taken: StatusSnapshot, words: Words) -> list[Tile]:
+    """Nothing while all is well."""
+    if taken.store.trouble is None:
+        return []
+    note = words.write_troubles[taken.store.trouble]
+    return [_tile("store", words.store, words.not_writable, note=note, mood="bad")]
+
+
+def _collector_tile(taken: StatusSnapshot, words: Words) -> Tile:
+    state = taken.collector
+    return _tile(
+        "collector",
+        words.collector,
+        words.running if state.running else words.stopped,
+        note=f"{_number(state.in_flight)} {words.in_flight} · {_number(state.queue)} {words.queue}",
+        mood="good" if state.running else "bad",
+    )
+
+
+def _row(source: SourceHealth, count: int, words: Words) -> SourceRow:
+    is_broken = source.paused_by in {PausedBy.ERROR, PausedBy.GONE}
+    return SourceRow(
+        id=source.id,
+        name=source.name,
+        type=source.type,
+        mood="broken" if is_broken else source.status,
+        status=_status(source, words),
+        warning=" · ".join(words.marks[mark] for mark in source.marks if mark not in _DANGERS),
+        danger=" · ".join(words.marks[mark] for mark in source.marks if mark in _DANGERS),
+        last_fetched_at=source.last_fetched_at,
+        next_check_at=source.next_check_at,
+        reason=source.next_check_reason,
+        count=_number(count),
+        error=source.last_error.message if source.last_error else "",
+    )
+
+
+def _status(source: SourceHealth, words: Words) -> str:
+    match source.paused_by:
+        case PausedBy.ERROR:
+            return words.broken
+        case PausedBy.GONE:
+            return words.gone
+        case _:
+            return words.statuses[source.status]
+
+
+def _just_resolved(taken: StatusSnapshot) -> list[Alert]:
+    recent = [alert for alert in taken.resolved if alert.resolved_at and taken.at - alert.resolved_at < RECENTLY]
+    return recent[:MAX_RESOLVED]
+
+
+def _alert(alert: Alert, words: Words) -> AlertLine:
+    return AlertLine(
+        key=f"{alert.rule} {alert.subject}",
+        mood=Tone.GREEN if alert.resolved_at else TONES[alert.severity],
+        severity=alert.severity,
+        title=words.rules[alert.rule],
+        message=alert.message,
+        state=words.resolved if alert.resolved_at else words.began,
+        at=alert.resolved_at or alert.since,
+        runbook=alert.rule.runbook,
+    )
+
+
+def _line(item: StoredItem, words: Words) -> ItemLine:
+    return ItemLine(
+        id=item.id,
+        title=item.title.strip() or words.untitled,
+        url=item.url if _is_web_address(item.url) else "",
+        source=item.source_name,
+        at=item.published_at or item.fetched_at,
+    )
+
+
+def _is_web_address(url: str) -> bool:
+    """Only these are made links: `javascript:` and its kin are not."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.netloc)
+
+
+def _number(count: int) -> str:
+    return f"{count:,}"
+
+
+def _visits(stats: Stats, words: Words) -> str:
+    good = stats.fetches_24h - stats.errors_24h
+    return words.visits.format(good=_number(good), all=_number(stats.fetches_24h))
+
+
+def _percent(stats: Stats) -> str:
+    if stats.success_rate_24h is None:
+        return "–"
+    return f"{stats.success_rate_24h:.1%}"

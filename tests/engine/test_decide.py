@@ -1,0 +1,194 @@
+"""What follows from a visit."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catchment.domain.item import MAX_KEY, make_item
+from catchment.domain.source import FAILURES_UNTIL_PAUSE, LastError, NextCheck, PausedBy, Why
+from catchment.domain.visit import Collected, Failed, Fetched, Postponed, Skipped
+from catchment.engine.decide import decide, each_once, held_against, network_is_down, sort_items
+from catchment.schedule.due import Cadence
+from source_factory import START, make_source
+
+HOUR = timedelta(hours=1)
+CADENCE = Cadence(interval=4 * HOUR, probe_after=24 * HOUR)
+
+texts = st.text(max_size=8)
+items = st.builds(make_item, native_id=texts, url=texts, title=texts, content=texts)
+endings = st.one_of(
+    st.builds(Collected, fetched=st.just(Fetched())),
+    st.builds(Failed, message=st.just("no"), ours=st.booleans()),
+    st.builds(Skipped, reason=st.just("no fetcher")),
+    st.builds(Postponed, until=st.just(START + HOUR)),
+)
+
+
+def after(source, *history):
+    """The source after a history of endings."""
+    for ending in history:
+        state = decide(source, ending, CADENCE, START)
+        source = make_source(
+            last_fetched_at=state.last_fetched_at,
+            last_attempt_at=state.last_attempt_at,
+            fetch_count=state.fetch_count,
+            fetch_error_count=state.fetch_error_count,
+            last_error=state.last_error,
+            is_active=state.is_active,
+            paused_by=state.paused_by,
+            next_check=state.next_check,
+        )
+    return source
+
+
+@pytest.mark.proves("A-26")
+@pytest.mark.parametrize(
+    ("item", "key"),
+    [
+        (make_item(native_id="tag:1", url="https://a/1", content="x"), "tag:1"),
+        (make_item(url="https://a/1", content="x"), "https://a/1"),
+        (make_item(content="x"), "sha256:" + sha256(b"\0x").hexdigest()),
+    ],
+)
+def test_the_key_is_the_id_else_the_url_else_a_hash_of_the_content(item, key):
+    assert item.key == key
+
+
+@pytest.mark.proves("A-26")
+def test_content_without_id_and_url_is_told_apart_by_its_hash():
+    one, other = make_item(content="one"), make_item(content="other")
+    assert one.key.startswith("sha256:")
+    assert one.key != other.key
+
+
+def test_a_key_too_long_for_an_index_is_hashed_and_stays_unique():
+    one, other = (make_item(native_id="x" * MAX_KEY + end).key for end in "ab")
+    assert one != other
+    assert len(one) <= MAX_KEY
+
+
+@pytest.mark.proves("A-26")
+@given(st.lists(items, max_size=12))
+def test_storing_the_same_batch_twice_changes_nothing(batch):
+    once = each_once(batch)
+    memory: dict[str, bytes] = {}
+    first = sort_items(once, memory)
+    assert len(first.new) == len({item.key for item in batch})
+    memory |= {one.key: one.fingerprint for one in first.new}
+    again = sort_items(once, memory)
+    assert (again.new, again.changed) == ((), ())
+
+
+@pytest.mark.proves("A-26")
+def test_a_known_item_whose_content_changed_is_changed_and_not_new():
+    before = make_item(native_id="1", content="before")
+    edited = make_item(native_id="1", content="after")
+    found = sort_items([edited], {before.key: before.fingerprint})
+    assert (found.new, found.changed) == ((), (edited,))
+
+
+@pytest.mark.proves("A-40", "A-29")
+def test_a_success_clears_the_errors_and_resumes_what_errors_paused():
+    ill = make_source(
+        is_active=False,
+        paused_by=PausedBy.ERROR,
+        fetch_error_count=7,
+        last_error=LastError(message="no", at=START),
+    )
+    well = after(ill, Collected(fetched=Fetched()))
+    assert (well.is_active, well.paused_by, well.fetch_error_count, well.last_error) == (True, None, 0, None)
+    assert well.next_check == NextCheck(at=START + 4 * HOUR, why=Why.INTERVAL)
+
+
+@pytest.mark.proves("A-11")
+def test_five_failures_in_a_row_pause_a_source_and_no_fewer():
+    four = after(make_source(), *[Failed(message="no")] * 4)
+    assert (four.is_active, four.fetch_error_count) == (True, 4)
+    five = after(four, Failed(message="no"))
+    assert (five.is_active, five.paused_by) == (False, PausedBy.ERROR)
+    assert five.next_check == NextCheck(at=START + 24 * HOUR, why=Why.PROBE)
+
+
+@pytest.mark.proves("A-11")
+def test_a_failure_that_is_ours_is_told_but_not_counted():
+    source = after(make_source(), *[Failed(message="no network", ours=True)] * 9)
+    assert (source.is_active, source.fetch_error_count) == (True, 0)
+    assert source.last_error.message == "no network"
+    assert source.next_check.why is Why.OFFLINE
+
+
+@pytest.mark.proves("A-08")
+def test_a_skip_is_no_error_and_touches_nothing_but_the_next_check():
+    source = make_source(last_fetched_at=START, fetch_count=3)
+    skipped = after(source, Skipped(reason="no fetcher"))
+    assert (skipped.last_error, skipped.fetch_error_count, skipped.fetch_count) == (None, 0, 3)
+    assert skipped.next_check == NextCheck(at=START + 4 * HOUR, why=Why.NO_FETCHER)
+
+
+@pytest.mark.proves("A-34")
+def test_what_is_over_budget_is_put_off_and_not_failed():
+    put_off = after(make_source(), Postponed(until=START + HOUR))
+    assert put_off.next_check == NextCheck(at=START + HOUR, why=Why.HOST_BUDGET)
+    assert (put_off.fetch_error_count, put_off.last_error) == (0, None)
+
+
+@pytest.mark.proves("A-29", "R-24")
+@pytest.mark.parametrize("paused_by", [PausedBy.PERSON, PausedBy.OWNER])
+@given(ending=endings)
+def test_what_a_person_paused_stays_paused_whatever_comes_of_a_visit(paused_by, ending):
+    source = make_source(is_active=False, paused_by=paused_by, next_check=NextCheck(at=None, why=None))
+    visited = after(source, ending)
+    assert (visited.is_active, visited.paused_by, visited.next_check.at) == (False, paused_by, None)
+
+
+@pytest.mark.proves("A-11", "A-29")
+@given(st.lists(endings, max_size=25))
+def test_no_history_leaves_a_source_that_nobody_will_look_at_again(history):
+    source = after(make_source(), *history)
+    assert source.next_check.at is not None
+    assert source.is_active == (source.fetch_error_count < FAILURES_UNTIL_PAUSE)
+    assert source.is_active == (source.paused_by is None)
+
+
+@pytest.mark.proves("A-11")
+@pytest.mark.parametrize(
+    ("reached", "hosts", "surely_ours", "down"),
+    [
+        (True, {"a", "b"}, True, False),  # somebody answered: the network is there
+        (False, {"a", "b"}, False, True),  # nobody at all
+        (False, {"a"}, False, False),  # one dead host alone proves nothing
+        (False, {"a"}, True, True),  # unless the error says that it was us
+    ],
+)
+def test_the_network_is_down_when_no_host_at_all_can_be_reached(reached, hosts, surely_ours, down):
+    assert network_is_down(reached=reached, unreachable_hosts=hosts, surely_ours=surely_ours) is down
+
+
+def test_a_long_error_is_cut_to_what_a_person_reads():
+    source = after(make_source(), Failed(message="x" * 10_000))
+    assert len(source.last_error.message) == 500
+
+
+OUTAGE = Failed(message="no way out", unreachable_host="a", ours=True)
+
+
+@pytest.mark.proves("A-11")
+@pytest.mark.parametrize(
+    ("before", "ending", "since", "excused"),
+    [
+        (OUTAGE, OUTAGE, -HOUR, True),  # nobody was collected since: the network is still down
+        (OUTAGE, OUTAGE, None, True),  # or ever
+        (OUTAGE, OUTAGE, HOUR, False),  # others were: it is this host
+        (Failed(message="503"), OUTAGE, HOUR, True),  # the network may have gone down just now
+        (OUTAGE, Failed(message="the store is away", ours=True), HOUR, True),  # which says nothing about hosts
+    ],
+)
+def test_an_excuse_holds_once_more_only_while_nobody_else_is_collected(before, ending, since, excused):
+    source = after(make_source(), before)
+    latest = None if since is None else source.last_attempt_at + since
+    assert held_against(source, ending, latest).ours is excused

@@ -1,0 +1,147 @@
+"""Rounds do not overlap, and the status counts what is really under way, the same for whoever asks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict
+from datetime import timedelta
+
+import httpx
+import pytest
+
+from catchment.domain.caller import OPERATOR
+from catchment.domain.source import PausedBy
+from catchment.jobs.builtin import COLLECTOR_TICK
+from catchment.monitor.status import count_in_flight, read_collector, read_stats
+from catchment.processes import owner_name
+from catchment.store import runs, sources
+from catchment.web.app import create_app
+from collecting import add, collect, stored
+from eventually import eventually
+from feed_site import Gate, rss
+
+
+@pytest.mark.proves("R-15", "A-39")
+async def test_a_slow_round_is_not_joined_by_the_next_one(system, site, log):
+    gate, stop = Gate(rss("1")), asyncio.Event()
+    await add(system, site.script(gate, path="/slow"))
+    loop = asyncio.create_task(system.collector.serve(stop, tick_seconds=0.02, grace_seconds=5))
+    await gate.arrived.acquire()
+    await add(system, site.feed("2", path="/quick"))
+    ticks = await _ticks_pass(system, 3)
+    assert ticks, "the collector is alive meanwhile"
+    assert not site.hits["/quick"]
+    gate.opened.set()
+    await eventually(lambda: _two_items(system))
+    stop.set()
+    await loop
+    rounds = [line for line in log if "source(s) due" in line or "round over" in line]
+    assert ["round over" in line for line in rounds] == [False, True, False, True]
+
+
+async def _ticks_pass(system, count: int) -> bool:
+    """The loop has come round so many times."""
+    seen = 0
+    real = system.collector.report
+
+    async def report(tick_seconds):
+        nonlocal seen
+        seen += 1
+        await real(tick_seconds)
+
+    system.collector.report = report
+
+    async def enough():
+        return seen >= count
+
+    return await eventually(enough)
+
+
+async def _two_items(system):
+    return len(await stored(system)) == 2
+
+
+@pytest.mark.proves("R-15")
+async def test_a_tick_had_by_hand_is_left_out_while_a_round_is_under_way(system, site):
+    gate = Gate(rss("1"))
+    await add(system, site.script(gate, path="/slow"))
+    await system.jobs.prepare()
+    async with system.collector.working(grace_seconds=5):
+        round_ = await system.collector.tick()
+        await gate.arrived.acquire()
+        await add(system, site.feed("2", path="/quick"))
+        await system.jobs.run_now(COLLECTOR_TICK)
+        state = await eventually(lambda: _ended(system))
+        assert state.last_message == "left out: a round is still under way"
+        gate.opened.set()
+        await round_.wait()
+    assert not site.hits["/quick"]
+
+
+async def _ended(system):
+    states = {state.name: state for state in await system.jobs.list()}
+    return states[COLLECTOR_TICK] if states[COLLECTOR_TICK].last_finished_at else None
+
+
+@pytest.mark.proves("R-15")
+async def test_a_round_beside_another_process_visits_nothing_twice(open_test_system, site):
+    async with open_test_system() as one, open_test_system() as other:
+        for number in range(10):
+            await add(one, site.feed(str(number), path=f"/{number}"))
+        results = await asyncio.gather(collect(one), collect(other))
+        assert sorted(result.source_id for some in results for result in some) == list(range(1, 11))
+    assert set(site.hits.values()) == {1}
+
+
+@pytest.mark.proves("R-15", "A-36")
+async def test_what_is_claimed_ahead_waits_and_is_not_in_flight(open_test_system, site, clock):
+    gate = Gate(rss("1"))
+    async with open_test_system(concurrency=2) as system:
+        for number in range(8):
+            await add(system, site.script(gate, path=f"/{number}"))
+        async with system.collector.working(grace_seconds=5):
+            round_ = await system.collector.tick()
+            for _ in range(2):
+                await gate.arrived.acquire()
+
+            async def two_in_flight():
+                state = await system.store.read(read_collector, now=clock.now())
+                return (state.in_flight, state.queue) == (2, 6)
+
+            assert await eventually(two_in_flight)
+            gate.opened.set()
+            await round_.wait()
+        assert (await system.store.read(read_collector, now=clock.now())).in_flight == 0
+
+
+@pytest.mark.proves("R-15", "A-36")
+async def test_what_a_dead_process_claimed_is_in_nobodys_flight(system, site, clock):
+    source = await add(system, site.feed("1"))
+    place = owner_name().rsplit(":", 2)[0]
+    gone, until = f"{place}:{2**22 + 1}:dead", clock.now() + timedelta(minutes=1)
+    await system.store.write(runs.claim_now, source.id, owner=gone, now=clock.now(), until=until)
+    assert (await system.store.read(read_collector, now=clock.now())).in_flight == 0
+
+
+@pytest.mark.proves("R-15")
+def test_in_flight_is_what_is_said_of_what_is_claimed():
+    assert count_in_flight({"a": 6, "b": 1, "c": 3}, {"a": 2, "b": 9, "d": 5}) == 2 + 1 + 3
+
+
+@pytest.mark.proves("R-15")
+async def test_the_api_the_page_and_the_command_line_count_the_same(open_test_system, site, clock):
+    async with open_test_system(api_key="the-service-key") as system:
+        kept = [await add(system, site.feed(name, path=f"/{name}")) for name in ("a", "b", "c", "d")]
+        await collect(system)
+        for source, why in zip(kept, (PausedBy.ERROR, PausedBy.GONE, PausedBy.GONE), strict=False):
+            values = {"is_active": False, "paused_by": why}
+            await system.store.write(sources.change, source.id, values, now=clock.now())
+        stats = asdict(await system.store.read(read_stats, OPERATOR, now=clock.now()))
+        assert (stats["raw_items_24h"], stats["gone_sources"], stats["paused_by_error"]) == (4, 2, 1)
+        transport = httpx.ASGITransport(create_app(system))
+        async with httpx.AsyncClient(transport=transport, base_url="http://catchment.test") as client:
+            headers = {"X-API-Key": "the-service-key"}
+            asked = (await client.get("/api/collector/status", headers=headers)).json()
+            assert asked["stats"] == json.loads(json.dumps(stats))
+            assert (await client.get("/api/metrics")).json()["stats"] == asked["stats"]

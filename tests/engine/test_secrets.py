@@ -1,0 +1,205 @@
+"""Secrets of sources and webhooks: sealed at rest, masked everywhere, told to nobody but whom they were entered for."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from aiohttp import web
+from sqlalchemy import text, update
+
+from catchment.bootstrap import System
+from catchment.crypto import is_sealed
+from catchment.domain.caller import OPERATOR
+from catchment.domain.outbox import Topic
+from catchment.errors import Conflict, InvalidInput
+from catchment.manage.catalog import Change, Draft
+from catchment.manage.import_export import ListFormat, export_sources, import_sources
+from catchment.manage.webhooks import SUMMARIZATION, NewWebhook
+from catchment.monitor.audit import audit_store
+from catchment.redact import MASK
+from catchment.store import outbox
+from catchment.store.tables import sources, webhooks
+from collecting import collect, collect_one, get
+from feed_site import FeedSite
+
+TOKEN = "t0ken-0f-the-feed"
+VALUE = "h3ader-va1ue"
+
+
+@pytest.fixture
+async def site():
+    async with FeedSite() as site:
+        yield site
+
+
+@pytest.fixture
+async def system(open_test_system, tmp_path):
+    async with open_test_system(home=tmp_path / "home") as system:
+        yield system
+
+
+async def add(system: System, url: str, **options: Any):
+    return await system.catalog.add(Draft(type="rss", config={"url": url, **options}, name="one"), OPERATOR)
+
+
+async def written(system: System) -> str:
+    """Every text of the store that could hold them."""
+    rows = []
+    for table in ("sources", "webhooks", "outbox", "raw_items", "fetch_log", "changes"):
+        found = await system.store.read(lambda conn, name=table: conn.execute(text(f"SELECT * FROM {name}")).all())
+        rows += [str(row) for row in found]
+    return "\n".join(rows)
+
+
+@pytest.mark.proves("R-23")
+async def test_the_token_in_an_address_is_sent_and_stands_nowhere(system: System, site: FeedSite, log):
+    url = f"{site.feed('a')}?page=1&token={TOKEN}"
+    source = await add(system, url, headers={"X-Anything": VALUE})
+    [result] = await collect(system)
+    assert (result.error, result.inserted) == (None, 1)
+    assert site.requests[0].query["token"] == TOKEN
+    assert site.requests[0].headers["X-Anything"] == VALUE
+    kept = await get(system, source)
+    assert kept.config["url"].endswith(f"?page=1&token={MASK}")
+    everything = await written(system)
+    for form in ListFormat:
+        exported = await export_sources(system.catalog, OPERATOR, form, now=system.clock.now())
+        everything += exported.body.decode() + str(exported.notes)
+    assert TOKEN not in everything + str(log)
+    assert VALUE not in everything + str(log)
+    assert await audit_store(system.store) == []
+
+
+@pytest.mark.proves("R-23")
+async def test_a_source_with_a_token_in_its_address_is_still_the_same_one(system: System, site: FeedSite):
+    first = await add(system, f"{site.feed('a')}?token={TOKEN}")
+    with pytest.raises(Conflict) as twin:
+        await add(system, f"{site.url()}?token={TOKEN}")
+    assert twin.value.existing_id == first.id
+    await add(system, f"{site.url()}?token=another-one")
+
+
+@pytest.mark.proves("R-23")
+async def test_a_config_comes_back_as_it_is_shown_and_is_the_one_that_was_there(system: System, site: FeedSite):
+    source = await add(system, f"{site.feed('a')}?token={TOKEN}", headers={"X-Anything": VALUE})
+    shown = {key: value for key, value in source.config.items() if key != "sealed"}
+    changed = await system.catalog.change(source.id, Change(config={**shown, "user_agent": "Other/1"}), OPERATOR)
+    assert changed.identity == source.identity
+    await system.catalog.change(source.id, Change(fetch_interval_minutes=30), OPERATOR)
+    await collect(system)
+    asked = site.requests[0]
+    assert (asked.query["token"], asked.headers["X-Anything"], asked.headers["User-Agent"]) == (TOKEN, VALUE, "Other/1")
+
+
+@pytest.mark.proves("R-22")
+@pytest.mark.parametrize(
+    "secret",
+    [
+        {"headers": {"X-Lang": MASK}},
+        {"basic_auth": {"username": "u", "password": MASK}},
+    ],
+    ids=lambda secret: next(iter(secret)),
+)
+async def test_whoever_moves_a_source_elsewhere_enters_its_secrets_again(system: System, site: FeedSite, secret):
+    plain = json.loads(json.dumps(secret).replace(MASK, VALUE))
+    source = await add(system, site.feed("a"), **plain)
+    async with FeedSite() as other:
+        there = other.feed("a")
+        with pytest.raises(InvalidInput, match="enter it again"):
+            await system.catalog.change(source.id, Change(config={"url": there, **secret}), OPERATOR)
+        assert (await get(system, source)).config["url"] == site.url()
+        elsewhere = site.feed("a", path="/other")
+        await system.catalog.change(source.id, Change(config={"url": elsewhere, **secret}), OPERATOR)
+        await system.catalog.change(source.id, Change(config={"url": there, **plain}), OPERATOR)
+        await system.catalog.change(source.id, Change(config={"url": there}), OPERATOR)
+        assert "sealed" not in (await get(system, source)).config
+
+
+@pytest.mark.proves("R-22")
+async def test_secrets_do_not_open_for_another_origin_however_the_address_came_there(system: System, site: FeedSite):
+    source = await add(system, site.feed("a"), headers={"X-Anything": VALUE})
+    async with FeedSite() as other:
+        config = {**source.config, "url": other.feed("a")}
+        await system.store.write(lambda conn: conn.execute(update(sources).values(config=config)))
+        [result] = await collect(system)
+        assert other.requests == []
+    assert "Enter it again" in (result.error or "")
+
+
+@pytest.mark.proves("R-22", "R-23")
+async def test_a_redirect_for_good_is_not_adopted_where_an_address_holds_a_secret(system: System, site: FeedSite):
+    to = f"{site.feed('a', path='/new')}?token={TOKEN}"
+
+    async def moved(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=301, headers={"Location": to})
+
+    source = await add(system, site.script(moved, path="/old"))
+    for _ in range(4):
+        assert (await collect_one(system, source.id)).error is None
+    kept = await get(system, source)
+    assert (kept.config["url"], kept.moved) == (site.url("/old"), None)
+    assert TOKEN not in await written(system)
+
+
+@pytest.mark.proves("R-23")
+async def test_what_an_earlier_release_stored_as_it_is_is_sealed_at_the_start(system: System, site: FeedSite):
+    source = await add(system, site.feed("a"))
+    await add(system, site.feed("a", path="/plain?page=2"))
+    plain = {"url": f"{site.url()}?token={TOKEN}", "headers": {"X-Anything": VALUE}}
+    hook = {"name": "h", "url": "https://hooks.example/services/T0/B0/abcdefghijklmnop", "topics": ["items.new"]}
+    rest = {"is_active": True, "allow_private": True, "secret": "v2:k:x", "created_at": system.clock.now()}
+
+    def plant(conn):
+        conn.execute(update(sources).where(sources.c.id == source.id).values(config=plain))
+        conn.execute(webhooks.insert(), {**hook, **rest, "format": "json"})
+
+    await system.store.write(plant)
+    assert len(await audit_store(system.store)) == 2
+    assert await system.catalog.seal_plain() == 1
+    assert await system.webhooks.seal_plain() == 1
+    assert await audit_store(system.store) == []
+    assert (await system.catalog.seal_plain(), await system.webhooks.seal_plain()) == (0, 0)
+    await collect_one(system, source.id)
+    assert (site.requests[0].query["token"], site.requests[0].headers["X-Anything"]) == (TOKEN, VALUE)
+    assert TOKEN not in await written(system)
+
+
+@pytest.mark.proves("R-23")
+async def test_the_address_of_a_webhook_is_sealed_and_shown_without_its_secret(system: System, site: FeedSite):
+    url = site.url("/services/T0/B0/abcdefghijklmnop")
+    await system.webhooks.add(NewWebhook(name="h", url=url, topics=(Topic.ITEMS_NEW,), allow_private=True))
+    [stored] = await system.store.read(outbox.list_webhooks)
+    assert is_sealed(stored.url)
+    [shown] = await system.webhooks.list()
+    assert shown.url == site.url(f"/services/T0/B0/{MASK}")
+    assert "abcdefghijklmnop" not in await written(system)
+
+
+@pytest.mark.proves("R-22")
+async def test_a_webhook_of_the_environment_signs_anew_where_it_is_moved_elsewhere(system: System):
+    async def secret_after(url: str) -> str:
+        await system.webhooks.follow_environment(url=url, is_enabled=True)
+        hooks = {hook.name: hook for hook in await system.store.read(outbox.list_webhooks)}
+        return hooks[SUMMARIZATION].secret
+
+    first = await secret_after("https://one.example/a")
+    assert await secret_after("https://one.example/b") == first
+    assert await secret_after("https://two.example/b") != first
+
+
+@pytest.mark.proves("R-23")
+async def test_a_masked_address_in_a_file_is_refused_with_what_to_do(system: System, site: FeedSite):
+    await add(system, f"{site.feed('a')}?token={TOKEN}")
+    exported = await export_sources(system.catalog, OPERATOR, ListFormat.OPML, now=system.clock.now())
+    [source] = await system.catalog.list(OPERATOR)
+    await system.catalog.remove(source.id, OPERATOR)
+    [line] = await import_sources(system.catalog, system.parsers, exported.body, OPERATOR)
+    assert line.result == "refused"
+    assert "write it out" in line.reason
+
+
+async def test_what_is_sealed_is_nobodys_to_write(system: System, site: FeedSite):
+    with pytest.raises(InvalidInput, match="sealed"):
+        await add(system, site.feed("a"), sealed="v2:k:x")

@@ -1,0 +1,456 @@
+"""Alerts end to end: what is amiss is told to whoever listens, in their form, and so is that it is over."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import shutil
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+from aiohttp import web
+from sqlalchemy import insert, update
+
+from catchment.cli.up import follow_environment
+from catchment.domain.alert import AlertRule
+from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.execution import Result
+from catchment.domain.outbox import RETRIES, Topic, WebhookFormat
+from catchment.domain.source import PausedBy
+from catchment.errors import InvalidInput
+from catchment.jobs.builtin import ALERTS, OUTBOX
+from catchment.manage.webhooks import ALERTS as ALERT_HOOK
+from catchment.manage.webhooks import NewWebhook
+from catchment.store import alerts, crawl_minutes, outbox
+from catchment.store.alerts import Incident
+from catchment.store.tables import candidates, cookies, scraper_fetch_stats, sources, x_spending
+from collecting import add, collect, collect_one
+from crawl_notes import add_keyword, listed, ref
+from feed_site import FeedSite
+
+MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+HALF, GB = timedelta(seconds=30), 1024**3
+
+
+class Receiver:
+    """The other end of a webhook, with an answer of its own."""
+
+    def __init__(self, site, path="/hook"):
+        self.taken = []
+        self.status, self.body = 200, b'{"code": 0}'
+        self.url = site.script(self._answer, path=path)
+
+    async def _answer(self, request):
+        body = await request.read()
+        if self.status == 200:
+            self.taken.append((dict(request.headers), json.loads(body)))
+        return web.Response(status=self.status, body=self.body)
+
+    @property
+    def news(self):
+        return [(body["alert"], body["state"]) for _, body in self.taken]
+
+
+@pytest.fixture(autouse=True)
+def roomy(monkeypatch):
+    """Whatever the disk of the machine is like."""
+    set_free(monkeypatch, 50 * GB)
+
+
+def set_free(monkeypatch, free):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=100 * GB, free=free))
+
+
+@pytest.fixture
+async def site():
+    async with FeedSite() as site:
+        yield site
+
+
+@pytest.fixture
+def receiver(site):
+    return Receiver(site)
+
+
+@pytest.fixture
+async def system(open_test_system, tmp_path):
+    settings = {"twitter_daily_pages": 10, "home": tmp_path / "home"}
+    async with open_test_system(**settings) as system:
+        await system.jobs.prepare()
+        yield system
+
+
+async def listen(system, receiver, form=WebhookFormat.JSON, **values):
+    new = NewWebhook(name=f"{form} hook", url=receiver.url, topics=(Topic.ALERT,), format=form, **values)
+    return await system.webhooks.add(new)
+
+
+async def watch(system, clock, wait=HALF):
+    """Time passes; the watch looks as often as it would, and the dispatcher comes by."""
+    end = clock.now() + wait
+    while clock.now() < end:
+        clock.advance(min(wait, 5 * MINUTE, end - clock.now()))
+        await system.jobs.look_after(ALERTS)
+    await system.jobs.look_after(OUTBOX)
+
+
+async def write(system, statement):
+    await system.store.write(lambda conn: conn.execute(statement) and None)
+
+
+async def add_source(system, site, name="feed"):
+    return await add(system, site.feed("a", path=f"/{name}"), type="rss")
+
+
+@pytest.mark.proves("A-35")
+@pytest.mark.parametrize(
+    ("rule", "trouble", "well"),
+    [
+        (
+            AlertRule.SOURCE_BROKEN,
+            {"is_active": False, "paused_by": PausedBy.ERROR, "last_error": "HTTP 500"},
+            {"is_active": True, "paused_by": None},
+        ),
+        (AlertRule.SOURCE_QUIET, {"quiet_at": "past"}, {"quiet_at": None}),
+        (AlertRule.SOURCE_GAP, {"gap_at": "past"}, {"gap_at": None}),
+    ],
+)
+async def test_a_source_in_trouble_raises_an_alert_that_resolves_when_it_is_well(
+    system, site, receiver, clock, rule, trouble, well
+):
+    await listen(system, receiver)
+    source = await add_source(system, site)
+    past = clock.now() - DAY
+    values = {name: past if value == "past" else value for name, value in trouble.items()}
+    await write(system, update(sources).where(sources.c.id == source.id).values(next_check_at=None, **values))
+    for _ in range(3):
+        await watch(system, clock)
+    assert receiver.news == [(rule, "firing")]
+    assert receiver.taken[0][1]["subject"] == str(source.id)
+    await write(system, update(sources).where(sources.c.id == source.id).values(**well))
+    for _ in range(3):
+        await watch(system, clock)
+    assert receiver.news == [(rule, "firing"), (rule, "resolved")]
+
+
+@pytest.mark.proves("A-35")
+async def test_a_source_that_fails_until_it_is_paused_is_told_of_and_again_when_a_probe_succeeds(
+    system, site, receiver, clock
+):
+    await listen(system, receiver)
+    source = await add_source(system, site)
+    site.serve("", status=500, path="/feed")
+    for _ in range(5):
+        await collect(system)
+        clock.advance(DAY)
+    await watch(system, clock)
+    assert receiver.news == [(AlertRule.SOURCE_BROKEN, "firing")]
+    assert "HTTP 500" in receiver.taken[0][1]["message"]
+    site.feed("a", "b", path="/feed")
+    await collect_one(system, source.id)
+    await watch(system, clock)
+    assert receiver.news[-1] == (AlertRule.SOURCE_BROKEN, "resolved")
+
+
+async def requests_fail(system, site, clock):
+    await system.store.write(count_requests, ok=5, failed=5, now=clock.now())
+
+
+async def requests_succeed(system, site, clock):
+    await system.store.write(count_requests, ok=600, failed=0, now=clock.now())
+
+
+def count_requests(conn, *, ok, failed, now):
+    for is_ok in [True] * ok + [False] * failed:
+        crawl_minutes.note(conn, "xhs", ok=is_ok, now=now)
+
+
+async def notes_pile_up(system, site, clock):
+    source = await add_source(system, site)
+    await write(system, update(sources).values(next_check_at=None))
+    rows = [
+        {
+            "source_id": source.id,
+            "key": number.to_bytes(16),
+            "native_id": str(number),
+            "platform": "xhs",
+            "url": f"https://x.example/{number}",
+            "facts": {},
+            "state": 0,
+            "attempts": 0,
+            "is_doubted": False,
+            "first_seen": clock.now(),
+            "last_seen": clock.now(),
+        }
+        for number in range(501)
+    ]
+    await write(system, insert(candidates).values(rows))
+
+
+async def notes_are_read(system, site, clock):
+    await write(system, update(candidates).values(state=1))
+
+
+async def cookies_are_gone(system, site, clock):
+    row = {
+        "name": "one",
+        "platform": "xhs",
+        "sealed": "v2:",
+        "key_id": "k",
+        "status": "invalid",
+        "is_enabled": True,
+        "priority": 1,
+        "daily_limit": 100,
+        "daily_used": 0,
+        "consecutive_errors": 0,
+        "total_used": 0,
+        "total_errors": 0,
+        "counted_since": clock.now(),
+        "description": "",
+        "created_at": clock.now(),
+        "updated_at": clock.now(),
+    }
+    await write(system, insert(cookies).values(row))
+
+
+async def cookies_are_back(system, site, clock):
+    await write(system, update(cookies).values(status="active"))
+
+
+async def locks_are_recovered(system, site, clock):
+    await system.store.write(alerts.record_recovery, executions=1, records=0, now=clock.now())
+
+
+async def key_is_refused(system, site, clock):
+    await system.store.write(alerts.record_incident, Incident.X_KEY_REFUSED, message="invalid key", now=clock.now())
+
+
+async def key_is_good(system, site, clock):
+    row = {
+        "username": "ada",
+        "last_fetch_at": clock.now(),
+        "last_fetched_count": 1,
+        "last_new_count": 1,
+        "total_fetches": 1,
+        "avg_new_rate": 1.0,
+        "consecutive_empty_fetches": 0,
+        "created_at": clock.now(),
+        "updated_at": clock.now(),
+    }
+    await write(system, insert(scraper_fetch_stats).values(row))
+
+
+async def pages_are_spent(system, site, clock):
+    await write(system, insert(x_spending).values(day=clock.now().date(), pages=8))
+
+
+async def pages_are_back(system, site, clock):
+    await write(system, update(x_spending).values(pages=1))
+
+
+async def sources_wait(system, site, clock):
+    await add_source(system, site)
+    await write(system, update(sources).values(next_check_at=clock.now()))
+
+
+async def sources_are_visited(system, site, clock):
+    await write(system, update(sources).values(next_check_at=None))
+
+
+async def a_note_cannot_be_asked_for(system, site, clock):
+    source = await add_keyword(system.store, clock, "coffee")
+    begun = await system.workflow.acquire("media_crawler")
+    await system.workflow.report(begun.execution_id, source.id, listed(1))
+    await system.workflow.claim(begun.execution_id, limit=1)
+    error = CrawlError(Code.INVALID_INPUT, "It has no token.")
+    await system.workflow.give_up(begun.execution_id, ref(1).note_id, error)
+    await system.workflow.release(begun.execution_id, Result())
+    # Without a cookie there would be another alert.
+    await write(system, update(sources).values(is_active=False, paused_by=PausedBy.PERSON))
+
+
+async def nothing(system, site, clock):
+    pass
+
+
+@pytest.mark.proves("E-12", "E-21")
+@pytest.mark.parametrize(
+    ("rule", "amiss", "before", "well", "after"),
+    [
+        (AlertRule.COOKIE_EXHAUSTED, cookies_are_gone, 0, cookies_are_back, HALF),
+        (AlertRule.API_SUCCESS_RATE_LOW, requests_fail, 9, requests_succeed, HALF),
+        (AlertRule.PROCESSING_BACKLOG, notes_pile_up, 29, notes_are_read, HALF),
+        (AlertRule.LOCK_TIMEOUT_RECOVERED, locks_are_recovered, 0, nothing, 16 * MINUTE),
+        (AlertRule.INVALID_INPUT, a_note_cannot_be_asked_for, 0, nothing, 16 * MINUTE),
+        (AlertRule.X_KEY_REFUSED, key_is_refused, 0, key_is_good, HALF),
+        (AlertRule.SPENDING_NEAR_CAP, pages_are_spent, 0, pages_are_back, HALF),
+        (AlertRule.COLLECTOR_LATE, sources_wait, 18, sources_are_visited, HALF),
+    ],
+    ids=lambda value: str(value) if isinstance(value, AlertRule) else "",
+)
+async def test_each_rule_fires_in_its_time_and_resolves(
+    system, site, receiver, clock, rule, amiss, before, well, after
+):
+    await listen(system, receiver)
+    await amiss(system, site, clock)
+    for _ in range(before):
+        await watch(system, clock, MINUTE)
+        if rule is AlertRule.API_SUCCESS_RATE_LOW:
+            await amiss(system, site, clock)
+    assert receiver.news == []
+    for _ in range(4):
+        await watch(system, clock, HALF)
+    assert receiver.news == [(rule, "firing")]
+    await well(system, site, clock)
+    await watch(system, clock, after)
+    assert receiver.news[-1] == (rule, "resolved")
+    await watch(system, clock)
+    assert [state for _, state in receiver.news].count("resolved") == 1
+
+
+@pytest.mark.proves("E-12")
+async def test_a_full_disk_and_a_webhook_that_was_given_up_are_told_of(system, site, receiver, clock, monkeypatch):
+    await listen(system, receiver)
+    gone = Receiver(site, path="/gone")
+    gone.status = 500
+    deaf, _ = await system.webhooks.add(NewWebhook(name="deaf", url=gone.url, topics=(Topic.ITEMS_NEW,)))
+    await system.webhooks.ping(deaf.id)
+    for wait in (timedelta(0), *RETRIES):
+        clock.advance(wait + timedelta(seconds=11))
+        await system.jobs.look_after(OUTBOX)
+    set_free(monkeypatch, GB)
+    for _ in range(4):
+        await watch(system, clock, MINUTE)
+    assert set(receiver.news) == {(AlertRule.WEBHOOK_GIVEN_UP, "firing"), (AlertRule.DISK_NEARLY_FULL, "firing")}
+    gone.status = 200
+    await system.webhooks.ping(deaf.id)
+    set_free(monkeypatch, 50 * GB)
+    await watch(system, clock)
+    await watch(system, clock)
+    assert set(receiver.news[2:]) == {
+        (AlertRule.WEBHOOK_GIVEN_UP, "resolved"),
+        (AlertRule.DISK_NEARLY_FULL, "resolved"),
+    }
+
+
+@pytest.mark.proves("E-12")
+async def test_all_three_forms_reach_their_receivers_signed(system, site, clock):
+    ends = {form: Receiver(site, path=f"/{form}") for form in WebhookFormat}
+    _, own = await listen(system, ends[WebhookFormat.JSON])
+    await listen(system, ends[WebhookFormat.LARK], WebhookFormat.LARK, secret="bot secret")
+    await listen(system, ends[WebhookFormat.SLACK], WebhookFormat.SLACK)
+    await cookies_are_gone(system, site, clock)
+    await watch(system, clock)
+    [(headers, body)] = ends[WebhookFormat.JSON].taken
+    signed = f"{headers['X-Catchment-Timestamp']}.".encode() + json.dumps(body).encode()
+    assert headers["X-Catchment-Signature"] == f"sha256={hmac.new(own.encode(), signed, hashlib.sha256).hexdigest()}"
+    assert body["runbook"] == "docs/runbooks/cookie-exhausted.md"
+    [(_, card)] = ends[WebhookFormat.LARK].taken
+    digest = hmac.new(f"{card['timestamp']}\nbot secret".encode(), b"", hashlib.sha256).digest()
+    assert card["sign"] == base64.b64encode(digest).decode()
+    assert card["card"]["header"]["template"] == "red"
+    [(_, message)] = ends[WebhookFormat.SLACK].taken
+    assert "COOKIE_EXHAUSTED" in message["text"]
+
+
+@pytest.mark.proves("E-12")
+async def test_a_card_that_lark_refuses_in_its_answer_is_sent_again_and_only_then_cools_down(
+    system, site, receiver, clock
+):
+    await listen(system, receiver, WebhookFormat.LARK)
+    receiver.body = b'{"code": 19001, "msg": "param invalid"}'
+    await cookies_are_gone(system, site, clock)
+    await watch(system, clock)
+    [letter] = await system.webhooks.letters()
+    assert (letter.delivered_at, "param invalid" in letter.last_error) == (None, True)
+    for _ in range(12):
+        await watch(system, clock)
+    assert len(await system.webhooks.letters()) == 1
+    receiver.body = b'{"StatusCode": 0}'
+    await watch(system, clock, 20 * MINUTE)
+    [letter] = await system.webhooks.letters()
+    heard = letter.delivered_at
+    assert heard is not None
+    for _ in range(9):
+        await watch(system, clock)
+    assert len(await system.webhooks.letters()) == 1
+    await watch(system, clock, MINUTE)
+    assert len(await system.webhooks.letters()) == 2
+
+
+async def test_what_is_decided_and_what_is_told_are_stored_together(system, site, receiver, clock, monkeypatch):
+    await listen(system, receiver)
+    await cookies_are_gone(system, site, clock)
+    with monkeypatch.context() as broken:
+
+        def dies(*_args, **_kwargs):
+            raise KeyboardInterrupt("the process is gone")
+
+        broken.setattr(outbox, "emit", dies)
+        clock.advance(HALF)
+        with pytest.raises(KeyboardInterrupt):
+            await system.jobs._jobs[ALERTS].work()
+    assert await system.store.read(alerts.list_known) == []
+    for _ in range(3):
+        await watch(system, clock)
+    assert receiver.news == [(AlertRule.COOKIE_EXHAUSTED, "firing")]
+
+
+async def test_where_nobody_listens_the_log_is_told_in_its_cool_down(system, site, clock, log):
+    await cookies_are_gone(system, site, clock)
+    for _ in range(4):
+        await watch(system, clock)
+    told = [line for line in log if "COOKIE_EXHAUSTED" in line]
+    assert [line[:35] for line in told] == ["ERROR alert P0 COOKIE_EXHAUSTED: No"]
+    await cookies_are_back(system, site, clock)
+    await watch(system, clock)
+    assert any(line.startswith("INFO alert P0 resolved: COOKIE_EXHAUSTED") for line in log)
+
+
+async def test_many_sources_that_break_at_once_are_one_letter(system, site, receiver, clock):
+    await listen(system, receiver)
+    for number in range(12):
+        await add_source(system, site, f"f{number}")
+    broken = {"is_active": False, "paused_by": PausedBy.ERROR, "last_error": "no route", "next_check_at": None}
+    await write(system, update(sources).values(**broken))
+    await watch(system, clock)
+    [(_, body)] = receiver.taken
+    assert len(body["alerts"]) == 12
+    assert body["message"].endswith("And 11 more.")
+
+
+@pytest.mark.proves("E-12")
+async def test_the_environment_asks_for_a_webhook_of_alerts_and_takes_it_away(
+    open_test_system, receiver, clock, tmp_path
+):
+    home = {"home": tmp_path / "home"}
+    wanted = {"alert_webhook_url": receiver.url, "alert_webhook_format": "lark", "alert_webhook_secret": "s"}
+    for _ in range(2):
+        async with open_test_system(**home, **wanted) as system:
+            await follow_environment(system)
+            [hook] = await system.webhooks.list()
+            assert (hook.name, hook.format, hook.topics) == (ALERT_HOOK, WebhookFormat.LARK, (Topic.ALERT,))
+            await system.webhooks.ping(hook.id)
+            await system.jobs.prepare()
+            clock.advance(timedelta(seconds=11))
+            await system.jobs.look_after(OUTBOX)
+    assert all("sign" in body for _, body in receiver.taken)
+    async with open_test_system(**home) as system:
+        await follow_environment(system)
+        assert await system.webhooks.list() == []
+        with pytest.raises(InvalidInput, match=ALERT_HOOK):
+            await system.webhooks.add(NewWebhook(name=ALERT_HOOK, url=receiver.url, topics=(Topic.ALERT,)))
+
+
+async def test_what_ended_long_ago_is_forgotten(system, site, clock):
+    await cookies_are_gone(system, site, clock)
+    await watch(system, clock)
+    await cookies_are_back(system, site, clock)
+    await watch(system, clock)
+    await locks_are_recovered(system, site, clock)
+    await system.store.write(alerts.delete_old, before=clock.now() + DAY)
+    assert await system.store.read(alerts.list_known) == []
+    assert await system.store.read(alerts.count_incidents, since=clock.now() - DAY) == {}
