@@ -1,0 +1,38 @@
+"""The list of faults to plant holds against the code as it is."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def script():
+    spec = importlib.util.spec_from_file_location("plant_faults", ROOT / "scripts" / "plant_faults.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_there_are_thirty_faults_and_each_can_be_planted():
+    faults = script().read_faults()
+    assert len(faults) >= 30
+    assert len({fault.name for fault in faults}) == len(faults)
+    for fault in faults:
+        assert (ROOT / fault.file).read_text().count(fault.old) == 1, f"{fault.name}: {fault.file}"
+        assert fault.new != fault.old
+        assert all((ROOT / test).exists() for test in fault.tests), fault.name
+
+
+def test_a_planted_fault_is_gone_afterwards(tmp_path):
+    plant = script()
+    (tmp_path / "module.py").write_text("limit = 5\n")
+    fault = plant.Fault(name="off by one", file="module.py", old="= 5", new="= 6", tests=())
+    with plant.planted(fault, tmp_path):
+        assert (tmp_path / "module.py").read_text() == "limit = 6\n"
+    assert (tmp_path / "module.py").read_text() == "limit = 5\n"
