@@ -90,12 +90,17 @@ class StoredItem:
 def _key(name: str, title: str, content: str) -> str:
     """The item's own id or URL, else a hash of its content."""
     if not name:
-        return _digest(f"{title}\0{content}")
-    return name if len(name) <= MAX_KEY else _digest(name)
+        return content_key(title, content)
+    return name if len(name) <= MAX_KEY else _digest(name.encode())
 
 
-def _digest(text: str) -> str:
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+def content_key(title: str, content: str, encoding: str = "utf-8") -> str:
+    """What an item is known by that has neither id nor URL: the bytes that its words came as."""
+    return _digest(f"{title}\0{content}".encode(encoding, "xmlcharrefreplace"))
+
+
+def _digest(content: bytes) -> str:
+    return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
 def short_hash(text: str) -> bytes:

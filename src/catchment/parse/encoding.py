@@ -10,6 +10,8 @@ import codecs
 import re
 from collections.abc import Collection
 
+UTF_8 = "utf-8"
+
 _HEAD = 1024
 _DECLARATION = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']\s*([A-Za-z0-9._:-]{1,40})\s*[\"']", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
@@ -67,22 +69,28 @@ codecs.register_error(_STRAYS, _read_as_windows)
 
 def as_utf8(body: bytes, content_type: str = "") -> bytes:
     """The document as UTF-8, declared as such, without mark and leading blanks."""
-    document = _as_utf8(body, content_type)
-    return _C1.sub(_windows, document) if b"\xc2" in document else document
+    return read_as(body, content_type)[0]
+
+
+def read_as(body: bytes, content_type: str = "") -> tuple[bytes, str]:
+    """The same, and by which codec its bytes were read."""
+    document, encoding = _read_as(body, content_type)
+    return _C1.sub(_windows, document) if b"\xc2" in document else document, encoding
 
 
 def _windows(code: re.Match[bytes]) -> bytes:
     return _WINDOWS[code[0][1]] or code[0]
 
 
-def _as_utf8(body: bytes, content_type: str) -> bytes:
+def _read_as(body: bytes, content_type: str) -> tuple[bytes, str]:
     encoding = _marked(body) or _shaped(body)
     if encoding:
-        return _rewritten(body.decode(encoding, "replace").removeprefix("\ufeff"))
+        return _rewritten(body.decode(encoding, "replace").removeprefix("\ufeff")), UTF_8
     declared = _declared(body)
     if _is_utf8(body) and not (declared or "").startswith(_SEVEN_BIT):
-        return (body if declared == "utf-8" else _redeclared(body)).lstrip()
-    return _rewritten(_decode(body, _charset(content_type), declared))
+        return (body if declared == UTF_8 else _redeclared(body)).lstrip(), UTF_8
+    text, encoding = _decode(body, _charset(content_type), declared)
+    return _rewritten(text), encoding
 
 
 def encoding_of_start(head: bytes) -> str:
@@ -147,17 +155,17 @@ def _is_utf8(body: bytes) -> bool:
     return True
 
 
-def _decode(body: bytes, charset: str | None, declared: str | None) -> str:
+def _decode(body: bytes, charset: str | None, declared: str | None) -> tuple[str, str]:
     believed = [declared, charset] if charset in _DEFAULTS_OF_SERVERS else [charset, declared]
     if _is_nearly_utf8(body, believed):
-        return body.decode("utf-8", _STRAYS)
+        return body.decode(UTF_8, _STRAYS), UTF_8
     for encoding in dict.fromkeys(believed):
-        if encoding and encoding != "utf-8":
+        if encoding and encoding != UTF_8:
             text = body.decode(encoding, "replace")
             if not _spoilt(text):
-                return text
-    text = body.decode("utf-8", "replace")
-    return body.decode("cp1252", "replace") if _spoilt(text) else text
+                return text, encoding
+    text = body.decode(UTF_8, "replace")
+    return (body.decode("cp1252", "replace"), "cp1252") if _spoilt(text) else (text, UTF_8)
 
 
 def _is_nearly_utf8(body: bytes, believed: Collection[str | None]) -> bool:

@@ -68,6 +68,8 @@ class ParsedFeed:
     cut: int = 0
     #: Something in the document could not be read as it was meant: texts may be less than what was written.
     is_damaged: bool = False
+    #: The codec by which its bytes were read.
+    encoding: str = "utf-8"
 
 
 class RawEntry(NamedTuple):

@@ -15,7 +15,7 @@ import lxml.etree  # type: ignore[import-untyped]
 
 from catchment.errors import ParseError
 from catchment.parse import jsonfeed, xmlfeed
-from catchment.parse.encoding import as_utf8
+from catchment.parse.encoding import UTF_8, read_as
 from catchment.parse.entry import MAX_ENTRIES, ParsedEnclosure, ParsedEntry, ParsedFeed
 from catchment.parse.html import plain_text
 from catchment.parse.wellformed import well_formed
@@ -44,12 +44,13 @@ def parse_feed(body: bytes, *, url: str = "", content_type: str = "", summaries:
 
     Touches no network and raises nothing but `ParseError`, whatever the bytes are.
     """
-    document = as_utf8(body, content_type)
+    document, encoding = read_as(body, content_type)
     if not document:
         raise ParseError("the body is empty: there is no feed in it")
     if jsonfeed.looks_like_json(document):
         return jsonfeed.read(document, url, summaries=summaries)
-    return _parse_xml(document, url, summaries=summaries)
+    feed = _parse_xml(document, url, summaries=summaries)
+    return feed if encoding == UTF_8 else replace(feed, encoding=encoding)
 
 
 def _parse_xml(document: bytes, url: str, *, summaries: bool) -> ParsedFeed:

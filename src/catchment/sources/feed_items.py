@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from catchment.domain.item import Item, content_key
 from catchment.domain.visit import Reading
+from catchment.parse.encoding import UTF_8
 from catchment.parse.feed import ParsedEntry, ParsedFeed, parse_feed
 from catchment.sources.items import item_of
 
@@ -12,8 +14,16 @@ from catchment.sources.items import item_of
 def read_items(body: bytes, *, url: str, content_type: str) -> Reading:
     """The title of a feed, and its entries as items."""
     feed = parse_feed(body, url=url, content_type=content_type, summaries=False)
-    items = tuple([item_of(entry, _metadata(entry)) for entry in feed.entries])
+    items = tuple([_item(entry, feed.encoding) for entry in feed.entries])
     return Reading(feed.title, items, is_damaged=feed.is_damaged, warnings=_warnings(feed), left_out=feed.left_out)
+
+
+def _item(entry: ParsedEntry, encoding: str) -> Item:
+    item = item_of(entry, _metadata(entry))
+    if encoding == UTF_8 or entry.id or entry.link:
+        return item
+    # Known by its bytes: under another declaration the same bytes are other words, but still the same item.
+    return item._replace(key=content_key(entry.title, entry.content, encoding))
 
 
 def _warnings(feed: ParsedFeed) -> tuple[str, ...]:
