@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FAULTS = Path(__file__).with_name("faults.toml")
 #: What a copy needs to run tests.
 COPIED = ("src", "tests", "docs", "scripts", "n8n", "bench", "pyproject.toml", "constraints.txt", ".env.example")
-TESTS_FAILED = 1
+#: Tests failed, or were broken off at the first that did.
+NOTICED = frozenset({1, 2})
 MAX_UNNOTICED = 2
 
 
@@ -81,7 +82,8 @@ def try_fault(fault: Fault, tree: Path) -> Outcome:
     begun = time.monotonic()
     with planted(fault, tree):
         code, line = run_suite(fault.tests, tree)
-    return Outcome(fault=fault, caught=code == TESTS_FAILED, by=line, seconds=time.monotonic() - begun)
+    caught = code in NOTICED and line.startswith(("FAILED", "ERROR"))
+    return Outcome(fault=fault, caught=caught, by=line, seconds=time.monotonic() - begun)
 
 
 @contextmanager
