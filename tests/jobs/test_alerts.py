@@ -364,21 +364,21 @@ async def test_a_card_that_lark_refuses_in_its_answer_is_sent_again_and_only_the
     receiver.body = b'{"code": 19001, "msg": "param invalid"}'
     await cookies_are_gone(system, site, clock)
     await watch(system, clock)
-    [letter] = await system.webhooks.letters()
+    [letter] = await system.webhooks.deliveries()
     assert (letter.delivered_at, "param invalid" in letter.last_error) == (None, True)
     for _ in range(12):
         await watch(system, clock)
-    assert len(await system.webhooks.letters()) == 1
+    assert len(await system.webhooks.deliveries()) == 1
     receiver.body = b'{"StatusCode": 0}'
     await watch(system, clock, 20 * MINUTE)
-    [letter] = await system.webhooks.letters()
+    [letter] = await system.webhooks.deliveries()
     heard = letter.delivered_at
     assert heard is not None
     for _ in range(9):
         await watch(system, clock)
-    assert len(await system.webhooks.letters()) == 1
+    assert len(await system.webhooks.deliveries()) == 1
     await watch(system, clock, MINUTE)
-    assert len(await system.webhooks.letters()) == 2
+    assert len(await system.webhooks.deliveries()) == 2
 
 
 async def test_what_is_decided_and_what_is_told_are_stored_together(system, site, receiver, clock, monkeypatch):

@@ -194,7 +194,7 @@ async def test_items_and_events_are_stored_together_or_not_at_all(system, site, 
     def broken(*_args, **_kwargs):
         raise ValueError("no room")
 
-    monkeypatch.setattr(outbox, "_letter_row", broken)
+    monkeypatch.setattr(outbox, "_delivery_row", broken)
     [result] = await collect(system)
     assert "cannot be stored" in result.error
     assert await system.webhooks.deliveries() == []

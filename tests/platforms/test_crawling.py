@@ -189,7 +189,7 @@ def waits(monkeypatch) -> list[float]:
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(bootstrap, "keyword_explorers", partial(keyword_types, sleep=sleep))
+    monkeypatch.setattr(bootstrap, "keyword_types", partial(keyword_types, sleep=sleep))
     return waited
 
 

@@ -67,7 +67,9 @@ def test_feedparser_reads_every_field(format_: FeedFormat) -> None:
         "https://x.example/a?b=1&c=2",
         "Ada",
     )
-    assert (first.published_parsed[3], first.updated_parsed[3]) == (12, 14)
+    # RSS has one date for other readers, by which they sort: that of the edit.
+    published = 14 if format_ is FeedFormat.RSS else 12
+    assert (first.published_parsed[3], first.updated_parsed[3]) == (published, 14)
     assert [tag.term for tag in first.tags] == ["sea", "fog"]
     assert [file.href for file in first.enclosures] == ["https://x.example/a.mp3", "https://x.example/b.png"]
     assert "<b>again</b>" in (first.content[0].value if "content" in first else first.summary)

@@ -655,7 +655,7 @@ async def test_what_a_person_must_mend_is_told_once_to_whoever_listens(system, s
         await system.scraping.scrape(order("ada", "bob", "cy"))
         await system.jobs.prepare()
         await system.jobs.look_after(ALERTS)
-        [letter] = await system.webhooks.letters()
+        [letter] = await system.webhooks.deliveries()
     assert (letter.topic, letter.payload["alert"]) == ("alert", alert)
     assert KEY not in str(letter.payload)
 
