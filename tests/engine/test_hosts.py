@@ -18,6 +18,7 @@ from catchment.manage.catalog import Change
 from catchment.monitor.reason import Language, next_check_reason
 from catchment.store import hosts, sources, tables
 from collecting import add, collect, get
+from feed_site import rss
 
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 PACED = {"pace_allowed": True, "host_spacing_seconds": 0.0, "concurrency": 20}
@@ -332,3 +333,18 @@ async def test_a_robots_txt_that_fails_is_asked_for_once_a_run(open_paced, site,
         await add(system, site.url("/"), type="sitemap", config={"url": site.url("/sitemap.xml")})
         await tick(system)
     assert [path for path, _ in asked].count("/robots.txt") == 1
+
+
+@pytest.mark.proves("R-45")
+async def test_a_one_shot_also_collects_what_has_its_turn_while_a_round_is_under_way(open_test_system, site, clock):
+    async def answer_late(_request):
+        clock.advance(10 * MINUTE)
+        return web.Response(text=rss("1"), content_type="application/rss+xml")
+
+    async with open_test_system(**PACED, host_budget_per_minute=5) as system:
+        system.http.pacer._timeline = lambda: ClockTimeline(clock)
+        for number in range(12):
+            site.script(answer_late, path=f"/{number}")
+            await add(system, site.url(f"/{number}"))
+        results = await collect(system)
+    assert len(results) == 12

@@ -143,13 +143,14 @@ class Collector:
         results: dict[int, VisitResult] = {}
         turns: set[datetime] = set()
         while True:
+            # Those that have come are looked at now; those that come while the round runs need another look.
+            turns = {turn for turn in turns if turn > self._clock.now()}
             round_, seating = await self._begin_round()
             turns |= seating.turns
             if on_round is not None:
                 on_round(round_)
             await round_.wait()
             results.update({result.source_id: result for result in round_.results})
-            turns = {turn for turn in turns if turn > self._clock.now()}
             until = min(turns | {moment for moment in [round_.postponed_until()] if moment}, default=None)
             if until is None and (not round_.ids or (len(round_.ids) < LOOK_LIMIT and not round_.dropped)):
                 break
