@@ -61,7 +61,7 @@ class Collector:
         self._housekeeper = housekeeper
         self._leases = leases
         self._clock = clock
-        self._clock_watch = ClockMonitor(store=store, clock=clock)
+        self._clock_watch = ClockMonitor(store=store, clock=clock, lease=leases.duration)
         self._ticking = asyncio.Lock()
         self._round = Round([])
         self.is_working = False
