@@ -94,8 +94,10 @@ class Collector:
         finally:
             self.is_working = False
             self._pool.reset()
-            await self._hosts.give_back_all()
-            await self._store.write(runs.release_owner, self._leases.owner, now=self._clock.now())
+            try:
+                await self._hosts.give_back_all()
+            finally:
+                await self._store.write(runs.release_owner, self._leases.owner, now=self._clock.now())
         if not clean:
             raise TimeoutError(f"work in flight was cut off after {grace_seconds:g} s")
 
