@@ -12,7 +12,7 @@ from catchment.domain.source import PausedBy, Why
 from catchment.engine.leases import recover
 from catchment.jobs.builtin import CLEANUP
 from catchment.schedule.clock_jumps import Reading, jump_between
-from catchment.store import runs, sources
+from catchment.store import runs, sources, tables
 from catchment.web.app import create_app
 from collecting import add, collect, get
 from source_factory import START
@@ -140,3 +140,49 @@ def test_a_jump_is_what_the_clock_says_beyond_the_time_that_passed(wall, elapsed
 def test_a_source_is_not_hurried_for_years_by_a_gap_of_the_future():
     rhythm = Rhythm(squeeze=1, squeezed_at=START + YEARS)
     assert rhythm.squeezed(HOUR, START) == HOUR
+
+
+@pytest.mark.proves("R-16")
+async def test_a_host_waits_for_no_moment_that_a_clock_put_down_that_was_ahead(system, site, clock):
+    found = [await add(system, site.feed("1")), await add(system, site.feed("2", path="/other"))]
+    ahead = {"owner_until": START + YEARS, "held_until": START + YEARS, "booked_until": START + YEARS}
+    await system.store.write(_set_hosts, owner="elsewhere:1:x", **ahead)
+    await collect(system)
+    [host] = await system.store.read(_hosts)
+    lease = timedelta(seconds=system.settings.lease_seconds)
+    assert (host.owner, host.owner_until) == ("elsewhere:1:x", START + lease), "whoever has it may be alive"
+    assert (host.held_until, host.booked_until) == (None, None)
+    clock.advance(lease)
+    await collect(system)
+    assert [(await get(system, source)).fetch_count for source in found] == [1, 1]
+
+
+@pytest.mark.proves("R-16")
+async def test_what_a_host_may_ask_for_is_heeded_after_a_jump_and_its_turns_are_given_anew(system, site, clock):
+    for path in ("/one", "/other"):
+        await add(system, site.feed("1", path=path))
+    near = {"owner_until": START + timedelta(seconds=30), "held_until": START + 2 * HOUR}
+    async with system.collector.working(grace_seconds=5):
+        await system.store.write(_set_hosts, owner="elsewhere:1:x", booked_until=START + 2 * HOUR, **near)
+        clock.jump(-HOUR / 2)
+        await (await system.collector.tick()).wait()
+    [host] = await system.store.read(_hosts)
+    assert (host.held_until, host.booked_until) == (START + 2 * HOUR, None)
+
+
+def _set_hosts(conn, **values):
+    conn.execute(tables.hosts.update().values(**values))
+
+
+def _hosts(conn):
+    return conn.execute(tables.hosts.select()).all()
+
+
+@pytest.mark.proves("R-16")
+async def test_a_host_is_not_left_alone_until_a_moment_that_was_noted_by_a_clock_ahead(system, site, clock):
+    await add(system, site.serve("", path="/busy", status=429, headers={"Retry-After": "600"}))
+    clock.jump(YEARS)
+    await collect(system)
+    assert system.http.held_until("127.0.0.1") == START + YEARS + timedelta(minutes=10)
+    clock.jump(-YEARS)
+    assert system.http.held_until("127.0.0.1") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from itertools import pairwise
@@ -14,10 +15,15 @@ from sqlalchemy import func, select
 from catchment.domain.caller import OPERATOR
 from catchment.domain.run import RunKind
 from catchment.domain.source import Why
+from catchment.engine import pool
+from catchment.errors import StoreError
 from catchment.manage.catalog import Change
 from catchment.monitor.reason import Language, next_check_reason
-from catchment.store import hosts, sources, tables
+from catchment.processes import owner_name
+from catchment.store import hosts, runs, sources, tables
 from collecting import add, collect, get
+from eventually import eventually
+from feed_site import rss
 
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 PACED = {"pace_allowed": True, "host_spacing_seconds": 0.0, "concurrency": 20}
@@ -332,3 +338,73 @@ async def test_a_robots_txt_that_fails_is_asked_for_once_a_run(open_paced, site,
         await add(system, site.url("/"), type="sitemap", config={"url": site.url("/sitemap.xml")})
         await tick(system)
     assert [path for path, _ in asked].count("/robots.txt") == 1
+
+
+@pytest.mark.proves("R-45")
+async def test_a_one_shot_also_collects_what_has_its_turn_while_a_round_is_under_way(open_test_system, site, clock):
+    async def answer_late(_request):
+        clock.advance(10 * MINUTE)
+        return web.Response(text=rss("1"), content_type="application/rss+xml")
+
+    async with open_test_system(**PACED, host_budget_per_minute=5) as system:
+        system.http.pacer._timeline = lambda: ClockTimeline(clock)
+        for number in range(12):
+            site.script(answer_late, path=f"/{number}")
+            await add(system, site.url(f"/{number}"))
+        results = await collect(system)
+    assert len(results) == 12
+
+
+@pytest.mark.proves("R-44")
+async def test_the_hosts_of_a_killed_process_are_free_with_its_runs(open_test_system, site, clock):
+    async with open_test_system() as system:
+        found = [await add(system, site.feed("1", path=f"/{number}")) for number in range(2)]
+        place = owner_name().rsplit(":", 2)[0]
+        killed = f"{place}:{_pid_of_nobody()}:x"
+        now, until = clock.now(), clock.now() + HOUR
+        await system.store.write(runs.claim_now, found[0].id, owner=killed, now=now, until=until)
+        await system.store.write(hosts.take, ["127.0.0.1"], owner=killed, now=now, until=until)
+        await collect(system)
+    assert site.hits["/0"] == site.hits["/1"] == 1
+
+
+def _pid_of_nobody():
+    """Of a process that has ended."""
+    with subprocess.Popen(["/bin/true"]) as ended:
+        ended.wait()
+    return ended.pid
+
+
+async def test_runs_are_released_also_when_hosts_cannot_be_given_back(open_test_system, monkeypatch):
+    async with open_test_system() as system:
+
+        async def fail():
+            raise StoreError("full")
+
+        monkeypatch.setattr(system.collector._hosts, "give_back_all", fail)
+        with pytest.raises(StoreError):
+            await collect(system)
+        assert await count(system, tables.runs, tables.runs.c.status == "running") == 0
+
+
+async def test_a_store_that_refuses_claims_holds_up_neither_hosts_nor_a_stop(open_test_system, site, monkeypatch):
+    failed = asyncio.Event()
+
+    def refuse(*_args, **_values):
+        failed.set()
+        raise StoreError("full")
+
+    monkeypatch.setattr(pool, "_claim", refuse)
+    monkeypatch.setattr(pool, "RETRY_SECONDS", 0.05)
+    async with open_test_system() as system, system.collector.working(grace_seconds=5):
+        await add(system, site.feed("1"))
+        await system.collector.tick()
+        async with asyncio.timeout(10):
+            await failed.wait()
+            async with system.collector._hosts.lock:
+                system.collector._pool.halt()
+            await eventually(lambda: _is_empty(system.collector._pool))
+
+
+async def _is_empty(pool):
+    return not pool.queued

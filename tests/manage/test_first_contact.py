@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,11 @@ from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR
 from catchment.domain.source import Source
-from catchment.manage.catalog import Draft
-from catchment.manage.resolve import Pasted
+from catchment.errors import CatchmentError, NotFound, ParserUnavailable, StoreError
+from catchment.manage.catalog import Change, Draft
+from catchment.manage.resolve import Pasted, Resolved
 from catchment.settings import Settings
+from catchment.store import sources
 from collecting import collect_one
 from feed_site import FeedSite, rss
 
@@ -83,3 +86,67 @@ async def test_where_its_feed_is_followed_already_the_page_goes_on_as_it_is(syst
         found = await collect(system, source)
         assert (found.type, found.config) == ("website", {"url": f"http://127.0.0.1:{port}/"})
         assert found.last_error is None
+
+
+@pytest.mark.proves("R-39")
+@pytest.mark.parametrize("error", [ParserUnavailable("none"), StoreError("full"), NotFound("gone"), KeyError("url")])
+async def test_whatever_happens_while_it_is_looked_at_it_is_visited_as_it_is(
+    system: System, error: Exception, monkeypatch: pytest.MonkeyPatch, log: list[str]
+) -> None:
+    port = free_port()
+    source = await paste(system, f"http://127.0.0.1:{port}/feed")
+
+    async def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(system.resolver, "resolve", fail)
+    async with FeedSite(port=port) as site:
+        site.serve(rss("a"), path="/feed")
+        found = await collect(system, source)
+    assert (found.config, found.last_error) == (source.config, None)
+    assert found.last_fetched_at is not None
+    level = "WARNING" if isinstance(error, CatchmentError) else "ERROR"
+    assert any(line.startswith(f"{level} source {source.id}") and "stays as it is" in line for line in log)
+
+
+@pytest.mark.proves("R-39")
+async def test_what_has_no_address_is_not_marked_to_be_looked_at(system: System) -> None:
+    config = {"keyword": "quay", "unresolved": True}
+    source = await system.catalog.add(Draft(type="xhs_search", config=config), OPERATOR)
+    assert source.config == {"keyword": "quay"}
+    changed = await system.catalog.change(source.id, Change(config={"keyword": "pier", "unresolved": True}), OPERATOR)
+    assert changed.config == {"keyword": "pier"}
+
+
+@pytest.mark.proves("R-39")
+async def test_what_has_no_address_and_was_marked_before_is_visited_as_it_is(system: System, log: list[str]) -> None:
+    source = await system.catalog.add(Draft(type="xhs_search", config={"keyword": "quay"}), OPERATOR)
+    await system.store.write(sources.set_config, source, {"keyword": "quay", "unresolved": True})
+    assert (await collect(system, source)).type == "xhs_search"
+    assert not any("stays as it is" in line for line in log)
+
+
+@pytest.mark.proves("R-39")
+@pytest.mark.parametrize("is_followed", [False, True], ids=["becomes its feed", "its feed is followed"])
+async def test_what_somebody_changes_while_it_is_looked_at_stays_as_they_want_it(
+    system: System, is_followed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = free_port()
+    source = await paste(system, f"http://127.0.0.1:{port}/")
+    resolve = system.resolver.resolve
+
+    async with FeedSite(port=port) as site:
+        site.serve(PAGE, path="/")
+        feed = site.serve(rss("a"), path="/posts.xml")
+        theirs = {"url": site.serve(rss("b"), path="/theirs.xml")}
+        if is_followed:
+            await system.catalog.add(Draft(type="rss", config={"url": feed}), OPERATOR)
+
+        async def resolve_while_it_is_changed(*asked: Any) -> Resolved:
+            found = await resolve(*asked)
+            await system.catalog.change(source.id, Change(type="rss", config=theirs), OPERATOR)
+            return found
+
+        monkeypatch.setattr(system.resolver, "resolve", resolve_while_it_is_changed)
+        found = await collect(system, source)
+    assert (found.type, found.config) == ("rss", theirs)

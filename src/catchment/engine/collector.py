@@ -61,7 +61,7 @@ class Collector:
         self._housekeeper = housekeeper
         self._leases = leases
         self._clock = clock
-        self._clock_watch = ClockMonitor(store=store, clock=clock)
+        self._clock_watch = ClockMonitor(store=store, clock=clock, lease=leases.duration)
         self._ticking = asyncio.Lock()
         self._round = Round([])
         self.is_working = False
@@ -94,8 +94,10 @@ class Collector:
         finally:
             self.is_working = False
             self._pool.reset()
-            await self._hosts.give_back_all()
-            await self._store.write(runs.release_owner, self._leases.owner, now=self._clock.now())
+            try:
+                await self._hosts.give_back_all()
+            finally:
+                await self._store.write(runs.release_owner, self._leases.owner, now=self._clock.now())
         if not clean:
             raise TimeoutError(f"work in flight was cut off after {grace_seconds:g} s")
 
@@ -143,13 +145,14 @@ class Collector:
         results: dict[int, VisitResult] = {}
         turns: set[datetime] = set()
         while True:
+            # Those that have come are looked at now; those that come while the round runs need another look.
+            turns = {turn for turn in turns if turn > self._clock.now()}
             round_, seating = await self._begin_round()
             turns |= seating.turns
             if on_round is not None:
                 on_round(round_)
             await round_.wait()
             results.update({result.source_id: result for result in round_.results})
-            turns = {turn for turn in turns if turn > self._clock.now()}
             until = min(turns | {moment for moment in [round_.postponed_until()] if moment}, default=None)
             if until is None and (not round_.ids or (len(round_.ids) < LOOK_LIMIT and not round_.dropped)):
                 break

@@ -96,6 +96,7 @@ def _needs_recovery(conn: Connection, *, now: datetime) -> bool:
 def _recover(conn: Connection, *, now: datetime) -> list[Run]:
     pull_back_leases(conn, now=now, latest=not_before(now))
     dead = _dead(runs.running_owners(conn))
+    hosts.release_owners(conn, dead)
     ended = [*runs.expire(conn, now=now), *runs.expire_owners(conn, dead, now=now)]
     alerts.record_recovery(conn, executions=0, records=found_notes.reclaim(conn, [run.id for run in ended]), now=now)
     return ended

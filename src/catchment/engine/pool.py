@@ -153,7 +153,15 @@ class Pool:
         async with self._hosts.lock:
             window = self._window(most)
             claimed = await self._claim_in_store(list(window), most)
-            jobs = [self._job(run, source, window[id_]) for id_, (run, source) in claimed.items()]
+            jobs = (
+                []
+                if claimed is None
+                else [self._job(run, source, window[id_]) for id_, (run, source) in claimed.items()]
+            )
+        if claimed is None:
+            # All of it still waits, and is tried again unless a stop comes first.
+            await asyncio.sleep(RETRY_SECONDS)
+            return []
         taken = window.keys() - claimed.keys() if len(claimed) < most else set()
         for source_id in (*claimed, *taken):
             del self._waiting[source_id]
@@ -193,21 +201,21 @@ class Pool:
             self._waiting[source_id] = parked.pop(source_id)
             self._has_waiting.set()
 
-    async def _claim_in_store(self, ids: list[int], most: int) -> dict[int, tuple[Run, Source]]:
+    async def _claim_in_store(self, ids: list[int], most: int) -> dict[int, tuple[Run, Source]] | None:
+        """None where the store cannot be written."""
+        if not ids:
+            return {}
         at_hosts = {source_id: self._host_of[source_id] for source_id in ids if source_id in self._host_of}
-        while ids:
-            now = self._clock.now()
-            try:
-                claimed, taken = await self._store.write(
-                    _claim, ids, at_hosts, most=most, owner=self._leases.owner, now=now, until=self._leases.until(now)
-                )
-            except StoreError as error:
-                logger.error("nothing can be claimed: {}", error)
-                await asyncio.sleep(RETRY_SECONDS)
-            else:
-                self._hosts.took(taken)
-                return claimed
-        return {}
+        now = self._clock.now()
+        try:
+            claimed, taken = await self._store.write(
+                _claim, ids, at_hosts, most=most, owner=self._leases.owner, now=now, until=self._leases.until(now)
+            )
+        except StoreError as error:
+            logger.error("nothing can be claimed: {}", error)
+            return None
+        self._hosts.took(taken)
+        return claimed
 
     async def _work(self) -> None:
         while True:

@@ -21,6 +21,7 @@ from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed
 from catchment.engine.leases import FencedStore
 from catchment.errors import (
     BadConfig,
+    CatchmentError,
     DamagedStore,
     HttpError,
     LeaseLost,
@@ -90,10 +91,20 @@ class Visitor:
 
     async def visit(self, run: Run, source: Source) -> Visit:
         if source.config.get(UNRESOLVED_KEY):
-            source = await self._resolve(source)
+            source = await self._resolved(source)
         visit = await self._visit(run, source)
         held_until = self._held_until(source.host) if source.host else None
         return visit if held_until is None else replace(visit, host_held_until=held_until)
+
+    async def _resolved(self, source: Source) -> Source:
+        """As what it is; as it was where that cannot be told, for which no worker has to die."""
+        try:
+            return await self._resolve(source)
+        except CatchmentError as error:
+            logger.warning("source {} ({}) stays as it is: {}", source.id, source.name, redact_text(str(error)))
+        except Exception as error:  # noqa: BLE001 - the edge: whatever was found there concerns this source alone
+            logger.opt(exception=error).error("source {} ({}) stays as it is", source.id, source.name)
+        return source
 
     async def _visit(self, run: Run, source: Source) -> Visit:
         fetcher = self._registry.fetcher(source.type)

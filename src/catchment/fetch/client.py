@@ -24,7 +24,7 @@ from catchment.errors import BadBody, BadConfig
 from catchment.fetch.body import Decoder, decode, too_large
 from catchment.fetch.dialler import GuardedDialler, Lookup, SystemLookup
 from catchment.fetch.failures import block_reason, blocked_error, redirect_error, status_error, translating
-from catchment.fetch.freshness import Validators, retry_after
+from catchment.fetch.freshness import LONGEST_WAIT, Validators, retry_after
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import MAX_CRAWL_DELAY, Pacer
 from catchment.fetch.redirects import Hop, is_redirect, next_hop
@@ -168,9 +168,12 @@ class HttpClient:
             self.pacer.slow_down(host, min(seconds, MAX_CRAWL_DELAY))
 
     def held_until(self, host: str) -> datetime | None:
-        """Until when a host asked to be left alone, by an answer that told so."""
-        until = self._holds.get(host)
-        return until if until is not None and until > self._clock.now() else None
+        """Until when a host asked to be left alone, by an answer that told so.
+
+        What lies further ahead than any wait was noted by a clock that was ahead.
+        """
+        until, now = self._holds.get(host), self._clock.now()
+        return until if until is not None and now < until <= now + LONGEST_WAIT else None
 
     def _note_hold(self, request: Request, hop: Hop, reply: aiohttp.ClientResponse) -> None:
         """Whoever keeps a pace of their own with a service minds its limits as well."""

@@ -87,6 +87,8 @@ def _change(conn: Connection, values: Mapping[str, str | None], *, now: datetime
     return config.read_config(conn)
 
 
+#: What is found by its spelling alone while it cannot be reached, and then looked at.
+RESOLVABLE = frozenset({"rss", "website", "sitemap"})
 #: Sources added in one transaction.
 BATCH = 500
 MAX_NAME, MAX_CONFIG_CHARS, MAX_TAGS, MAX_TAG = 500, 65_536, 50, 100
@@ -116,6 +118,8 @@ class Change:
     tags: tuple[str, ...] | None = None
     #: 0 goes back to the type's interval.
     fetch_interval_minutes: Any = None
+    #: Nothing is changed where somebody else changed it since it was this version.
+    seen_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +156,7 @@ class Catalog:
     def check(self, draft: Draft, caller: Caller) -> NewSource:
         """What would be stored, or InvalidInput, RefusedAddress or BadConfig that says what is wrong."""
         source_type = self._checked_type(draft.type)
-        config = _checked_config(draft.config)
+        config = _without_stray_mark(source_type, _checked_config(draft.config))
         self._refuse_unknown_keys(source_type, config)
         if draft.fetch_interval_minutes is not None:
             config = {**config, INTERVAL_KEY: draft.fetch_interval_minutes}
@@ -221,6 +225,8 @@ class Catalog:
 
     def _change(self, conn: Connection, source_id: int, change: Change, caller: Caller) -> Source:
         source = _changeable(conn, source_id, caller)
+        if change.seen_version not in {None, source.version}:
+            return source
         now = self._clock.now()
         values: dict[str, Any] = {}
         if change.name is not None:
@@ -261,7 +267,8 @@ class Catalog:
         if change.config is None and change.type is None:
             config = _with_checked_interval(_with_interval(source.config, change.fetch_interval_minutes))
             return self._with_checked_options(config, caller), source.identity
-        plain = _with_checked_interval(_with_interval(self._plain(source, change), change.fetch_interval_minutes))
+        wanted = _without_stray_mark(source_type, self._plain(source, change))
+        plain = _with_checked_interval(_with_interval(wanted, change.fetch_interval_minutes))
         identity = self.identity(source_type, self._with_checked_options(plain, caller))
         return seal_config(plain, self._vault), sources.identity_hash(source_type, identity)
 
@@ -405,6 +412,12 @@ def _checked_config(config: object) -> dict[str, Any]:
     if len(json.dumps(dict(config))) > MAX_CONFIG_CHARS:
         raise InvalidInput(f"The config is larger than {MAX_CONFIG_CHARS} characters.", field="config")
     return dict(config)
+
+
+def _without_stray_mark(source_type: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Whoever adds what was resolved hands the mark on; where there is no address to look at it means nothing."""
+    is_meant = source_type in RESOLVABLE and isinstance(config.get("url"), str)
+    return {key: value for key, value in config.items() if is_meant or key != UNRESOLVED_KEY}
 
 
 def _with_interval(config: Mapping[str, Any], minutes: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, Connection, case, delete, or_, select, text, update
 
 from catchment.domain.source import Why
-from catchment.store.tables import incidents, outbox, runs, sources
+from catchment.store.tables import hosts, incidents, outbox, runs, sources
 
 #: Nothing but an interval has a source wait for longer, and those count from its last visit.
 MAX_WAIT = timedelta(hours=25)
@@ -26,6 +26,15 @@ def pull_back_sources(conn: Connection, *, now: datetime, latest: datetime) -> i
         sources.c.next_check_why: case((is_scheduled, Why.NEW.value), else_=sources.c.next_check_why),
     }
     return conn.execute(update(sources).where(is_ahead).values(values)).rowcount
+
+
+def pull_back_hosts(conn: Connection, *, now: datetime, latest: datetime, lease: timedelta, is_jump: bool) -> None:
+    """None is looked after, left alone or given away for longer than can be; after a jump its turns are given anew."""
+    held, booked, owned = hosts.c.held_until, hosts.c.booked_until, hosts.c.owner_until
+    conn.execute(update(hosts).where(held > now + MAX_WAIT).values(held_until=None))
+    conn.execute(update(hosts).where(booked > (now if is_jump else now + MAX_WAIT)).values(booked_until=None))
+    # Who lives extends it, who is dead loses it.
+    conn.execute(update(hosts).where(owned > latest + lease).values(owner_until=now + lease))
 
 
 def pull_back_deliveries(conn: Connection, *, now: datetime, latest: datetime) -> int:
