@@ -181,3 +181,20 @@ def test_a_refresh_is_where_every_browser_goes(before: bytes) -> None:
 )
 def test_a_refresh_that_no_browser_sees_leads_nowhere(body: bytes) -> None:
     assert refresh_of(body % REFRESH, URL) == ""
+
+
+@pytest.mark.proves("R-47")
+@pytest.mark.parametrize(
+    ("url", "target", "leads_to"),
+    [
+        ("https://a.example/", "https://a.example", ""),
+        ("https://a.example", "https://A.example/#top", ""),
+        ("https://a.example/x?y", "http://a.example/x?y", ""),
+        ("https://a.example/", "?", ""),
+        ("https://a.example/x", "https://a.example/x?y", "https://a.example/x?y"),
+        # A page may know no other way to send browsers on to where they are safe.
+        ("http://a.example/", "https://a.example/", "https://a.example/"),
+    ],
+)
+def test_a_page_that_sends_browsers_to_itself_sends_them_nowhere(url: str, target: str, leads_to: str) -> None:
+    assert refresh_of(b"<meta http-equiv=refresh content='5; url=%s'>" % target.encode(), url) == leads_to

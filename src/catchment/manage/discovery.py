@@ -55,10 +55,12 @@ async def explore(http: SourceClient, parsers: ParserPool, address: str) -> Disc
 async def _followed(http: SourceClient, address: str) -> Response:
     """The answer, or that of the page it sends every browser on to."""
     response = await http.send(Request(url=address, timeout_seconds=_SECONDS))
+    asked = [address]
     for _ in range(MAX_REFRESHES):
-        target = refresh_of(response.body, response.url)
+        target = refresh_of(response.body, response.url, *asked)
         if not target:
             break
+        asked.append(target)
         response = await http.send(Request(url=target, timeout_seconds=_SECONDS))
     return response
 

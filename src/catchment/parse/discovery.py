@@ -129,15 +129,22 @@ def is_title_of_comments(title: str) -> bool:
     return _TITLE_OF_COMMENTS.match(title) is not None
 
 
-def refresh_of(body: bytes, url: str) -> str:
-    """Where a page sends every browser at once, "" where it does not."""
+def refresh_of(body: bytes, url: str, *asked: str) -> str:
+    """Where a page sends every browser at once, "" where it does not, or only back to what was asked for."""
     markup = _NO_MARKUP.sub(b"", body[:_REFRESH_BYTES])
     for tag in () if _DATA_START.match(markup) else _META.findall(markup):
         found = _REFRESH.search(tag.decode("utf-8", "replace")) if _IS_REFRESH.search(tag) else None
         if found and int(found["seconds"]) <= MAX_REFRESH_SECONDS:
             target = _web(unescape(found["url"]).strip(), url)
-            return target if target != url.partition("#")[0] else ""
+            return "" if any(_is_same_place(target, one) for one in (url, *asked)) else target
     return ""
+
+
+def _is_same_place(target: str, url: str) -> bool:
+    """A page may send browsers on to its safe address; one that names its unsafe one means itself."""
+    there, here = urlsplit(target), urlsplit(url)
+    places = [(one.netloc.lower(), one.path or "/", one.query) for one in (there, here)]
+    return places[0] == places[1] and there.scheme in {here.scheme, "http"}
 
 
 def _linked_feeds(tree: Element, base: str, named: Collection[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ fits is an item; in both cases the page is what was asked for, so no feed is loo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -188,16 +188,17 @@ async def _follow(context: Context, feed: str) -> Fetched:
 
 async def _visit(context: Context, read: DocumentReader) -> Fetched:
     """Visit the page, or the one that it sends every browser on to."""
-    request, is_elsewhere = Request(url=_url(context.source.config)), False
-    for _ in range(MAX_REFRESHES):
+    asked = [_url(context.source.config)]
+    while len(asked) <= MAX_REFRESHES + 1:
         try:
-            fetched = await visit_document(context, request, read, judge=_look_for_refresh)
+            judge = partial(_look_for_refresh, asked=asked)
+            fetched = await visit_document(context, Request(url=asked[-1]), read, judge=judge)
         except _SentOn as sent_on:
-            request, context, is_elsewhere = Request(url=sent_on.target), _without_memory(context), True
+            asked, context = [*asked, sent_on.target], _without_memory(context)
         else:
             # What the one page is known by says nothing of the other, which is asked for first.
-            return replace(fetched, memory={}) if is_elsewhere else fetched
-    raise BadAnswer(f"{request.url} sends browsers on and on, from one page to the next; give the address of the last.")
+            return replace(fetched, memory={}) if len(asked) > 1 else fetched
+    raise BadAnswer(f"{asked[-1]} sends browsers on and on, from one page to the next; give the address of the last.")
 
 
 class _SentOn(VisitError):
@@ -206,8 +207,8 @@ class _SentOn(VisitError):
         self.target = target
 
 
-def _look_for_refresh(response: Response, _: datetime) -> None:
-    if target := refresh_of(response.body, response.url):
+def _look_for_refresh(response: Response, _: datetime, *, asked: Sequence[str]) -> None:
+    if target := refresh_of(response.body, response.url, *asked):
         raise _SentOn(target)
 
 
