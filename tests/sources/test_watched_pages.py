@@ -131,6 +131,23 @@ async def test_a_page_that_changes_at_every_visit_is_marked_and_told_of_once_a_d
     assert len(await stored(system)) == before + 1
 
 
+async def test_what_a_page_that_always_changed_settles_on_is_kept(system, site, clock):
+    number = count()
+    source = await watch(
+        system, put(site, lambda: f"<main><h1>Numbers</h1><p>It is {next(number)}, they say.</p></main>")
+    )
+    for _ in range(9):
+        await collect_one(system, source.id)
+        clock.advance(HOUR)
+    put(site, "<main><h1>Numbers</h1><p>No more numbers.</p></main>")
+    results = []
+    for _ in range(3):
+        results.append((await collect_one(system, source.id)).inserted)
+        clock.advance(HOUR)
+    assert results == [0, 1, 0]
+    assert any("No more numbers" in item.content for item in await stored(system))
+
+
 async def test_a_list_with_something_new_at_every_visit_loses_nothing(system, site, clock):
     number = count()
     source = await watch(

@@ -28,7 +28,7 @@ from catchment.parse.watch import ListedLink, ListShape, Passage, read_chosen, r
 from catchment.sources.base import Context
 from catchment.sources.config import text, texts
 from catchment.sources.feed_items import read_items
-from catchment.sources.page import DocumentReader, read_apart, visit_document, visit_page
+from catchment.sources.page import READ_KEYS, DocumentReader, read_apart, visit_document, visit_page
 
 FEED = "feed"
 #: What is remembered of a watched page: what it last was, how often in a row it was another, and when that was told.
@@ -220,7 +220,8 @@ def _damped(context: Context, fetched: Fetched) -> Fetched:
     memory = {**fetched.memory, STATE: state, CHANGES: changes, TOLD_AT: before.get(TOLD_AT)}
     if changes < NOISY_AFTER or _is_due(before.get(TOLD_AT), now):
         return replace(fetched, memory={**memory, TOLD_AT: now.isoformat()} if fetched.items else memory)
-    return replace(fetched, items=(), memory=memory)
+    # What is held back is to be read again: it may be what the page settles on.
+    return replace(fetched, items=(), memory={key: memory[key] for key in memory.keys() - READ_KEYS})
 
 
 def _is_due(told_at: str | None, now: datetime) -> bool:
