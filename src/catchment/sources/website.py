@@ -75,7 +75,9 @@ class WebsiteFetcher:
         named = page.seen.news_feeds
         for feed in [*named, *page.seen.linked_feeds][:MAX_FEEDS]:
             if failed is not None and feed == failed.feed:
-                raise failed.error
+                if not _is_gone(failed.error):
+                    raise failed.error
+                continue
             try:
                 followed = await _follow(_without_memory(context), feed)
             except VisitError as error:
@@ -177,8 +179,11 @@ def uses_selectors(config: Mapping[str, Any]) -> bool:
 
 def is_lasting(error: VisitError) -> bool:
     """Whether a feed is not there at all, or not for us, rather than out of order for now."""
-    lasting = isinstance(error, ParseError | RefusedAddress)
-    return lasting or (isinstance(error, HttpError) and error.status in _GONE)
+    return isinstance(error, ParseError | RefusedAddress) or _is_gone(error)
+
+
+def _is_gone(error: VisitError) -> bool:
+    return isinstance(error, HttpError) and error.status in _GONE
 
 
 async def _follow(context: Context, feed: str) -> Fetched:
