@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -115,7 +116,7 @@ async def _usual_sitemaps(http: SourceClient, page: URL) -> list[str]:
     if page.path != "/":
         return [background_tasks]
     robots = await _ask(http, str(page.origin() / "robots.txt"))
-    named = Robots.parse(robots.body, robots.url).sitemaps if robots else ()
+    named = (await asyncio.to_thread(Robots.parse, robots.body, robots.url)).sitemaps if robots else ()
     return [*named[:_MAX_SITEMAPS], background_tasks]
 
 
