@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.parse.discovery import discover, is_page, is_sitemap
+from catchment.parse.discovery import discover, is_page, is_sitemap, refresh_of
 
 URL = "https://example.org/a/b"
 tags = st.sampled_from(
@@ -133,3 +133,68 @@ def test_a_charset_after_many_blanks_is_soon_missed() -> None:
     assert discover(f"<meta charset={blanks};><title>x</title>".encode(), url=URL).title == "x"
     body = "<title>\xe9</title>".encode("latin-1")
     assert discover(body, url=URL, content_type=f"text/html; charset={blanks};").title == "é"
+
+
+REFRESH = b"<meta http-equiv=refresh content='0; url=/new'>"
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "part", [b"<noscript ", b"<!--", b"<script>", b"<meta ", b"<meta a", b"<?", b" ", b"<textarea>x</"]
+)
+def test_no_page_takes_long_to_be_read_for_a_refresh(part: bytes) -> None:
+    assert {refresh_of(part * (64 * 1024 // len(part)), URL) for _ in range(20)} == {""}
+
+
+@pytest.mark.proves("R-47")
+@pytest.mark.parametrize(
+    "before",
+    [
+        b"",
+        b"<!doctype html><!-- a --><head>",
+        b"<?xml version='1.0'?><html>",
+        b"<!--[if !IE]><!-->",
+        b"<!-->",
+        b"<script>1</script><noscript><img></noscript><title>T</title>",
+    ],
+)
+def test_a_refresh_is_where_every_browser_goes(before: bytes) -> None:
+    assert refresh_of(before + REFRESH, URL) == "https://example.org/new"
+
+
+@pytest.mark.proves("R-47")
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<!--[if lt IE 9]>%s<![endif]-->",
+        b'<script>document.write("%s")</script>',
+        b"<textarea>%s</textarea>",
+        b"<NOSCRIPT>%s</noscript>",
+        b"<noscript>%s",
+        b"<?xml version='1.0'?><!-- x --><rss version='2.0'><description><![CDATA[%s]]></description></rss>",
+        b"\xef\xbb\xbf <?xml-stylesheet href='a'?><feed xmlns='http://www.w3.org/2005/Atom'><![CDATA[%s]]></feed>",
+        b"<rdf:RDF><![CDATA[%s]]></rdf:RDF>",
+        b"<rss><![CDATA[%s]]></rss>",
+        b'{"content_html": "%s"}',
+        b'[{"content_html": "%s"}]',
+    ],
+)
+def test_a_refresh_that_no_browser_sees_leads_nowhere(body: bytes) -> None:
+    assert refresh_of(body % REFRESH, URL) == ""
+
+
+@pytest.mark.proves("R-47")
+@pytest.mark.parametrize(
+    ("url", "target", "leads_to"),
+    [
+        ("https://a.example/", "https://a.example", ""),
+        ("https://a.example", "https://A.example/#top", ""),
+        ("https://a.example/x?y", "http://a.example/x?y", ""),
+        ("https://a.example/", "?", ""),
+        ("https://a.example/x", "https://a.example/x?y", "https://a.example/x?y"),
+        # A page may know no other way to send browsers on to where they are safe.
+        ("http://a.example/", "https://a.example/", "https://a.example/"),
+    ],
+)
+def test_a_page_that_sends_browsers_to_itself_sends_them_nowhere(url: str, target: str, leads_to: str) -> None:
+    assert refresh_of(b"<meta http-equiv=refresh content='5; url=%s'>" % target.encode(), url) == leads_to

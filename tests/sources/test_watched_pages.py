@@ -131,6 +131,23 @@ async def test_a_page_that_changes_at_every_visit_is_marked_and_told_of_once_a_d
     assert len(await stored(system)) == before + 1
 
 
+async def test_what_a_page_that_always_changed_settles_on_is_kept(system, site, clock):
+    number = count()
+    source = await watch(
+        system, put(site, lambda: f"<main><h1>Numbers</h1><p>It is {next(number)}, they say.</p></main>")
+    )
+    for _ in range(9):
+        await collect_one(system, source.id)
+        clock.advance(HOUR)
+    put(site, "<main><h1>Numbers</h1><p>No more numbers.</p></main>")
+    results = []
+    for _ in range(3):
+        results.append((await collect_one(system, source.id)).inserted)
+        clock.advance(HOUR)
+    assert results == [0, 1, 0]
+    assert any("No more numbers" in item.content for item in await stored(system))
+
+
 async def test_a_list_with_something_new_at_every_visit_loses_nothing(system, site, clock):
     number = count()
     source = await watch(
@@ -166,8 +183,42 @@ async def test_refreshes_that_go_round_in_a_circle_end(system, site):
     url = put(site, "a", path="/a", head="<meta http-equiv='refresh' content='0; url=/b'>")
     put(site, "b", path="/b", head="<meta http-equiv='refresh' content='0; url=/a'>")
     source = await watch(system, url)
-    assert (await collect_one(system, source.id)).error is not None
-    assert site.hits["/a"] <= 3
+    result = await collect_one(system, source.id)
+    assert (result.error, result.inserted) == (None, 1)
+    assert (site.hits["/a"], site.hits["/b"]) == (1, 1)
+
+
+async def test_a_page_that_loads_itself_by_another_spelling_is_watched(system, site):
+    source = await watch(
+        system,
+        put(
+            site,
+            "<main>Mind the step.</main>",
+            path="/",
+            head=f"<meta http-equiv='refresh' content='5; url={site.url('')}'>",
+        ),
+    )
+    assert (await collect_one(system, source.id)).inserted == 1
+    assert site.hits["/"] == 1
+
+
+async def test_a_page_that_loads_the_address_it_was_redirected_from_is_watched(system, site):
+    async def redirect(_):
+        return web.Response(status=302, headers={"Location": "/page"})
+
+    put(site, "<main>Mind the step.</main>", head="<meta http-equiv='refresh' content='5; url=/start'>")
+    source = await watch(system, site.script(redirect, path="/start"))
+    assert (await collect_one(system, source.id)).inserted == 1
+    assert (site.hits["/start"], site.hits["/page"]) == (1, 1)
+
+
+@pytest.mark.parametrize(("pages", "is_read"), [(4, True), (5, False)])
+async def test_only_so_many_refreshes_are_followed(system, site, pages, is_read):
+    for n in range(1, pages):
+        put(site, "On", path=f"/{n}", head=f"<meta http-equiv='refresh' content='0; url=/{n + 1}'>")
+    put(site, "<main>Mind the step.</main>", path=f"/{pages}")
+    source = await watch(system, site.url("/1"))
+    assert ((await collect_one(system, source.id)).error is None) is is_read
 
 
 @pytest.mark.parametrize(

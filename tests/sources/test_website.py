@@ -105,6 +105,17 @@ async def test_a_feed_that_is_only_out_of_order_is_not_given_up(
     assert len(await stored(system)) == 5
 
 
+async def test_a_site_that_still_names_a_feed_that_is_gone_is_watched_itself(
+    system: System, web: SimulatedWeb, moving_blog: Blog
+) -> None:
+    source = await watch(system, web, "/blog/")
+    await collect_one(system, source.id)
+    moving_blog.feed_status = 404
+    result = await collect_one(system, source.id)
+    assert (result.error, result.inserted) == (None, 1)
+    assert "feed" not in (await get(system, source)).memory
+
+
 async def test_a_site_whose_feed_is_gone_for_good_is_watched_itself(
     system: System, web: SimulatedWeb, moving_blog: Blog
 ) -> None:

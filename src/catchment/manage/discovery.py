@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,10 +56,12 @@ async def explore(http: SourceClient, parsers: ParserPool, address: str) -> Disc
 async def _followed(http: SourceClient, address: str) -> Response:
     """The answer, or that of the page it sends every browser on to."""
     response = await http.send(Request(url=address, timeout_seconds=_SECONDS))
+    asked = [address]
     for _ in range(MAX_REFRESHES):
-        target = refresh_of(response.body, response.url)
+        target = refresh_of(response.body, response.url, *asked)
         if not target:
             break
+        asked.append(target)
         response = await http.send(Request(url=target, timeout_seconds=_SECONDS))
     return response
 
@@ -113,7 +116,7 @@ async def _usual_sitemaps(http: SourceClient, page: URL) -> list[str]:
     if page.path != "/":
         return [background_tasks]
     robots = await _ask(http, str(page.origin() / "robots.txt"))
-    named = Robots.parse(robots.body, robots.url).sitemaps if robots else ()
+    named = (await asyncio.to_thread(Robots.parse, robots.body, robots.url)).sitemaps if robots else ()
     return [*named[:_MAX_SITEMAPS], background_tasks]
 
 

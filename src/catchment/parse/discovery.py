@@ -47,10 +47,21 @@ _FEED_WORDS = re.compile(
 )
 #: A page that loads itself anew after a while is only up to date.
 MAX_REFRESH_SECONDS = 10
-_REFRESH_BYTES = 64 * 1024
-_META = re.compile(rb"<meta\s[^>]{1,2000}>", re.IGNORECASE)
+_REFRESH_BYTES = 32 * 1024
+_META = re.compile(rb"<meta\s[^<>]{1,2000}+>", re.IGNORECASE)
 _IS_REFRESH = re.compile(rb"http-equiv\s{0,5}=\s{0,5}[\"']?refresh\b", re.IGNORECASE)
-_NOSCRIPT = re.compile(rb"<noscript\b.*?</noscript", re.IGNORECASE | re.DOTALL)
+# What browsers take for no markup. What is never closed goes on to the end: so nothing is looked through twice.
+_NO_MARKUP = re.compile(
+    rb"<!--(?:-?>|.*?(?:--!?>|\Z))"
+    rb"|<(script|noscript|style|textarea|title|template|iframe|xmp)(?=[\s/>]).*?(?:</\1|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+# A feed or a sitemap, or JSON: what looks like a page's tags is in the text of an entry.
+_DATA_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*+(?:\{\s*+\"|\[\s*+[\[{\"]"
+    rb"|(?:<[?!][^>]*+>\s*+)*+<(?:[\w-]{1,50}:)?(?:rss|feed|rdf|urlset|sitemapindex)[\s>])",
+    re.IGNORECASE,
+)
 _REFRESH = re.compile(
     r"content\s{0,5}=\s{0,5}[\"']?\s{0,20}(?P<seconds>\d{1,4})(?:\.\d{0,9})?\s{0,20}[;,]\s{0,20}"
     r"(?:url\s{0,5}=\s{0,5})?[\"']?(?P<url>[^\"'>]{1,2000})",
@@ -118,14 +129,22 @@ def is_title_of_comments(title: str) -> bool:
     return _TITLE_OF_COMMENTS.match(title) is not None
 
 
-def refresh_of(body: bytes, url: str) -> str:
-    """Where a page sends every browser at once, "" where it does not."""
-    for tag in _META.findall(_NOSCRIPT.sub(b"", body[:_REFRESH_BYTES])):
+def refresh_of(body: bytes, url: str, *asked: str) -> str:
+    """Where a page sends every browser at once, "" where it does not, or only back to what was asked for."""
+    markup = _NO_MARKUP.sub(b"", body[:_REFRESH_BYTES])
+    for tag in () if _DATA_START.match(markup) else _META.findall(markup):
         found = _REFRESH.search(tag.decode("utf-8", "replace")) if _IS_REFRESH.search(tag) else None
         if found and int(found["seconds"]) <= MAX_REFRESH_SECONDS:
             target = _web(unescape(found["url"]).strip(), url)
-            return target if target != url.partition("#")[0] else ""
+            return "" if any(_is_same_place(target, one) for one in (url, *asked)) else target
     return ""
+
+
+def _is_same_place(target: str, url: str) -> bool:
+    """A page may send browsers on to its safe address; one that names its unsafe one means itself."""
+    there, here = urlsplit(target), urlsplit(url)
+    places = [(one.netloc.lower(), one.path or "/", one.query) for one in (there, here)]
+    return places[0] == places[1] and there.scheme in {here.scheme, "http"}
 
 
 def _linked_feeds(tree: Element, base: str, named: Collection[str]) -> tuple[str, ...]:

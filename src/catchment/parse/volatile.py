@@ -23,7 +23,7 @@ _MADE: Final = (
     r"(?:\b(?:updated|modified|refreshed|generated|rendered|retrieved|as of|current time|local time|time now|time is"
     r"|now|today is|aktualisiert|stand|mis à jour|actualizado)|更新(?:于|於|时间|時間)?|现在(?:时间)?|当前时间|今天是?)"
 )
-_COUNT: Final = r"\d[\d.,']{0,15}\s?[kKmM万千]?\+?"
+_COUNT: Final = r"\d[\d.,']{0,15}+\s?[kKmM万千]?\+?"
 _LOOKED_AT: Final = (
     r"(?:views?|visitors?|visits|readers|reads|hits|likes|shares|followers|downloads|users online|online now|watching"
     r"|Aufrufe|Besucher|Leser|vues|visitas)\b|次(?:浏览|阅读|访问|播放|观看|下载)|人(?:阅读|浏览|在看|看过|在线)"
@@ -45,8 +45,10 @@ _MOMENTS: Final = (
 )
 _COUNTS: Final = (rf"(?<!\w){_COUNT}\s?(?:{_LOOKED_AT})", rf"{_COUNTERS}\s?[:：]?\s?{_COUNT}")
 _VOLATILE: Final = re.compile("|".join((*_AGES, *_MOMENTS, *_COUNTS)), re.IGNORECASE)
+#: Characters in which such words are looked for; what is longer is data rather than something to read.
+MAX_SEARCHED = 300_000
 
 
 def steady(text: str) -> str:
     """The text without such words, on one line."""
-    return " ".join(_VOLATILE.sub("", text).split())
+    return " ".join((_VOLATILE.sub("", text[:MAX_SEARCHED]) + text[MAX_SEARCHED:]).split())

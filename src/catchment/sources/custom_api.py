@@ -222,15 +222,15 @@ async def _walk(context: Context, plan: _Plan, request: Request) -> Fetched:
             page = await context.parsers.read(
                 read_page, response.body, url=response.url, content_type=response.content_type, paths=plan.paths
             )
+            fresh = {item.key: item for item in page.items if item.key not in found}
+            found |= fresh
+            left_out += page.left_out
+            upcoming = plan.paging.after(upcoming, response, page.document) if plan.paging and fresh else None
         except (Deferred, VisitError) as error:
             if not found:
                 raise
             ended = error if isinstance(error, VisitError) and not is_past_end(plan.paging, error) else None
             break
-        fresh = {item.key: item for item in page.items if item.key not in found}
-        found |= fresh
-        left_out += page.left_out
-        upcoming = plan.paging.after(upcoming, response, page.document) if plan.paging and fresh else None
     return Fetched(
         items=tuple(found.values())[:MAX_ENTRIES],
         left_out=left_out,

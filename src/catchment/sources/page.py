@@ -22,6 +22,8 @@ from catchment.sources.base import Context
 Judge = Callable[[Response, datetime], None]
 #: Has an answer read, by whatever way.
 DocumentReader = Callable[[Response], Awaitable[Reading]]
+#: What is remembered so that the same is not read again.
+READ_KEYS = frozenset({"body", "etag", "last_modified", "validated_by"})
 
 
 class PageReader(Protocol):

@@ -8,7 +8,7 @@ fits is an item; in both cases the page is what was asked for, so no feed is loo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -28,7 +28,7 @@ from catchment.parse.watch import ListedLink, ListShape, Passage, read_chosen, r
 from catchment.sources.base import Context
 from catchment.sources.config import text, texts
 from catchment.sources.feed_items import read_items
-from catchment.sources.page import DocumentReader, read_apart, visit_document, visit_page
+from catchment.sources.page import READ_KEYS, DocumentReader, read_apart, visit_document, visit_page
 
 FEED = "feed"
 #: What is remembered of a watched page: what it last was, how often in a row it was another, and when that was told.
@@ -75,7 +75,9 @@ class WebsiteFetcher:
         named = page.seen.news_feeds
         for feed in [*named, *page.seen.linked_feeds][:MAX_FEEDS]:
             if failed is not None and feed == failed.feed:
-                raise failed.error
+                if not _is_gone(failed.error):
+                    raise failed.error
+                continue
             try:
                 followed = await _follow(_without_memory(context), feed)
             except VisitError as error:
@@ -177,8 +179,11 @@ def uses_selectors(config: Mapping[str, Any]) -> bool:
 
 def is_lasting(error: VisitError) -> bool:
     """Whether a feed is not there at all, or not for us, rather than out of order for now."""
-    lasting = isinstance(error, ParseError | RefusedAddress)
-    return lasting or (isinstance(error, HttpError) and error.status in _GONE)
+    return isinstance(error, ParseError | RefusedAddress) or _is_gone(error)
+
+
+def _is_gone(error: VisitError) -> bool:
+    return isinstance(error, HttpError) and error.status in _GONE
 
 
 async def _follow(context: Context, feed: str) -> Fetched:
@@ -188,16 +193,17 @@ async def _follow(context: Context, feed: str) -> Fetched:
 
 async def _visit(context: Context, read: DocumentReader) -> Fetched:
     """Visit the page, or the one that it sends every browser on to."""
-    request, is_elsewhere = Request(url=_url(context.source.config)), False
-    for _ in range(MAX_REFRESHES):
+    asked = [_url(context.source.config)]
+    while len(asked) <= MAX_REFRESHES + 1:
         try:
-            fetched = await visit_document(context, request, read, judge=_look_for_refresh)
+            judge = partial(_look_for_refresh, asked=asked)
+            fetched = await visit_document(context, Request(url=asked[-1]), read, judge=judge)
         except _SentOn as sent_on:
-            request, context, is_elsewhere = Request(url=sent_on.target), _without_memory(context), True
+            asked, context = [*asked, sent_on.target], _without_memory(context)
         else:
             # What the one page is known by says nothing of the other, which is asked for first.
-            return replace(fetched, memory={}) if is_elsewhere else fetched
-    raise BadAnswer(f"{request.url} sends browsers on and on, from one page to the next; give the address of the last.")
+            return replace(fetched, memory={}) if len(asked) > 1 else fetched
+    raise BadAnswer(f"{asked[-1]} sends browsers on and on, from one page to the next; give the address of the last.")
 
 
 class _SentOn(VisitError):
@@ -206,8 +212,8 @@ class _SentOn(VisitError):
         self.target = target
 
 
-def _look_for_refresh(response: Response, _: datetime) -> None:
-    if target := refresh_of(response.body, response.url):
+def _look_for_refresh(response: Response, _: datetime, *, asked: Sequence[str]) -> None:
+    if target := refresh_of(response.body, response.url, *asked):
         raise _SentOn(target)
 
 
@@ -219,7 +225,8 @@ def _damped(context: Context, fetched: Fetched) -> Fetched:
     memory = {**fetched.memory, STATE: state, CHANGES: changes, TOLD_AT: before.get(TOLD_AT)}
     if changes < NOISY_AFTER or _is_due(before.get(TOLD_AT), now):
         return replace(fetched, memory={**memory, TOLD_AT: now.isoformat()} if fetched.items else memory)
-    return replace(fetched, items=(), memory=memory)
+    # What is held back is to be read again: it may be what the page settles on.
+    return replace(fetched, items=(), memory={key: memory[key] for key in memory.keys() - READ_KEYS})
 
 
 def _is_due(told_at: str | None, now: datetime) -> bool:
