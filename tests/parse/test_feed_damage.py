@@ -57,6 +57,27 @@ def test_a_broken_title_says_what_can_be_read_of_it(written: str, title: str):
 
 
 @pytest.mark.proves("R-01")
+def test_tags_that_html_never_closes_stay_tags():
+    text = '<p>Hello <br> world <b>x</b></p><img src="/a.png">'
+    (entry,) = read(rss(f"<item><title>A</title><description>{text}</description></item>")).entries
+    assert entry.content == '<p>Hello <br> world <b>x</b></p><img src="https://example.com/a.png">'
+
+
+@pytest.mark.proves("R-01")
+def test_any_number_of_tags_that_html_never_closes_stay_tags():
+    text = "<b>x</b>" + "line<br>" * 300
+    (entry,) = read(rss(f"<item><title>A</title><description>{text}</description></item>")).entries
+    assert entry.content == text
+
+
+@pytest.mark.proves("R-01")
+@pytest.mark.parametrize("text", ["<p>one<br>two<p>three", "&lt;p>one<br>two&lt;p>three"])
+def test_a_text_in_which_nothing_is_closed_is_html_as_it_stands(text: str):
+    (entry,) = read(rss(f"<item><title>A</title><description>{text}</description></item>")).entries
+    assert entry.content == "<p>one<br>two</p><p>three</p>"
+
+
+@pytest.mark.proves("R-01")
 @pytest.mark.parametrize(
     ("document", "titles"),
     [

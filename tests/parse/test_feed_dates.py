@@ -129,3 +129,55 @@ def test_dates_that_cannot_be_read_are_none_and_nobody_else_is_asked():
     assert len(entries) >= len(texts)
     assert {entry.published for entry in entries} == {None}
     assert not {"dateparser", "dateutil"} & {name.partition(".")[0] for name in vars(dates)}
+
+
+@pytest.mark.proves("R-19")
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-03-01 08:00:00 +0000 UTC", "2026-03-01T08:00:00"),
+        ("2026-03-01 08:00:00.123456 UTC", "2026-03-01T08:00:00"),
+        ("2026-03-01 08:00:00 EST", "2026-03-01T13:00:00"),
+        ("2026-03-01T08:00:00 PDT", "2026-03-01T15:00:00"),
+        ("2026-03-01 8:00 PM", "2026-03-01T20:00:00"),
+        ("2026-03-01T08:00:00-5:00", "2026-03-01T13:00:00"),
+        ("2026-03-01T24:00:00Z", "2026-03-02T00:00:00"),
+        ("Fri, 2006/09/15 08:19:53 EDT", "2006-09-15T12:19:53"),
+        ("2026 Mar 01", "2026-03-01T00:00:00"),
+        ("3/1/2026 8:00:00 AM", "2026-03-01T08:00:00"),
+        ("03/01/2026 08:00:00", "2026-03-01T08:00:00"),
+        ("13/03/2026 08:00:00", "2026-03-13T08:00:00"),
+        ("Sun, 01 Mar 2026 08:00:00 +01", "2026-03-01T07:00:00"),
+        ("Sun, 01 Mar 2026 08:00:00 GMT+1", "2026-03-01T07:00:00"),
+        ("2026-03-01 08:00:00 UTC+8", "2026-03-01T00:00:00"),
+        ("2026-03-01 08:00:00 UTC+8 (CST)", "2026-03-01T00:00:00"),
+        ("Sun, 01 Mar 2026 08:00:00 -0330", "2026-03-01T11:30:00"),
+        (
+            "Sun Mar 01 2026 08:00:00 GMT+0100 (Central European Standard Time)",
+            "2026-03-01T07:00:00",
+        ),
+    ],
+)
+def test_dates_as_programs_write_them_are_read(text: str, moment: str):
+    assert parse_feed_date(text) == datetime.fromisoformat(moment).replace(tzinfo=UTC)
+
+
+@pytest.mark.proves("R-19")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "202603010800",
+        "Sun, 30 Nov -0001 00:00:00 +0000",
+        "0001-01-01 00:00:00 +0000 UTC",
+        "4 Mar 0026 12:00",
+        "13/13/2026",
+        "2026-13-01",
+        "2026-03-01T24:30:00Z",
+        "2026-03-01 08:00:00 +99",
+        "9999-12-31T24:00:00Z",
+        "Copyright 2026",
+        "(2026)",
+    ],
+)
+def test_what_only_looks_like_a_date_is_none(text: str):
+    assert parse_feed_date(text) is None

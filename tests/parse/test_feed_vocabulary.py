@@ -49,6 +49,12 @@ class TestElementsOfOtherVocabularies:
         assert (entry.title, entry.author, entry.published, entry.tags) == ("T", "Ann", MOMENT, ("x",))
         assert entry.content == "D"
 
+    def test_keywords_of_podcasts_and_media_are_tags(self):
+        item = """<item xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd'
+          xmlns:media='http://search.yahoo.com/mrss/'><title>T</title><category>news</category>
+          <itunes:keywords>red wine, cheese,,news</itunes:keywords><media:keywords>bread</media:keywords></item>"""
+        assert entry_of(rss(item)).tags == ("news", "red wine", "cheese", "bread")
+
     @pytest.mark.parametrize(
         "namespace",
         ["http://backend.userland.com/rss2", "http://www.w3.org/2005/Atom", "http://example.com/anything"],
@@ -66,6 +72,27 @@ class TestElementsOfOtherVocabularies:
             "<item><title>T</title><dc:creator>Ann</dc:creator><content:encoded>&lt;p>C&lt;/p></content:encoded></item>"
         )
         assert (entry_of(rss(item)).author, entry_of(rss(item)).content) == ("Ann", "<p>C</p>")
+
+
+@pytest.mark.proves("R-05")
+@pytest.mark.parametrize(
+    "document",
+    [
+        rss("<item/><item><title>T</title></item><item><title> </title><pubDate>2026-01-02</pubDate></item>"),
+        json.dumps({"version": "https://jsonfeed.org/version/1", "items": [{}, {"title": "T"}, {"tags": []}]}).encode(),
+    ],
+    ids=["xml", "json"],
+)
+def test_an_entry_with_nothing_in_it_is_left_out_and_counted(document: bytes):
+    feed = parse_feed(document, url=URL)
+    assert [entry.title for entry in feed.entries] == ["T"]
+    assert feed.left_out == 2
+
+
+@pytest.mark.proves("R-05")
+def test_an_entry_that_is_but_a_file_is_kept():
+    entry = entry_of(rss("<item><enclosure url='https://x.org/a.mp3'/></item>"))
+    assert entry.enclosures == (ParsedEnclosure("https://x.org/a.mp3", "", 0),)
 
 
 @pytest.mark.proves("R-06")

@@ -6,6 +6,8 @@ import asyncio
 import os
 import pickle
 import signal
+import socket
+import subprocess
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Callable
@@ -23,7 +25,8 @@ from catchment.parse.opml import read_opml
 from catchment.sandbox import pool as pool_module
 from catchment.sandbox.pool import MAX_BYTES, ParserPool
 from catchment.sandbox.readers import READERS, RESULTS, reader
-from catchment.sandbox.wire import MAX_ANSWER, BadMessage, Incoming, pack
+from catchment.sandbox.wire import HEAD, MAX_ANSWER, NO_MEMORY_CODE, BadMessage, Incoming, pack
+from catchment.sources.custom_api import read_page
 from catchment.sources.feed_items import read_items
 from eventually import eventually
 from feed_site import rss
@@ -94,6 +97,41 @@ async def test_what_takes_too_much_memory_fails_and_the_next_is_read_by_another(
             await titles(pool, b" " * 2**26)
         assert await titles(pool) == ["Title a", "Title b"]
         await is_gone(process)
+
+
+def test_one_that_has_no_memory_left_says_so_however_soon_it_is_killed():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        command = [sys.executable, "-I", "-m", "catchment.sandbox.process", str(96 * 2**20), "60"]
+        process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env={})
+        theirs.close()
+        assert ours.recv(2**16) == pack("ready")
+        ours.sendall(HEAD.pack(2**30))
+        assert ours.recv(1) == b""
+        process.kill()
+        assert process.wait() == NO_MEMORY_CODE
+
+
+async def test_what_is_nested_too_deep_to_be_sent_is_the_failure_of_that_document_only():
+    async with at_work() as (pool, process):
+        body = b'{"items": [{"id": 1, "title": "a"}], "deep": ' + b"[" * 900 + b"]" * 900 + b"}"
+        with pytest.raises(ParserFailed, match="reading it went wrong: RecursionError"):
+            await pool.read(read_page, body, url="", content_type="application/json", paths={})
+        assert await titles(pool) == ["Title a", "Title b"]
+        assert pool.pids == [process.pid]
+
+
+@pytest.mark.parametrize("found", [(), ("a", "b"), ("a", 5), None])
+async def test_an_error_that_makes_no_sense_fails_what_was_read(found: object):
+    async with ParserPool(size=1) as pool:
+        process = pool_module._ParserProcess(pool)
+        process.data_received(pack("ready"))
+        job = pool_module._Job(b"", asyncio.get_running_loop().create_future())
+        process._jobs.append(job)
+        process.data_received(pack(("ParseError", found, False)))
+        process.tell_end(1)
+        with pytest.raises(ParserFailed, match="broke the process"):
+            job.answer.result()
 
 
 async def test_after_a_large_document_they_hold_as_little_as_before():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 
@@ -12,31 +13,39 @@ _LAST_YEAR = 2099
 # A clock that was never set.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 64
+_MONTHS_OF_YEAR, _HOURS_OF_DAY = 12, 24
 # Above this, seconds would lie past the last year: they are milliseconds.
 _MAX_SECONDS = 1e11
 #: Of years in two digits, these are of this century; three are those of a clock that counted from 1900.
-_FIRST_SHORT_YEAR, _LAST_SHORT_YEAR = 69, 999
+_FIRST_SHORT_YEAR = 69
+_TIME = r"(?P<hour>\d{1,2}):?(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?:\.\d{1,9})?"
+# After the offset its name may stand: "+0000 UTC".
+_ZONE = r"(?: ?(?P<zone>[a-z]{1,5}|(?:gmt|utc)?[+-]\d{1,2}(?::?\d{2})?)(?:(?<=\d) [a-z]{1,5})?)?\Z"
+_END = rf"(?: ?(?P<half>am|pm))?{_ZONE}"
 # A year, or more of a date, in the ways that ISO 8601 does not know or that sitemaps alone use.
 _LOOSE = re.compile(
-    r"(?P<year>\d{4})(?:[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2})"
-    r"(?:[T ]\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?)?)?)?\s*(?:Z|UTC|GMT)?\Z",
+    r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\.?,? )?"
+    r"(?:(?P<year>\d{4})(?:[-/. ](?P<month>\d{1,2}|[a-z]{3,9})(?:[-/. ](?P<day>\d{1,2})"
+    rf"(?:(?:T|,? ){_TIME})?)?)?"
+    # Whoever writes the year last, and slashes, is taken for an American.
+    rf"|(?P<month_>\d{{1,2}})/(?P<day_>\d{{1,2}})/(?P<year_>\d{{4}})(?:,? {_TIME.replace('>', '_>')})?){_END}",
     re.ASCII | re.IGNORECASE,
 )
 # "March 4, 2026 12:00 UTC", "Wed Mar 4 12:00:00 2026", "4 March 2026, 1:30 pm".
-_TIME = r"(?P<hour>\d{1,2}):?(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?:\.\d{1,9})?"
 _WORDS = re.compile(
     r"(?:[^\W\d_]{2,9}\.?,? )?(?:(?P<day>\d{1,2})(?:st|nd|rd|th)?\.?[ -](?P<month>[a-z]{3,9})\.?,?[ -](?P<year>\d{2,4})"
     rf"(?:,? (?:at )?{_TIME})?"
     rf"|(?P<month_>[a-z]{{3,9}})\.? (?P<day_>\d{{1,2}})(?:st|nd|rd|th)?,?(?: {_TIME.replace('>', '_>')})?"
-    rf",? (?P<year_>\d{{4}})(?:,? (?:at )?{_TIME.replace('>', '__>')})?)"
-    r"(?: ?(?P<half>am|pm))?(?: ?(?P<zone>[a-z]{1,5}|(?:gmt|utc)?[+-]\d{2}:?\d{2}))?\Z",
+    rf",? (?P<year_>\d{{4}})(?:,? (?:at )?{_TIME.replace('>', '__>')})?){_END}",
     re.ASCII | re.IGNORECASE,
 )
+# The year before the first: "30 Nov -0001 00:00:00", which the library takes for a time and a zone.
+_NEGATIVE_YEAR = re.compile(r"\d [a-z]{3,9} -\d", re.ASCII | re.IGNORECASE)
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, start=1)}
 _UTC_ZONES = frozenset({"GMT", "UTC", "UT", "Z", "+0000", "-0000"})
 _PROPER_LENGTH = len("Sun, 01 Mar 2026 08:00:00 ")
-_DIGITS = re.compile(r"\d{9,13}", re.ASCII)
+_DIGITS = re.compile(r"\d{9,10}|\d{13}", re.ASCII)
 #: Hours from UTC of zones that are named in feeds.
 _ZONES = {
     "ut": 0, "utc": 0, "gmt": 0, "z": 0, "wet": 0, "west": 1, "bst": 1, "cet": 1, "cest": 2, "met": 1, "mest": 2,
@@ -52,7 +61,7 @@ def parse_date(text: str) -> datetime | None:
 
     What cannot be read costs as little as what can: a feed may have tens of thousands of dates.
     """
-    text = text.strip()
+    text = _without_remark(text.strip())
     if not text or len(text) > _LONGEST:
         return None
     moment = _from_proper_rfc822(text) if text[3:5] == ", " else None
@@ -69,14 +78,14 @@ def parse_loose_date(text: str) -> datetime | None:
     moment = parse_date(text)
     if moment is not None:
         return moment
-    found = _LOOSE.match(text.strip())
+    found = _LOOSE.match(_without_remark(" ".join(text[: 4 * _LONGEST].split())))
     if found is None:
         return None
-    parts = {name: int(digits) for name, digits in found.groupdict().items() if digits is not None}
-    try:
-        return _plausible(datetime(**{"month": 1, "day": 1, **parts}, tzinfo=UTC))
-    except ValueError:
-        return None
+    given = _given(found)
+    if found["month_"] and int(given["month"]) > _MONTHS_OF_YEAR:
+        given["month"], given["day"] = given["day"], given["month"]
+    moment = _moment(given)
+    return None if moment is None else _plausible(moment)
 
 
 def parse_feed_date(text: str) -> datetime | None:
@@ -93,6 +102,11 @@ def from_epoch(moment: object) -> datetime | None:
         return _plausible(datetime.fromtimestamp(moment / 1000 if moment > _MAX_SECONDS else moment, UTC))
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def _without_remark(text: str) -> str:
+    """Without what stands in parentheses at its end: the zone once more, by its name."""
+    return text.partition("(")[0].rstrip() if text.endswith(")") else text
 
 
 def _from_proper_rfc822(text: str) -> datetime | None:
@@ -113,28 +127,45 @@ def _from_words(text: str) -> datetime | None:
     found = _WORDS.match(" ".join(text.split()))
     if found is None:
         return None
-    given = {name.rstrip("_"): said for name, said in found.groupdict().items() if said}
-    offset = _offset(given.get("zone", "utc").lower())
-    month = _MONTHS.get(given["month"][:3].lower())
+    return _moment(_given(found))
+
+
+def _given(found: re.Match[str]) -> dict[str, str]:
+    return {name.rstrip("_"): said.lower() for name, said in found.groupdict().items() if said}
+
+
+def _moment(given: Mapping[str, str]) -> datetime | None:
+    """What the parts of a date make, as far as they are given."""
+    offset = _offset(given.get("zone", "utc"))
+    month = _month(given.get("month", "1"))
     if month is None or offset is None:
         return None
+    hour, minute = _of_day(int(given.get("hour", 0)), given.get("half", "")), int(given.get("minute", 0))
+    # Midnight as the end of a day.
+    is_end = hour == _HOURS_OF_DAY and minute == 0
     try:
-        return datetime(
-            _whole_year(int(given["year"])),
+        day = datetime(
+            _whole_year(given["year"]),
             month,
-            int(given["day"]),
-            _of_day(int(given.get("hour", 0)), given.get("half", "").lower()),
-            int(given.get("minute", 0)),
+            int(given.get("day", 1)),
+            0 if is_end else hour,
+            minute,
             min(int(given.get("second", 0)), 59),
             tzinfo=timezone(offset),
         )
     except ValueError:
         return None
+    return day + timedelta(days=1) if is_end and day.year <= _LAST_YEAR else day
 
 
-def _whole_year(year: int) -> int:
-    """As RFC 2822 has it for two digits, and in earnest for more."""
-    return year if year > _LAST_SHORT_YEAR else year + (2000 if year < _FIRST_SHORT_YEAR else 1900)
+def _month(said: str) -> int | None:
+    return int(said) if said.isdecimal() else _MONTHS.get(said[:3])
+
+
+def _whole_year(said: str) -> int:
+    """As RFC 2822 has it for two digits and three, and in earnest for four."""
+    year = int(said)
+    return year if len(said) > len("126") else year + (2000 if year < _FIRST_SHORT_YEAR else 1900)
 
 
 def _of_day(hour: int, half: str) -> int:
@@ -147,11 +178,14 @@ def _offset(zone: str) -> timedelta | None:
         hours = _ZONES.get(zone)
         return None if hours is None else timedelta(hours=hours)
     digits = zone[1:].replace(":", "")
-    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    hours_only = len(digits) <= len("00")
+    offset = timedelta(hours=int(digits if hours_only else digits[:-2]), minutes=0 if hours_only else int(digits[-2:]))
     return None if offset >= timedelta(days=1) else -offset if zone[0] == "-" else offset
 
 
 def _from_rfc822(text: str) -> datetime | None:
+    if _NEGATIVE_YEAR.search(text):
+        return None
     try:
         return parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):

@@ -37,6 +37,8 @@ _CONTAINERS = frozenset({"rss", "feed", "rdf", "channel", "item", "entry", "item
 _ENTRIES = frozenset({"item", "entry"})
 # Where long texts stand, as CDATA.
 _TEXTS = frozenset({"title", "description", "summary", "content", "encoded", "subtitle", "body"})
+# What HTML never closes.
+_VOID = frozenset({"br", "img", "hr", "wbr", "input", "source", "col", "area", "embed", "track"})
 _MAX_DEPTH = 100
 _MAX_ENTITY = 100
 
@@ -82,6 +84,8 @@ class _Open:
     name: str
     folded: str
     piece: int
+    #: There are elements in it, so that what stands beside them is no HTML as text.
+    has_elements: bool = False
 
 
 class _Mender:
@@ -182,12 +186,16 @@ class _Mender:
     def _take_start(self, start: re.Match[str]) -> None:
         folded = start["name"].lower()
         if len(self._stack) >= _MAX_DEPTH:
+            self._close_void()
+        if len(self._stack) >= _MAX_DEPTH:
             self._write_stray(start[0])
             return
         if _local(folded) in _ENTRIES and self._open_names[folded]:
             self._close_to(folded)  # entries do not hold entries: the one before was not closed
         self._pieces.append(self._tag(start))
-        if not start["empty"]:
+        if start["empty"]:
+            self._mark_parent()
+        else:
             self._stack.append(_Open(start["name"], folded, len(self._pieces) - 1))
             self._open_names[folded] += 1
 
@@ -200,14 +208,33 @@ class _Mender:
         # The root ends with the document.
 
     def _close_to(self, folded: str) -> None:
+        left: list[_Open] = []
         while self._stack[-1].folded != folded:
-            self._leave_open(self._pop())
-        self._pieces.append(f"</{self._pop().name}>")
+            left.append(self._pop())
+        closed = self._pop()
+        # A text in which nothing is closed is read as HTML, where these tags are in their place.
+        is_tree = _local(folded) not in _TEXTS or any(element.has_elements for element in (closed, *left))
+        for element in left:
+            self._leave_open(element, is_tree=is_tree)
+        self._pieces.append(f"</{closed.name}>")
+        self._mark_parent()
 
-    def _leave_open(self, element: _Open) -> None:
-        """What was never closed: a container ends here, and any other tag was none."""
+    def _close_void(self) -> None:
+        """Make room: what HTML never closes holds nothing."""
+        while self._stack[-1].folded in _VOID:
+            self._leave_open(self._pop(), is_tree=True)
+            self._mark_parent()
+
+    def _mark_parent(self) -> None:
+        if self._stack:
+            self._stack[-1].has_elements = True
+
+    def _leave_open(self, element: _Open, *, is_tree: bool) -> None:
+        """What was never closed: a container ends here, what HTML never closes is empty, and any other tag was none."""
         self.is_damaged = True
-        if _local(element.folded) in _CONTAINERS:
+        if is_tree and element.folded in _VOID:
+            self._pieces[element.piece] = self._pieces[element.piece][:-1] + "/>"
+        elif _local(element.folded) in _CONTAINERS:
             self._pieces.append(f"</{element.name}>")
         else:
             self._pieces[element.piece] = escape(self._pieces[element.piece], quote=False)
@@ -223,7 +250,7 @@ class _Mender:
         if not self._pieces:  # it was an entry alone
             return
         while len(self._stack) > 1:
-            self._leave_open(self._pop())
+            self._leave_open(self._pop(), is_tree=True)
         self._pieces.append(f"</{root.name}>")
         self._pieces[root.piece] = self._with_namespaces(self._pieces[root.piece])
 

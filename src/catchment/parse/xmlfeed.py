@@ -25,6 +25,7 @@ from catchment.parse.entry import (
     absolute,
     feed_base,
     newest,
+    says_something,
     size_in_bytes,
 )
 from catchment.parse.html import plain_text
@@ -57,8 +58,9 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "content": {"encoded": "encoded"},
     "media": {"title": "other title", "description": "media text", "group": "media", "content": "media",
-              "category": "category"},
-    "itunes": {"author": "other author", "summary": "other summary", "title": "other title", "category": "category"},
+              "category": "category", "keywords": "keywords"},
+    "itunes": {"author": "other author", "summary": "other summary", "title": "other title", "category": "category",
+               "keywords": "keywords"},
     "xhtml": {"body": "content", "div": "content"},
 }  # fmt: skip
 _FAMILIES: Final = (
@@ -97,11 +99,13 @@ def read(root: Element, url: str, *, summaries: bool = True, has_bases: bool = T
     reader = _Reader(
         items, author=_author({**info, "other author": ()}), base=feed_base(link, url), has_bases=has_bases
     )
-    found, cut = reader.read()
+    listed, cut = reader.read()
+    found = [entry for entry in listed if says_something(entry)]
     return ParsedFeed(
         title=plain_text(_first_text(info.get("title", ())), MAX_TITLE),
         link=absolute(link, url),
         entries=EntryMaker(reader.base, summaries=summaries).make(found),
+        left_out=len(listed) - len(found),
         cut=cut,
     )
 
@@ -171,7 +175,7 @@ class _Reader:
             _markup(summary) if summary is not None else _media(fields, "description"),
             _markup(content) if content is not None else "",
             self._enclosures(fields) if "enclosure" in fields or "link" in fields else (),
-            [tag for element in get("category", ()) if (tag := element.get("term") or _text(element))],
+            _tags(fields),
             text.base or "" if self._has_bases and text is not None else "",
         )
 
@@ -262,6 +266,13 @@ def _first_date(fields: _Fields, names: Iterable[str]) -> datetime | None:
             if (text := element.text) and (moment := parse_feed_date(text)):
                 return moment
     return None
+
+
+def _tags(fields: _Fields) -> list[str]:
+    tags = [tag for element in fields.get("category", ()) if (tag := element.get("term") or _text(element))]
+    for element in fields.get("keywords", ()):
+        tags += _text(element).split(",")
+    return tags
 
 
 def _media(fields: _Fields, name: str) -> str:

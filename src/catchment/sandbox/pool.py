@@ -292,9 +292,11 @@ class _ParserProcess(asyncio.Protocol):
             self._pool.is_ready(self)
             return
         error, found, is_worn = message
+        # First, since a message may make none: then what was read is still here to be failed.
+        failure = self._error(error, *found) if error else None
         job = self._jobs.popleft()
-        if error:
-            job.fail(self._error(error, *found))
+        if failure is not None:
+            job.fail(failure)
         elif not job.answer.done():
             job.answer.set_result(found)
         if is_worn:

@@ -7,6 +7,7 @@ started it. Signals to stop are not for it, since what is under way is finished 
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import resource
 import signal
@@ -43,7 +44,8 @@ def main(max_bytes: int, seconds: float) -> None:
         try:
             _serve(line, seconds)
         except MemoryError:
-            sys.exit(NO_MEMORY_CODE)
+            # At once: whoever sees the line close kills what is left, and the code would be lost.
+            os._exit(NO_MEMORY_CODE)
 
 
 def _serve(line: socket.socket, seconds: float) -> None:
@@ -53,7 +55,7 @@ def _serve(line: socket.socket, seconds: float) -> None:
         error, found = _read(task)
         signal.setitimer(signal.ITIMER_REAL, 0)
         is_worn = _resident_bytes() > _WORN_BYTES
-        line.sendall(pack((error, found, is_worn)))
+        line.sendall(_packed(error, found, is_worn=is_worn))
     _wait_for_end(line)
 
 
@@ -67,6 +69,16 @@ def _read(task: Task) -> tuple[str, Any]:
         raise
     except Exception as error:  # noqa: BLE001 - the edge: whatever it is, it is this document's failure only
         return BROKEN, (repr(error), {})
+
+
+def _packed(error: str, found: object, *, is_worn: bool) -> bytes:
+    """The answer; what cannot be sent, such as what is nested too deep, is that document's failure only."""
+    try:
+        return pack((error, found, is_worn))
+    except MemoryError:
+        raise
+    except Exception as failure:  # noqa: BLE001 - the edge, as above
+        return pack((BROKEN, (repr(failure), {}), is_worn))
 
 
 def _wait_for_end(line: socket.socket) -> None:
