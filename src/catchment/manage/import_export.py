@@ -19,6 +19,7 @@ from catchment.manage.catalog import BATCH, MAX_TAG, MAX_TAGS, Added, Catalog, C
 from catchment.parse.listing import read_listing
 from catchment.parse.opml import MAX_DEPTH, FeedOutline, read_opml
 from catchment.publish.opml import write_json, write_opml, write_yaml
+from catchment.redact import redact_url
 from catchment.sandbox.pool import ParserPool
 from catchment.sources.shortcuts import address_in
 
@@ -178,7 +179,7 @@ def _of_outline(outline: FeedOutline) -> ListedSource | BadLine:
     try:
         return _listed(outline)
     except InvalidInput as error:
-        return BadLine(line=outline.line, name=outline.name, address=outline.url, reason=str(error))
+        return BadLine(line=outline.line, name=outline.name, address=redact_url(outline.url), reason=str(error))
 
 
 def _with_scheme(url: str) -> str:
