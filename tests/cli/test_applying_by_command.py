@@ -102,3 +102,21 @@ def test_packs_are_made_shown_shared_installed_and_removed(catchment: Command) -
     assert catchment.json("packs", "remove", "morning-reading")["removed"] is True
     assert catchment("packs", "show", "morning-reading").exit_code == 1
     assert catchment("packs", "install", "morning-reading").exit_code == 1
+
+
+@pytest.mark.proves("R-23")
+def test_a_secret_in_an_address_is_shown_by_no_plan_and_no_bad_line(catchment: Command) -> None:
+    file = catchment.home / "sources.yaml"
+    for more in ("", ", nonsense: 1", ", config: {url: 'https://other.example/'}"):
+        file.write_text(f"- {{name: A, url: 'https://a.example/feed?token=t0ken-0f-a'{more}}}\n")
+        for words in ((), ("--json",)):
+            shown = catchment("apply", "-f", "sources.yaml", "--dry-run", *words).output
+            assert "https://a.example/feed?token=" in shown
+            assert "t0ken-0f-a" not in shown
+    file.write_text(
+        '<opml><body><outline text="A" xmlUrl="https://a.example/?token=t0ken-0f-a&amp;x=&no;"/></body></opml>'
+    )
+    assert "t0ken-0f-a" not in catchment("apply", "-f", "sources.yaml", "--dry-run").output
+    file.write_text("- {name: A, url: 'https://a.example/feed?token=t0ken-0f-a'}\n")
+    assert "t0ken-0f-a" not in catchment("apply", "-f", "sources.yaml", "--yes").output
+    assert "1 unchanged" in catchment("apply", "-f", "sources.yaml").output

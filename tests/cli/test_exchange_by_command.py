@@ -164,11 +164,13 @@ def test_a_strangers_file_opens_no_door_unless_it_is_trusted(catchment: Command)
         {"url": "http://192.168.1.5/feed", "options": {"allow_private": True}},
         {"url": "https://a.example/feed", "options": {"verify_tls": False}},
         {"url": "https://b.example/feed", "options": {"verify_tls": True}},
+        {"url": "https://c.example/feed", "options": {"headers": {"Authorization": "Bearer ${TOKEN}"}}},
     ]
     (catchment.home / "theirs.json").write_text(json.dumps(entries))
     answer = catchment.json("import", "theirs.json")
-    assert [one["result"] for one in answer["results"]] == ["refused", "refused", "added"]
+    assert [one["result"] for one in answer["results"]] == ["refused", "refused", "added", "refused"]
     assert "--trust" in answer["results"][0]["reason"]
+    assert "a variable of this machine in headers" in answer["results"][3]["reason"]
 
 
 @pytest.mark.proves("A-33")

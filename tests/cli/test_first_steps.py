@@ -105,12 +105,12 @@ READING = [
     ("cookies", "list"),
     ("x", "follows"),
     ("export",),
-    ("collect",),
+    ("collect", "--source", "1"),
+    ("x", "schedule"),
     ("signin",),
     ("backup",),
     ("doctor",),
     ("audit",),
-    ("add", "https://example.org/feed", "--no-check", "--dry-run"),
 ]
 
 
@@ -127,6 +127,33 @@ class TestStores:
         assert str(nothing / "catchment.sqlite3") in result.stderr
         assert "`catchment up`" in result.stderr
         assert len(result.stderr.strip().splitlines()) == 1
+
+    @pytest.mark.proves("R-37")
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("add", "https://example.org/feed", "--no-check", "--dry-run"),
+            ("add", "https://example.org/feed", "--no-check", "--dry-run", "--config", '{"headers": {"X-Any": "v"}}'),
+            ("apply", "-f", "sources.yaml", "--dry-run"),
+        ],
+        ids=["add", "add with a secret", "apply"],
+    )
+    def test_what_would_be_done_is_shown_before_there_is_a_store_and_none_is_made(
+        self, nothing: Path, words: tuple[str, ...]
+    ) -> None:
+        Path("sources.yaml").write_text("- https://example.org/feed\n")
+        result = Command(nothing)(*words)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "https://example.org/feed" in result.stdout
+        assert not nothing.parent.exists(), "nothing was made"
+
+    @pytest.mark.proves("R-37")
+    @pytest.mark.parametrize("words", [("collect",), ("x", "schedule", "--interval", "3600")], ids=" ".join)
+    def test_a_command_that_writes_makes_the_store(self, nothing: Path, words: tuple[str, ...]) -> None:
+        result = Command(nothing)(*words)
+        assert result.exit_code == 0, result.output
+        assert "a new one is made" in result.stderr
+        assert (nothing / "catchment.sqlite3").exists()
 
     @pytest.mark.proves("R-37")
     def test_a_command_that_reads_makes_no_tables_in_a_database_either(

@@ -12,10 +12,12 @@ from sqlalchemy import text, update
 from catchment.bootstrap import System
 from catchment.crypto import is_sealed
 from catchment.domain.caller import OPERATOR
+from catchment.domain.listing import SourceList
 from catchment.domain.outbox import Topic
 from catchment.errors import Conflict, InvalidInput
 from catchment.manage.catalog import Change, Draft
-from catchment.manage.import_export import ListFormat, export_sources, import_sources
+from catchment.manage.import_export import ListFormat, export_sources, import_sources, listed_of
+from catchment.manage.packs import PackDraft
 from catchment.manage.webhooks import SUMMARIZATION, NewWebhook
 from catchment.monitor.audit import audit_store
 from catchment.redact import MASK
@@ -203,3 +205,61 @@ async def test_a_masked_address_in_a_file_is_refused_with_what_to_do(system: Sys
 async def test_what_is_sealed_is_nobodys_to_write(system: System, site: FeedSite):
     with pytest.raises(InvalidInput, match="sealed"):
         await add(system, site.feed("a"), sealed="v2:k:x")
+
+
+def api(site: FeedSite) -> tuple[str, list[str]]:
+    """One that has nothing, and the bodies that it was sent."""
+    sent: list[str] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        sent.append(await request.text())
+        return web.json_response([])
+
+    return site.script(answer, path="/api"), sent
+
+
+BODIES = {
+    "json as text": json.dumps({"q": "x", "password": VALUE}),
+    "a form": f"q=x&pwd={VALUE}",
+    "text with an address": f"https://a.example/?token=x password={VALUE}",
+    "a list": {"q": "x", "steps": [{"find": "a"}, {"login": [{"password": VALUE}]}]},
+    "a list of keys": {"q": "x", "token": [VALUE]},
+}
+
+
+@pytest.mark.proves("R-23")
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+async def test_what_is_secret_in_a_body_is_sent_and_stands_nowhere(system: System, site: FeedSite, body: Any):
+    url, sent = api(site)
+    config = {"url": url, "method": "POST", "body": body, "headers": {"X-Anything": VALUE}}
+    source = await system.catalog.add(Draft(type="custom_api", config=config, name="one"), OPERATOR)
+    shown = {key: value for key, value in source.config.items() if key != "sealed"}
+    changed = await system.catalog.change(source.id, Change(config={**shown, "max_pages": 1}), OPERATOR)
+    everything = str(shown) + await written(system)
+    for form in ListFormat:
+        exported = await export_sources(system.catalog, OPERATOR, form, now=system.clock.now())
+        everything += exported.body.decode()
+        assert "body" in str(exported.notes)
+    pack = PackDraft(name="P", listing=SourceList(entries=(listed_of(changed),)))
+    everything += str((await system.packs.make(pack, OPERATOR)).pack.shown())
+    assert VALUE not in everything
+    await collect_one(system, changed.id)
+    assert (sent[0] if isinstance(body, str) else json.loads(sent[0])) == body
+    assert await audit_store(system.store) == []
+
+
+@pytest.mark.proves("R-23")
+@pytest.mark.parametrize("headers", [{}, {"X-Anything": VALUE}], ids=["nothing sealed", "a sealed header"])
+async def test_a_body_that_an_earlier_release_stored_as_it_is_is_sealed_at_the_start(
+    system: System, site: FeedSite, headers: dict[str, str]
+):
+    url, sent = api(site)
+    config = {"url": url, "method": "POST", "body": "q=x"} | ({"headers": headers} if headers else {})
+    source = await system.catalog.add(Draft(type="custom_api", config=config, name="one"), OPERATOR)
+    plain = {**source.config, "body": f"q=x&password={TOKEN}"}
+    await system.store.write(lambda conn: conn.execute(update(sources).values(config=plain)))
+    assert len(await audit_store(system.store)) == 1
+    assert [await system.catalog.seal_plain() for _ in range(2)] == [1, 0]
+    assert TOKEN not in await written(system)
+    await collect_one(system, source.id)
+    assert sent == [plain["body"]]

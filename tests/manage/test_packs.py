@@ -98,6 +98,23 @@ async def test_a_file_that_asks_for_more_trust_than_a_pack_may_is_refused_line_b
     assert "allow_private" in installed.lines[0].reason
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"url": "https://a.example/${TOKEN}"},
+        {"url": "https://a.example/", "headers": {"X-Key": "k-${TOKEN}"}},
+        {"url": "https://a.example/", "method": "POST", "body": {"q": ["${TOKEN}"]}},
+    ],
+    ids=["url", "headers", "body"],
+)
+async def test_a_pack_takes_nothing_from_the_variables_of_whoever_installs_it(
+    system: System, named: dict[str, Any]
+) -> None:
+    theirs = [{"type": "custom_api", "config": named}]
+    [line] = (await system.packs.install_entries(read_places(theirs), OPERATOR)).lines
+    assert (line.result, "a variable of this machine" in line.reason) == ("refused", True)
+
+
 @pytest.mark.parametrize("form", [ListFormat.YAML, ListFormat.JSON])
 async def test_a_pack_goes_from_store_to_store_as_a_file(system: System, form: ListFormat) -> None:
     pack = (await system.packs.make(draft(FEEDS, description="Three"), OPERATOR)).pack

@@ -14,6 +14,7 @@ from catchment.domain.caller import OPERATOR
 from catchment.errors import InvalidInput
 from catchment.manage.catalog import Change, Draft, Refused
 from catchment.manage.import_export import read_sources
+from catchment.manage.resolve import Pasted
 from catchment.settings import Settings
 from catchment.store import tables
 from collecting import add, collect_one, stored
@@ -81,3 +82,31 @@ async def test_what_was_stored_before_goes_on_and_can_be_changed(system: System)
         assert changed.config["of_old"] == 1
         with pytest.raises(InvalidInput, match="has no 'of_new'"):
             await system.catalog.change(source.id, Change(config={**old, "of_new": 1}), OPERATOR)
+
+
+@pytest.mark.proves("R-48")
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [
+        ({}, "rss"),
+        ({"user_agent": "x"}, "rss"),
+        ({"ignore_patterns": ["foo"]}, "website"),
+        ({"selector": "h1"}, "website"),
+        ({"include_patterns": ["/blog/"]}, "sitemap"),
+    ],
+    ids=str,
+)
+async def test_a_key_that_only_one_type_knows_says_what_a_page_with_a_feed_is_added_as(
+    system: System, config: dict[str, Any], kind: str
+) -> None:
+    async with FeedSite() as site:
+        feed = site.feed("a")
+        page = f'<title>A</title><link rel="alternate" type="application/rss+xml" href="{feed}"><h1>Hi</h1>'
+        address = site.serve(page, path="/")
+        site.serve(f"<urlset><url><loc>{site.url('/blog/1')}</loc></url></urlset>", path="/sitemap.xml")
+        pasted = Pasted(text=address, config=config)
+        resolved = await system.resolver.resolve(pasted, OPERATOR)
+        assert resolved.type == kind
+        await system.catalog.add(Draft(type=resolved.type, config=resolved.config, name="a"), OPERATOR)
+        guessed = system.resolver.guess(Pasted(text=site.url("/other"), config=config), OPERATOR)
+        assert guessed.type == {"rss": "website"}.get(kind, kind)

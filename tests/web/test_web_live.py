@@ -165,6 +165,22 @@ async def test_a_board_that_did_not_change_is_not_sent_again(lean_site: Site):
 
 
 @pytest.mark.proves("F-06")
+async def test_a_stream_without_news_still_sends_something_so_that_who_left_is_noticed(lean_site: Site):
+    async def read(_view: View) -> str:
+        return "the same"
+
+    live = lean_site.app.state.live = Live(lean_site.system, read, heartbeat_seconds=0.001)
+    async with (
+        served(lean_site) as (url, _, _),
+        httpx.AsyncClient(base_url=url, timeout=20) as client,
+        client.stream("GET", "/api/events") as answer,
+    ):
+        lines = answer.aiter_lines()
+        assert [await anext(lines) for _ in range(4)] == ["data: the same", "", ": ", ""]
+    assert live.listeners == 0
+
+
+@pytest.mark.proves("F-06")
 async def test_a_look_that_fails_is_told_with_its_trace_and_the_next_goes_on(lean_site: Site, log: list[str]):
     answers = chain(["first", ZeroDivisionError("by chance")], repeat("second"))
 

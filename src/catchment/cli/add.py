@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from catchment.cli.console import AsJson, print_facts, print_json, say
-from catchment.cli.session import with_system
+from catchment.cli.session import with_store_if_any, with_system
 from catchment.cli.sources import source_shape
 from catchment.domain.caller import OPERATOR
 from catchment.domain.confidential import masked
@@ -65,7 +65,7 @@ def add(
             return resolved, _planned(system, draft, resolved)
         return resolved, await source_shape(system, await system.catalog.add(draft, OPERATOR))
 
-    resolved, shape = with_system(work, makes_store=not dry_run)
+    resolved, shape = with_store_if_any(work) if dry_run else with_system(work, makes_store=True)
     if resolved.doubt:
         say(f"Warning: it could not be checked now, which does not keep it from being added: {resolved.doubt}")
     if as_json:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from catchment.cli.console import STANDARD_INPUT, AsJson, cell, print_json, print_table, read_file, say
-from catchment.cli.session import FAILED, WRONG_USAGE, with_system
+from catchment.cli.session import FAILED, WRONG_USAGE, with_store_if_any, with_system
 from catchment.domain.caller import OPERATOR
 
 if TYPE_CHECKING:
+    from catchment.bootstrap import System
     from catchment.domain.listing import BadLine
     from catchment.manage.apply import Plan, PlanStep, StepFailure
 
@@ -33,9 +34,11 @@ def apply(
     from catchment.manage.import_export import read_sources
 
     listing = read_sources(read_file(file))
-    prepared = with_system(
-        lambda system: system.applier.prepare(listing, OPERATOR, prune=prune), makes_store=not dry_run
-    )
+
+    async def prepare(system: System) -> Plan | list[BadLine]:
+        return await system.applier.prepare(listing, OPERATOR, prune=prune)
+
+    prepared = with_store_if_any(prepare) if dry_run else with_system(prepare, makes_store=True)
     if isinstance(prepared, list):
         raise _refused(prepared, as_json=as_json)
     if not as_json:

@@ -95,7 +95,7 @@ def _collect_round(*, as_json: bool) -> bool:
 
     clean, is_paused = True, False
     try:
-        is_paused = with_system(collect_due)
+        is_paused = with_system(collect_due, makes_store=True)
     except TimeoutError as error:
         say(f"Error: {error}")
         clean = False

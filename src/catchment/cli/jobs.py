@@ -74,7 +74,7 @@ def resume(name: Name, *, as_json: AsJson = False) -> None:
 def run(name: Name, *, as_json: AsJson = False) -> None:
     """Run a job now, paused or not, and wait for it; ends with 1 if it fails, or if any process runs it already.
 
-    Example: catchment jobs run backup
+    Example: catchment jobs run cleanup
     """
 
     async def work(system: System) -> JobState:

@@ -7,7 +7,9 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 from typer.core import TyperGroup
 
-from catchment.errors import CatchmentError, SettingsError
+from catchment.errors import CatchmentError, MissingStore, SettingsError
 
 FAILED = 1
 WRONG_USAGE = 2
@@ -91,6 +93,24 @@ def with_system(
             return await work(system)
 
     return run_async(session())
+
+
+def with_store_if_any(work: Callable[[System], Coroutine[Any, Any, T]]) -> T:
+    """As `with_system`, for what only shows what would be done: where there is no store yet, on an empty one that is
+    gone afterwards.
+    """
+    from catchment.bootstrap import open_system
+
+    async def session(settings: Settings) -> T:
+        async with open_system(settings) as system:
+            return await work(system)
+
+    settings = read_settings()
+    try:
+        return with_system(work, settings)
+    except MissingStore:
+        with TemporaryDirectory() as folder:
+            return run_async(session(replace(settings, home=Path(folder), database_url="")))
 
 
 def _name_unknown_intervals(settings: Settings, types: Iterable[str]) -> None:

@@ -80,7 +80,9 @@ def schedule(
     """
     if interval is not None and take_back:
         raise typer.BadParameter("either an interval, or taking it back", param_hint="--take-back")
-    facts = with_system(lambda system: _schedule(system, interval, take_back=take_back))
+    facts = with_system(
+        lambda system: _schedule(system, interval, take_back=take_back), makes_store=interval is not None
+    )
     if as_json:
         print_json(facts)
     else:

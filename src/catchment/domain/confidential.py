@@ -1,8 +1,9 @@
 """What of a source's config is secret: the one declaration that sealing, masking, files and the audit go by. Pure.
 
 Secret are: the password of `basic_auth`; the value of every header, whatever its name, unless it only names a variable
-(`Bearer ${TOKEN}`); headers, parameters and fields of a body whose names say so; and an address that holds a password
-or a key. Other keys on the first level belong to the type's own vocabulary and are no secrets.
+(`Bearer ${TOKEN}`); headers, parameters and fields of a body whose names say so; a list with such a field in it, and a
+body that is text and holds one, each as a whole; and an address that holds a password or a key. Other keys on the first
+level belong to the type's own vocabulary and are no secrets.
 
 Stored, a config has masks in place of its secrets, and all of them in one sealed text (`domain/sealing.py`): whoever
 shows or passes on a config has nothing to leave out.
@@ -17,12 +18,14 @@ from urllib.parse import urlsplit
 
 from catchment.domain.options import ALLOW_PRIVATE_KEY, AUTH_KEY, HEADERS_KEY, SEALED_KEY, VERIFY_TLS_KEY
 from catchment.errors import InvalidInput
-from catchment.redact import MASK, is_secret_name, redact_url
+from catchment.redact import MASK, is_secret_name, redact_text, redact_url
 
 #: What opens doors on the machine that reads the file, with the value that opens none: for its owner to decide.
 RISKY_OPTIONS: Final[Mapping[str, bool]] = {ALLOW_PRIVATE_KEY: False, VERIFY_TLS_KEY: True}
 #: Where a source is, in its config.
 ADDRESS_KEYS: Final = ("url", "endpoint")
+#: What is sent along, in the config of a type that sends something: text, or an object.
+BODY_KEY: Final = "body"
 _NAMES_A_VARIABLE: Final = re.compile(r"(?:[A-Za-z]+ )?\$\{[^}]*\}")
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -31,11 +34,18 @@ Path = tuple[str, ...]
 
 def secret_paths(config: Mapping[str, Any]) -> list[Path]:
     """Where the secrets of a config are, such as `("headers", "Authorization")`, masked or not; always in one order."""
-    found: list[Path] = [(key,) for key in config if _is_secret_address(config[key])]
+    found: list[Path] = []
     for key, value in config.items():
         if isinstance(value, Mapping):
             found += _secrets_of_option(key, value)
+        elif _is_secret_value(key, value):
+            found.append((key,))
     return sorted(found)
+
+
+def is_masked(config: Mapping[str, Any]) -> bool:
+    """Whether each secret has its mask already."""
+    return all(at(config, path) == _mask_of(config, path) for path in secret_paths(config))
 
 
 def masked(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,7 +95,7 @@ def without(config: Mapping[str, Any], paths: list[Path]) -> dict[str, Any]:
     """
     rest = {key: value for key, value in config.items() if key != SEALED_KEY}
     for path in paths:
-        if _is_secret_address(at(config, path)):
+        if _is_address(config, path):
             rest = put(rest, path, _mask_of(config, path))
         else:
             rest = _without(rest, path[:1] if path[0] == AUTH_KEY else path)
@@ -98,7 +108,7 @@ def names_of(paths: list[Path]) -> str:
 
 def has_secret_address(config: Mapping[str, Any]) -> bool:
     """The address itself holds a key or a password, so nothing of the source can be shared."""
-    return any(_is_secret_address(value) for value in config.values())
+    return any(_is_secret_address(value) for key, value in config.items() if key != BODY_KEY)
 
 
 def holds_secrets(config: Mapping[str, Any]) -> bool:
@@ -150,18 +160,49 @@ def _named_secrets(values: Mapping[str, Any], before: Path) -> list[Path]:
     for name, value in values.items():
         if isinstance(value, Mapping):
             found += _named_secrets(value, (*before, name))
-        elif isinstance(value, str) and is_secret_name(name):
+        elif _is_secret_field(name, value):
             found.append((*before, name))
     return found
+
+
+def _is_secret_field(name: str, value: Any) -> bool:
+    return value == MASK or _holds_named_secret(value) or (isinstance(value, str | list) and is_secret_name(name))
+
+
+def _is_secret_value(key: str, value: Any) -> bool:
+    """On the first level, where names say nothing."""
+    is_body = key == BODY_KEY and isinstance(value, str)
+    return (
+        value == MASK
+        or _holds_named_secret(value)
+        or (_is_secret_body(value) if is_body else _is_secret_address(value))
+    )
+
+
+def _holds_named_secret(value: Any) -> bool:
+    """Whether a list has one somewhere in it; paths lead through no list."""
+    if isinstance(value, Mapping):
+        return bool(_named_secrets(value, ()))
+    return isinstance(value, list) and any(map(_holds_named_secret, value))
+
+
+def _is_secret_body(text: str) -> bool:
+    """A text of whatever form: JSON, lines, or pairs such as a query has."""
+    as_query = f"?{text}"
+    return redact_text(as_query) != as_query
 
 
 def _is_secret_address(value: Any) -> bool:
     return isinstance(value, str) and "://" in value and (MASK in value or redact_url(value) != value)
 
 
+def _is_address(config: Mapping[str, Any], path: Path) -> bool:
+    """Of an address the rest may be shown; of a body it may not, whatever addresses are in it."""
+    return path != (BODY_KEY,) and _is_secret_address(at(config, path))
+
+
 def _mask_of(config: Mapping[str, Any], path: Path) -> str:
-    value = at(config, path)
-    return redact_url(value) if _is_secret_address(value) else MASK
+    return redact_url(at(config, path)) if _is_address(config, path) else MASK
 
 
 def _without(config: Mapping[str, Any], path: Path) -> dict[str, Any]:

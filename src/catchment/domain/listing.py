@@ -13,6 +13,7 @@ from catchment.domain.caller import Caller
 from catchment.domain.confidential import masked
 from catchment.domain.options import INTERVAL_KEY, without_options
 from catchment.errors import InvalidInput
+from catchment.redact import redact_url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ class ListedSource:
         """What a person knows it by: its URL, or else what its type needs, without secrets."""
         url = self.config.get("url")
         if isinstance(url, str):
-            return url
+            return redact_url(url)
         return json.dumps(masked(without_options(self.config)), ensure_ascii=False, sort_keys=True)
 
 
@@ -155,7 +156,7 @@ def _entry(value: Any, line: int) -> ListedSource | BadLine:
             line=line,
             reason=str(error),
             name=name if isinstance(name, str) else "",
-            address=url if isinstance(url, str) else "",
+            address=redact_url(url) if isinstance(url, str) else "",
         )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from catchment.crypto import Vault, is_sealed
-from catchment.domain.confidential import at, masked, origin_of, put, secret_paths
+from catchment.domain.confidential import at, is_masked, masked, origin_of, put, secret_paths
 from catchment.domain.options import AUTH_KEY, SEALED_KEY
 
 #: What passwords were bound to while they were sealed by themselves.
@@ -39,7 +39,7 @@ def open_config(config: Mapping[str, Any], vault: Vault) -> Mapping[str, Any]:
 
 def is_plain(config: Mapping[str, Any]) -> bool:
     """Whether a stored config has secrets that are not sealed with the others."""
-    return SEALED_KEY not in config and bool(secret_paths(config))
+    return not is_masked(config)
 
 
 def _with_open_password(config: Mapping[str, Any], vault: Vault) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -11,14 +12,25 @@ from datetime import datetime
 from enum import StrEnum
 
 from catchment.domain.caller import Caller
-from catchment.domain.confidential import RISKY_OPTIONS, mask_paths, masked, names_of, secret_paths, without
+from catchment.domain.confidential import (
+    ADDRESS_KEYS,
+    BODY_KEY,
+    RISKY_OPTIONS,
+    mask_paths,
+    masked,
+    names_of,
+    secret_paths,
+    without,
+)
 from catchment.domain.listing import HTML_URL, BadLine, ListedSource, SourceList, as_entry, read_listed
+from catchment.domain.options import HEADERS_KEY
 from catchment.domain.source import PausedBy, Source
 from catchment.errors import Conflict, InvalidInput, ParserFailed
 from catchment.manage.catalog import BATCH, MAX_TAG, MAX_TAGS, Added, Catalog, Change, Draft, Refused
 from catchment.parse.listing import read_listing
 from catchment.parse.opml import MAX_DEPTH, FeedOutline, read_opml
 from catchment.publish.opml import write_json, write_opml, write_yaml
+from catchment.redact import redact_url
 from catchment.sandbox.pool import ParserPool
 from catchment.sources.shortcuts import address_in
 
@@ -32,6 +44,8 @@ class ListFormat(StrEnum):
 #: Told how many of how many lines are done.
 Progress = Callable[[int, int], None]
 _NOT_FROM_STRANGERS = "which is taken only from a file that you trust (catchment import --trust)"
+#: What of a config goes out, and could take along what a variable holds.
+_SENT = (*ADDRESS_KEYS, HEADERS_KEY, BODY_KEY)
 _WEB = ("http://", "https://")
 _OPML = re.compile(rb"\A\s*<|<(?:[\w-]{1,64}:)?(?:opml|outline)\b", re.IGNORECASE)
 
@@ -97,7 +111,8 @@ async def import_sources(
 ) -> list[ImportedLine]:
     """Add every source of the list that is not there yet. One bad line spoils no other.
 
-    What opens doors (`allow_private`, `verify_tls`) is taken only from a file that is trusted.
+    What opens doors (`allow_private`, `verify_tls`, variables such as `${TOKEN}`) is taken only from a file that is
+    trusted.
     """
     listing = await read_sources_apart(parsers, body)
     lines: list[ImportedLine] = []
@@ -137,6 +152,7 @@ def refuse_risky(entry: ListedSource | BadLine, why: str) -> ListedSource | BadL
     if isinstance(entry, BadLine):
         return entry
     risky = [name for name, usual in RISKY_OPTIONS.items() if entry.config.get(name, usual) != usual]
+    risky += [f"a variable of this machine in {key}" for key in _SENT if "${" in json.dumps(entry.config.get(key))]
     if not risky:
         return entry
     reason = f"It asks for {' and '.join(risky)}, {why}."
@@ -178,7 +194,7 @@ def _of_outline(outline: FeedOutline) -> ListedSource | BadLine:
     try:
         return _listed(outline)
     except InvalidInput as error:
-        return BadLine(line=outline.line, name=outline.name, address=outline.url, reason=str(error))
+        return BadLine(line=outline.line, name=outline.name, address=redact_url(outline.url), reason=str(error))
 
 
 def _with_scheme(url: str) -> str:

@@ -22,13 +22,12 @@ from catchment.sources import shortcuts
 from catchment.sources.base import Registry, Suggestion
 from catchment.sources.client import ClientFactory
 from catchment.sources.shortcuts import Services, address_in, looks_like_feed, podcast_id
-from catchment.sources.website import uses_selectors
 
 MAX_PREVIEWED = 5
 MAX_NAME = 100
 #: What is searched for on these is the pasted text itself.
 SEARCHED = frozenset({"xhs_search", "weibo_search", "douyin_search"})
-FEED_TYPE, WEBSITE_TYPE = "rss", "website"
+FEED_TYPE, WEBSITE_TYPE, SITEMAP_TYPE = "rss", "website", "sitemap"
 _SPELT = {FEED_TYPE: "feed", WEBSITE_TYPE: "page"}
 
 
@@ -96,12 +95,12 @@ class Resolver:
 
     def guess(self, pasted: Pasted, caller: Caller) -> Resolved:
         """What it is by its text alone; nobody is asked."""
-        guess = self._guess(_told(pasted), caller)
+        guess = self._guess(self._told(pasted), caller)
         return _resolved(guess.suggestion, pasted, icon=_usual_icon(guess.address))
 
     async def resolve(self, pasted: Pasted, caller: Caller) -> Resolved:
         """What it is, after a look at it. What cannot be looked at now is resolved all the same, with a doubt."""
-        pasted = _told(pasted)
+        pasted = self._told(pasted)
         guess = self._guess(pasted, caller)
         visit = _Visit(previewer=self._previewer, pasted=pasted, caller=caller, icon=_usual_icon(guess.address))
         if pasted.type is not None:
@@ -122,6 +121,12 @@ class Resolver:
             return replace(guessed, config={**guessed.config, UNRESOLVED_KEY: True}, doubt=str(error))
         except VisitError as error:
             return replace(guessed, doubt=str(error), is_missing=is_missing(error))
+
+    def _told(self, pasted: Pasted) -> Pasted:
+        """Keys that no feed has say by themselves what is meant: selectors the page, patterns the sitemap."""
+        given = {key for key, value in pasted.config.items() if value is not None} - {"url"}
+        meant = (kind for kind in (WEBSITE_TYPE, SITEMAP_TYPE) if given & (self._registry.config_keys(kind) or set()))
+        return pasted if pasted.type is not None else replace(pasted, type=next(meant, None))
 
     def _guess(self, pasted: Pasted, caller: Caller) -> DetectedType:
         text = pasted.text.strip()
@@ -214,12 +219,6 @@ def _with_preview(resolved: Resolved, preview: Preview) -> Resolved:
 
 def _draft(resolved: Resolved) -> Draft:
     return Draft(type=resolved.type, config=resolved.config, name=resolved.name)
-
-
-def _told(pasted: Pasted) -> Pasted:
-    """Selectors say by themselves that the page is meant."""
-    is_page = pasted.type is None and uses_selectors(pasted.config)
-    return replace(pasted, type=WEBSITE_TYPE) if is_page else pasted
 
 
 def _by_spelling(address: str, pasted: Pasted) -> Suggestion:

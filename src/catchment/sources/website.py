@@ -172,11 +172,6 @@ def read_page(body: bytes, *, watched: Watched, url: str, content_type: str) -> 
     return passage.title, (_state(passage, watched),)
 
 
-def uses_selectors(config: Mapping[str, Any]) -> bool:
-    """Whether a config asks for parts of the page itself."""
-    return any(config.get(name) is not None for name in _SELECTORS)
-
-
 def is_lasting(error: VisitError) -> bool:
     """Whether a feed is not there at all, or not for us, rather than out of order for now."""
     return isinstance(error, ParseError | RefusedAddress) or _is_gone(error)

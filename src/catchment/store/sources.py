@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from catchment.domain.confidential import BODY_KEY
 from catchment.domain.host import DueSource
 from catchment.domain.options import SEALED_KEY
 from catchment.domain.rhythm import from_json, to_json
@@ -218,7 +219,9 @@ def page_with_doubtful_config(conn: Connection, *, after_id: int, limit: int) ->
     written = cast(sources.c.config, String)
     doubtful = or_(*(written.like(pattern) for pattern in ("%{%{%", "%@%", "%?%")))
     is_sealed = written.like(f'%"{SEALED_KEY}"%')
-    statement = select(sources).where(sources.c.id > after_id, doubtful, ~is_sealed).order_by(sources.c.id)
+    # What is secret in a body was not always sealed with the rest.
+    may_be_plain = or_(and_(doubtful, ~is_sealed), written.like(f'%"{BODY_KEY}"%'))
+    statement = select(sources).where(sources.c.id > after_id, may_be_plain).order_by(sources.c.id)
     return [_source(row) for row in conn.execute(statement.limit(limit))]
 
 

@@ -15,6 +15,8 @@ from catchment.monitor.status import View
 from catchment.store import overview
 
 LOOK_SECONDS = 2.0
+#: Who left without a word is noticed by what cannot be sent to them, so something is.
+HEARTBEAT_SECONDS = 20.0
 #: Without a sign of change a board is read afresh after this many looks: what counts the last 24 hours moves by itself.
 LOOKS_UNTIL_AFRESH = 8
 
@@ -37,26 +39,32 @@ class Live:
     """Looks at the store while somebody listens, and tells each listener what their own board has become."""
 
     def __init__(
-        self, system: System, read: Callable[[View], Awaitable[str]], *, look_seconds: float = LOOK_SECONDS
+        self,
+        system: System,
+        read: Callable[[View], Awaitable[str]],
+        *,
+        look_seconds: float = LOOK_SECONDS,
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
         self._system = system
         self._read = read
         self._look_seconds = look_seconds
+        self._heartbeat_seconds = heartbeat_seconds
         self._listeners: set[_Listener] = set()
         self._looking: asyncio.Task[None] | None = None
         self._closed = asyncio.Event()
 
-    async def listen(self, view: View) -> AsyncGenerator[str]:
-        """The board as it is now, and again whenever it changed, until closed."""
+    async def listen(self, view: View) -> AsyncGenerator[str | None]:
+        """The board as it is now, and again whenever it changed, until closed; None for each heartbeat in between."""
         listener = _Listener(view=view)
         listener.emit_events(await self._read(view))
         self._listeners.add(listener)
         self._start()
         try:
             while await self._next(listener):
+                is_news = listener.news.is_set()
                 listener.news.clear()
-                assert listener.latest is not None
-                yield listener.latest
+                yield listener.latest if is_news else None
         finally:
             self._listeners.discard(listener)
             await self._stop_if_idle()
@@ -71,10 +79,10 @@ class Live:
         return len(self._listeners)
 
     async def _next(self, listener: _Listener) -> bool:
-        """Wait for news; False when closed."""
+        """Wait for news, but no longer than for a heartbeat; False when closed."""
         waits = [asyncio.ensure_future(listener.news.wait()), asyncio.ensure_future(self._closed.wait())]
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waits, timeout=self._heartbeat_seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for wait in waits:
                 wait.cancel()

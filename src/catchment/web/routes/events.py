@@ -18,6 +18,8 @@ from catchment.web.live import Live
 from catchment.web.translations import TheLanguage
 
 router = APIRouter(tags=["dashboard"])
+#: A comment, which browsers pass over.
+HEARTBEAT = ": \n\n"
 
 
 @router.get(
@@ -41,7 +43,7 @@ async def _stream(request: Request, view: View) -> AsyncIterator[str]:
         async for board in boards:
             if not await _is_still(request, view.caller):
                 return
-            yield f"data: {board}\n\n"
+            yield HEARTBEAT if board is None else f"data: {board}\n\n"
 
 
 async def _is_still(request: Request, caller: Caller) -> bool:
