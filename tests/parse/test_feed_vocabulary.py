@@ -75,21 +75,6 @@ class TestElementsOfOtherVocabularies:
 
 
 @pytest.mark.proves("R-05")
-@pytest.mark.parametrize(
-    "document",
-    [
-        rss("<item/><item><title>T</title></item><item><title> </title><pubDate>2026-01-02</pubDate></item>"),
-        json.dumps({"version": "https://jsonfeed.org/version/1", "items": [{}, {"title": "T"}, {"tags": []}]}).encode(),
-    ],
-    ids=["xml", "json"],
-)
-def test_an_entry_with_nothing_in_it_is_left_out_and_counted(document: bytes):
-    feed = parse_feed(document, url=URL)
-    assert [entry.title for entry in feed.entries] == ["T"]
-    assert feed.left_out == 2
-
-
-@pytest.mark.proves("R-05")
 def test_an_entry_that_is_but_a_file_is_kept():
     entry = entry_of(rss("<item><enclosure url='https://x.org/a.mp3'/></item>"))
     assert entry.enclosures == (ParsedEnclosure("https://x.org/a.mp3", "", 0),)

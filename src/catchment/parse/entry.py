@@ -90,11 +90,6 @@ class RawEntry(NamedTuple):
     base: str = ""
 
 
-def says_something(entry: RawEntry) -> bool:
-    """Whether there is anything to know it by, to read or to load."""
-    return bool(entry.id or entry.link or entry.title or entry.summary or entry.content or entry.enclosures)
-
-
 class EntryMaker:
     """Makes entries of what was found in one document, whose links are relative to `base`.
 

@@ -17,7 +17,6 @@ from catchment.parse.entry import (
     absolute,
     feed_base,
     newest,
-    says_something,
     size_in_bytes,
 )
 from catchment.parse.html import CONTROL_BYTES, plain_text
@@ -37,7 +36,7 @@ def read(body: bytes, url: str, *, summaries: bool = True) -> ParsedFeed:
     base = feed_base(link, url)
     author = _author(document)
     listed = list_at(document, "items")
-    found = list(filter(says_something, (_entry(item, author) for item in listed if isinstance(item, dict))))
+    found = [_entry(item, author) for item in listed if isinstance(item, dict)]
     places = newest(len(found), lambda place: (found[place].published, found[place].id or found[place].link))
     return ParsedFeed(
         title=plain_text(text_at(document, "title"), MAX_TITLE),

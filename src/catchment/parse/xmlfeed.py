@@ -25,7 +25,6 @@ from catchment.parse.entry import (
     absolute,
     feed_base,
     newest,
-    says_something,
     size_in_bytes,
 )
 from catchment.parse.html import plain_text
@@ -99,13 +98,11 @@ def read(root: Element, url: str, *, summaries: bool = True, has_bases: bool = T
     reader = _Reader(
         items, author=_author({**info, "other author": ()}), base=feed_base(link, url), has_bases=has_bases
     )
-    listed, cut = reader.read()
-    found = [entry for entry in listed if says_something(entry)]
+    found, cut = reader.read()
     return ParsedFeed(
         title=plain_text(_first_text(info.get("title", ())), MAX_TITLE),
         link=absolute(link, url),
         entries=EntryMaker(reader.base, summaries=summaries).make(found),
-        left_out=len(listed) - len(found),
         cut=cut,
     )
 
