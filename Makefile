@@ -11,7 +11,7 @@ export CATCHMENT_HOME ?= $(CURDIR)/data
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo test test-captures test-prefect test-n8n test-slow check format bench soak coverage-map acceptance-e clean
+.PHONY: help setup up demo test test-fuzz test-browser test-docs test-readers test-captures test-prefect test-n8n test-slow check format bench soak screenshots coverage-map acceptance-e reference docs package clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
@@ -31,11 +31,26 @@ up: setup ## Collect, serve and show the dashboard, on SQLite in ./data
 demo: setup ## The whole product against a simulated web, offline
 	@env -u CATCHMENT_HOME $(BIN)/catchment demo
 
+# What was rewritten for one run of the tests is there for the next, even where Python is told to write no bytecode.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
+
 test: setup ## Run the tests, on SQLite and PostgreSQL; nothing needs to be installed or started
-	$(BIN)/pytest -n auto -m 'not slow and not captures'
+	$(PYTEST) -n auto -m 'not slow and not captures and not fuzz and not browser and not readers and not docs and not package'
+
+test-fuzz: setup ## Feed every route and every rule made-up input, much of it
+	$(PYTEST) -n auto --hypothesis-profile many -m 'fuzz or hypothesis'
+
+test-browser: setup ## Use the pages in Chromium, where there is one
+	$(PYTEST) tests/web -m browser
+
+test-docs: setup ## Run what the documents tell to run: the demo, the tutorial, a plug-in that is installed, the site
+	$(PYTEST) -n auto tests/cli tests/test_plugins.py tests/test_site.py -m docs
+
+test-readers: setup ## Read what is published with newsboat and rss-parser, where there is npm
+	$(PYTEST) tests/publish -m readers
 
 test-captures: setup ## Break every captured feed in every way and heal it, on both stores
-	$(BIN)/pytest -n auto -m captures
+	$(PYTEST) -n auto tests/engine tests/parse -m captures
 
 test-prefect: $(PREFECT)/.ready ## Run the flows under a real Prefect, in an environment of its own
 	@# Prefect leaves its sockets to the garbage collector, which may come when no test runs any more.
@@ -56,7 +71,7 @@ $(N8N_DIR)/node_modules/.bin/n8n:
 	npm install --prefix '$(N8N_DIR)' --no-package-lock --no-audit --no-fund --loglevel=error
 
 test-slow: setup ## Soak and kill -9 storms; SLOW=short makes them brief
-	SLOW=$(SLOW) $(BIN)/pytest -m slow
+	SLOW=$(SLOW) $(PYTEST) tests/crash tests/platforms -m slow
 
 check: setup ## Format, lint, types and architecture
 	$(BIN)/ruff format --check .
@@ -75,11 +90,26 @@ bench: setup ## Measure against peers and a bare loop in one run; prints ratios
 soak: setup ## Three minutes of 10,000 sources, a third of them faulty
 	$(BIN)/python -m bench.soak --minutes 3
 
+screenshots: setup ## Pictures of every page of the demo and of an empty store, into build/screenshots; ARGS=--readme for the README's
+	$(BIN)/python scripts/screenshots.py $(ARGS)
+
 coverage-map: setup ## Which requirement is proven by which tests, and which by none
 	@$(BIN)/python scripts/coverage_map.py
 
 acceptance-e: setup ## The acceptance checklist of the crawler, line by line, each with pass or fail
 	@$(BIN)/python scripts/acceptance_e.py
 
+reference: setup ## Write the reference pages of the documents anew, from the code
+	$(BIN)/python scripts/reference.py
+
+docs: setup ## Make the documents a site, in site/, without a dead link
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+package: setup ## Build the package, check it, and try the wheel in empty environments
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(PYTEST) tests/test_package.py
+
 clean: ## Remove what was made, but not the data
-	rm -rf $(VENV) $(PREFECT) .n8n .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PREFECT) .n8n .pytest_cache .mypy_cache .ruff_cache .hypothesis dist site

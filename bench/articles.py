@@ -1,6 +1,7 @@
 """How much of real pages is read: our extraction against plain trafilatura, on the same pages in one run.
 
-Every page names strings that its article holds and strings of what surrounds it. `python -m bench.articles`
+Every page names strings that its article holds and strings of what surrounds it; others name the facts of their page:
+title, author, language. `python -m bench.articles`
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from catchment.parse.article import extract
 CAPTURES = Path(os.environ.get("CATCHMENT_REAL_DATA", Path(__file__).parents[2] / "shared/data/real")) / "articles"
 
 Reader = Callable[[bytes, str], str]
+FactReader = Callable[[bytes, str], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,35 @@ def score(reader: Reader, pages: list[Page]) -> Score:
     )
 
 
+FACTS = {"title": "title", "byline": "author", "lang": "language"}
+#: Where the captures that name their facts were taken.
+FACTS_URL = "http://fakehost/test/page.html"
+
+
+def score_facts(folder: Path, reader: FactReader) -> dict[str, tuple[int, int]]:
+    """Of each fact, how many are as they were named, and how many were."""
+    scores = dict.fromkeys(FACTS.values(), (0, 0))
+    for page in sorted((folder / "readability").iterdir()):
+        expected = json.loads((page / "expected-metadata.json").read_text())
+        found = reader((page / "source.html").read_bytes(), FACTS_URL)
+        for key, name in FACTS.items():
+            if expected.get(key):
+                right, named = scores[name]
+                is_right = _words(getattr(found, name, "")) == _words(expected[key])
+                scores[name] = right + is_right, named + 1
+    return scores
+
+
+def _words(text: str | None) -> list[str]:
+    return (text or "").split()
+
+
+def plain_facts(body: bytes, url: str) -> object:
+    import trafilatura
+
+    return trafilatura.extract_metadata(body, default_url=url)
+
+
 def main() -> None:
     pages = load(CAPTURES)
     within, around = (sum(map(len, strings)) for strings in zip(*((p.within, p.around) for p in pages), strict=True))
@@ -82,6 +113,10 @@ def main() -> None:
             f"{name:18} found {got.found}/{within}  left out {got.left_out}/{around}  "
             f"{got.milliseconds_a_page:.1f} ms of processor a page"
         )
+    fact_readers: dict[str, FactReader] = {"ours": extract, "plain trafilatura": plain_facts}
+    for name, read_facts in fact_readers.items():
+        facts = score_facts(CAPTURES, read_facts)
+        print(f"{name:18} " + "  ".join(f"{fact} {right}/{named}" for fact, (right, named) in facts.items()))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.bars import Bar, all_met, bars_table
 from bench.gauge import MEGABYTE, Stopwatch, family, peak_bytes
+from bench.simulated_sitemap import SitemapSite
 from bench.world import ALLOW_NETWORKS
 from catchment.bootstrap import System, open_system
 from catchment.domain.caller import OPERATOR
@@ -36,10 +37,9 @@ from catchment.manage.preview import unsaved
 from catchment.manage.sites import SITEMAP, Site
 from catchment.settings import Settings
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.sitemaps import SitemapSite
 from catchment.simulator.world import World
 from catchment.sources.base import Context, CrawlingType
-from catchment.sources.listing import survey
+from catchment.sources.full_crawl import crawl_in_full
 
 FULL, FIRST, CHANGED, UNCHANGED = "full", "first", "changed", "unchanged"
 TITLES = {
@@ -89,7 +89,7 @@ async def _full(system: System, url: str, pages: int) -> int:
         Context(source=source, now=now, http=SourceClient(system.http), parsers=system.parsers)
     )
     crawl_session.policy = replace(crawl_session.policy, max_items=pages)
-    return len((await survey(crawl_session)).items)
+    return len((await crawl_in_full(crawl_session)).items)
 
 
 # The site, and who sends the runs out

@@ -13,10 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from catchment.simulator.addresses import Addresses
-from catchment.simulator.directory import Catalogue
-from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.troubles import SiteTrouble, scattered
+from catchment.simulator.faults import SiteTrouble, scattered
+from catchment.simulator.server import Addresses, Catalogue, SimulatedWeb
 from catchment.simulator.world import World
 
 SEED = 7

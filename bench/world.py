@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
-from catchment.simulator.addresses import NETWORKS, Addresses
-from catchment.simulator.styles import Style
+from catchment.simulator.formats import Style
+from catchment.simulator.server import NETWORKS, Addresses
 
 #: What the product has to be told to let it fetch from there.
 ALLOW_NETWORKS = ",".join(NETWORKS)

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.bars import Bar, all_met, bars_table
 from bench.gauge import Stopwatch
+from bench.simulated_x import XProvider, timeline
 from bench.stores import TEMPORARY
 from catchment.bootstrap import System, open_system
 from catchment.domain.scrape_task import ScrapeOrder
@@ -33,7 +34,6 @@ from catchment.domain.tweet import Tweet
 from catchment.logs import set_up_logs
 from catchment.settings import Settings
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.services.x import XProvider, timeline
 from catchment.simulator.world import World
 from catchment.store import tweets
 from catchment.store.database import Store, open_store

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,22 +20,27 @@ from sqlalchemy.engine import make_url
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
 from catchment.logs import line_of
+from catchment.sandbox import pool
 from catchment.settings import Settings
+from catchment.sources import registry
 from catchment.store.database import Store, open_store
 from catchment.store.migrate import migrate, migrate_url
 from feed_site import FeedSite
 from leak_watch import LeakWatch, refuse_leaks_into_files
+from parsers_here import ParsersHere
 from postgres_databases import Databases
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 # Flows are tested where there is no Hypothesis.
 if find_spec("hypothesis") is not None:
-    from hypothesis import HealthCheck, settings
+    import examples
 
-    # How fast examples are made says how busy the machine is, and nothing about the code.
-    settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    settings.load_profile("unhurried")
+    examples.settings.load_profile("few")
+
+
+# What is installed stays so while the tests run; every system that is opened would look through all of it.
+registry.entry_points = cache(registry.entry_points)  # type: ignore[attr-defined]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,6 +52,13 @@ def tmp_path(tmp_path: Path) -> Iterator[Path]:
     """Looked through when all that wrote into it has ended; pytest has it gone then, unless the test failed."""
     yield tmp_path
     refuse_leaks_into_files(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def parsers_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents are read within the test, unless it is about the processes that do."""
+    if request.node.get_closest_marker("parser_processes") is None:
+        monkeypatch.setattr(pool, "ParserPool", ParsersHere)
 
 
 @pytest.fixture(scope="session")

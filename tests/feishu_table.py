@@ -11,12 +11,12 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from catchment.clock import ManualClock
-from catchment.platforms.feishu.fields import FIELDS
+from catchment.platforms.bitable import FIELDS
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.services.bitable import BitableService
 from catchment.simulator.world import World
 from catchment.store.database import Store
-from catchment.store.tables import note_copies, notes
+from catchment.store.platform_tables import note_copies, notes
+from simulated_bitable import BitableService
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 APP_ID, TABLE = "cli_app", "tblNotes"

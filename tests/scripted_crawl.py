@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from catchment.clock import ManualClock
-from catchment.crawl.crawler import Crawler
+from catchment.crawl import Crawler
 from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Listing, ListingPage, ListingRead, Told
 from catchment.domain.filters import Filters
 from catchment.domain.item import make_item
@@ -57,7 +57,7 @@ class ScriptedSite:
 
     lane = None
 
-    async def explore(self, _: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
+    async def list_pages(self, _: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
         listed = [Listed(url, page.lastmod) for url, page in self.pages.items() if url not in self.unlisted]
         for start in range(0, len(listed), self.stretch):
             self._step()
@@ -93,11 +93,11 @@ async def crawl(store: Store, clock: ManualClock, source: Source, site: Scripted
     run = await store.write(runs.claim_now, source.id, owner="test:1:x", now=now, until=now + LEASE)
     assert run is not None
     fenced = FencedStore(store=store, run_id=run.id)
-    trip = Crawler(store=fenced, clock=clock, source=source, crawl_session=site, filters=Filters())
+    crawler = Crawler(store=fenced, clock=clock, source=source, crawl_session=site, filters=Filters())
     try:
-        await trip.crawl()
+        await crawler.crawl()
     except BaseException:
         await store.write(runs.expire_owners, ["test:1:x"], now=clock.now())
         raise
     await store.write(runs.finish, [run.id], status=RunStatus.COMPLETED, now=clock.now())
-    return trip.tally
+    return crawler.tally

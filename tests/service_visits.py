@@ -17,14 +17,14 @@ from catchment.domain.visit import Fetched
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import PacePolicy, Pacer
-from catchment.sandbox.pool import ParserPool
 from catchment.settings import Settings
 from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.services.places import service_places
 from catchment.simulator.world import World
-from catchment.sources.base import Context, Registry
+from catchment.sources.base import Context, Parts
 from catchment.sources.client import ClientFactory
-from catchment.sources.registry import builtin_fetchers
+from catchment.sources.registry import Registry
+from parsers_here import ParsersHere
 from source_factory import make_source
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -43,7 +43,7 @@ def capture(*parts: str) -> bytes:
 
 def registry(base_url: str = "https://service.example") -> Registry:
     settings = Settings(hackernews_base_url=base_url, reddit_base_url=base_url, github_base_url=base_url)
-    return Registry(builtin_fetchers(settings))
+    return Registry(parts=Parts(settings=settings))
 
 
 @asynccontextmanager
@@ -65,7 +65,7 @@ async def visitor(
     clock = ManualClock(START)
     vault = Vault(key_id="test", keys={"test": lambda: b"k" * 32})
     async with (
-        ParserPool(size=1, seconds=60) as parsers,
+        ParsersHere(size=1) as parsers,
         HttpClient(
             guard=AddressGuard.parse("127.0.0.1"),
             pacer=Pacer(policy or PacePolicy()),

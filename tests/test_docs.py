@@ -20,17 +20,23 @@ import catchment
 from catchment.cli.main import app
 from catchment.domain.source import SourceStatus, Why
 from catchment.errors import ParseError
-from catchment.schedule.intervals import DEFAULT_MINUTES
-from catchment.settings import INTERVAL_PREFIX, load_settings, specs
-from catchment.sources.base import Registry
+from catchment.settings import INTERVAL_PREFIX, Settings, load_settings, specs
+from catchment.sources.base import Parts
+from catchment.sources.registry import Registry
 from catchment.web.app import _ROUTERS
+
+_TYPES = Registry(parts=Parts(settings=Settings()))
+MINUTES_BY_TYPE = {name: _TYPES.default_minutes(name) for name in _TYPES}
 
 ROOT = Path(__file__).parent.parent
 READMES = [ROOT / "README.md", ROOT / "README.zh.md"]
 #: Requirements are left out where commands are checked: they name what is still to be built.
 GUIDES = [
     *READMES,
-    ROOT / "docs" / "operations.md",
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+    *sorted((ROOT / "docs" / "reference").glob("*.md")),
+    ROOT / "docs" / "deploy.md",
+    ROOT / "docs" / "tutorial.md",
     ROOT / "docs" / "plugins.md",
     ROOT / "docs" / "exchange.md",
     ROOT / "docs" / "sitemaps.md",
@@ -41,9 +47,11 @@ GUIDES = [
     ROOT / "docs" / "crawler.md",
     ROOT / "docs" / "crawler-api.md",
     ROOT / "docs" / "architecture.md",
+    ROOT / "docs" / "agents.md",
+    ROOT / "docs" / "api.md",
     *sorted((ROOT / "docs" / "runbooks").glob("*.md")),
 ]
-PAGES = [*READMES, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*READMES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r"`([^`\n]+)`")
@@ -98,7 +106,7 @@ def test_the_example_lists_every_setting_with_its_help_and_default():
         assert f"# {spec.help}\n#{spec.names[0]}=" in example
         for name in spec.names:
             assert listed[name] == shown_default(field, default), name
-    for source_type, minutes in DEFAULT_MINUTES.items():
+    for source_type, minutes in MINUTES_BY_TYPE.items():
         assert listed[f"{INTERVAL_PREFIX}{source_type.upper()}"] == str(minutes)
 
 
@@ -106,7 +114,7 @@ def test_the_example_lists_every_setting_with_its_help_and_default():
 def test_the_example_lists_nothing_that_is_no_setting():
     known = {name for _, spec, _ in specs() for name in spec.names}
     known |= {f"{name}_FILE" for _, spec, _ in specs() if spec.secret for name in spec.names}
-    known |= {f"{INTERVAL_PREFIX}{source_type.upper()}" for source_type in DEFAULT_MINUTES}
+    known |= {f"{INTERVAL_PREFIX}{source_type.upper()}" for source_type in MINUTES_BY_TYPE}
     assert set(settings_in_example()) <= known
 
 
@@ -115,7 +123,7 @@ def test_the_example_with_every_setting_taken_in_is_the_same_as_no_settings(tmp_
     taken_in = tmp_path / ".env"
     taken_in.write_text(re.sub(r"^#(?=[A-Z_0-9]+=)", "", text_of(ROOT / ".env.example"), flags=re.MULTILINE))
     with_file, without = load_settings({}, dotenv=taken_in), load_settings({}, dotenv=tmp_path / "none")
-    assert with_file.intervals_from_file == {name: str(minutes) for name, minutes in DEFAULT_MINUTES.items()}
+    assert with_file.intervals_from_file == {name: str(minutes) for name, minutes in MINUTES_BY_TYPE.items()}
     for field, _, _ in specs():
         assert getattr(with_file, field) == getattr(without, field)
 
@@ -126,23 +134,33 @@ def test_secrets_and_data_stay_out_of_the_repository():
     assert {".env", "data/", "*.sqlite3*"} <= set(ignored)
 
 
-def test_operations_has_every_setting_in_its_table():
-    operations = text_of(ROOT / "docs" / "operations.md")
+@pytest.mark.proves("H-07")
+def test_the_table_of_settings_has_every_one():
+    reference = text_of(ROOT / "docs" / "reference" / "settings.md")
     for field, spec, default in specs():
         names = ", ".join(f"`{name}`" for name in spec.names) + ("*" if spec.secret else "")
         shown = "the platform's user data folder" if field == "home" else shown_default(field, default) or "(none)"
-        assert f"| {names} | {shown} | {spec.help} |\n" in operations
+        assert f"| {names} | {shown} | {spec.help} |\n" in reference
 
 
-def test_operations_explains_every_status_interval_and_reason():
-    operations = text_of(ROOT / "docs" / "operations.md")
+@pytest.mark.proves("H-07")
+@pytest.mark.parametrize("page", ["settings.md", "commands.md", "api.md", "types.md", "alerts.md"])
+def test_the_reference_is_as_the_code_is(page):
+    assert text_of(ROOT / "docs" / "reference" / page) == load_script("reference").pages()[page], "run `make reference`"
+
+
+def test_the_guides_explain_every_status_interval_and_reason():
+    schedules = text_of(ROOT / "docs" / "guides" / "schedules.md")
     for word in [*SourceStatus, *Why]:
-        assert f"| `{word}` | " in operations
-    for source_type, minutes in DEFAULT_MINUTES.items():
-        assert f"| `{source_type}` | {minutes} |" in operations
+        assert f"| `{word}` | " in schedules
+    for source_type, minutes in MINUTES_BY_TYPE.items():
+        assert f"| `{source_type}` | {minutes} |" in schedules
 
 
 # Commands
+
+
+COMMANDS = typer.main.get_command(app)
 
 
 def options_of(command: typer.core.TyperCommand | typer.core.TyperGroup) -> set[str]:
@@ -152,12 +170,16 @@ def options_of(command: typer.core.TyperCommand | typer.core.TyperGroup) -> set[
 
 def fault_of_command(line: str) -> str | None:
     """Why a command as written would be refused, or None."""
-    command = typer.main.get_command(app)
+    command = COMMANDS
     words = shlex.split(line, comments=True)
-    while words and hasattr(command, "commands"):
-        if words[0] not in command.commands:
+    while words and hasattr(command, "get_command"):
+        found = command.get_command(None, words[0])
+        if found is None:
             return f"there is no command {words[0]!r}"
-        command = command.commands[words.pop(0)]
+        command = found
+        del words[0]
+    if "--" in words:  # what follows is no option
+        del words[words.index("--") :]
     unknown = {word.partition("=")[0] for word in words if word.startswith("-")} - options_of(command)
     return f"there is no option {', '.join(sorted(unknown))}" if unknown else None
 
@@ -201,7 +223,7 @@ def test_every_address_of_the_api_in_the_readmes_exists(page):
     def shape(address: str) -> str:
         return re.sub(r"\{\w+\}", "{}", address)
 
-    served = {shape(route.path) for module in _ROUTERS for route in module.router.routes} | {"/openapi.json"}
+    served = {shape(route.path) for router in _ROUTERS for route in router.routes} | {"/openapi.json"}
     _, _, about_the_api = text_of(page).partition("## API\n")
     spans = SPAN.findall(about_the_api.partition("\n## ")[0])
     named = {shape(match[0]) for span in spans if (match := re.search(r"(?<![\w.])/[\w/{}.-]+", span))}
@@ -307,6 +329,7 @@ def test_every_dependency_has_its_reason():
     project = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["postgres"], *extras["xhs"], *extras["workers"][1:]]
+    wanted += [*extras["mcp"], *extras["parquet"]]
     reasons = text_of(ROOT / "docs" / "decisions" / "0010-dependencies.md")
     rows = re.findall(r"^\| ([\w, -]+?)(?: \(extra.*?\))? \| ", reasons, re.MULTILINE)
     named = {name for row in rows for name in row.split(", ")} - {"library"}
@@ -359,7 +382,7 @@ def test_the_example_of_a_source_type_is_short():
 
 @pytest.mark.proves("R-32")
 async def test_every_job_is_in_the_table_of_jobs(open_test_system, tmp_path):
-    table = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    table = text_of(ROOT / "docs" / "guides" / "jobs.md")
     feishu = {"feishu_app_id": "a", "feishu_app_secret": "b", "feishu_app_token": "c", "feishu_table_id": "d"}
     async with open_test_system(home=tmp_path, backup_hours=24, **feishu) as system:
         await system.jobs.prepare()

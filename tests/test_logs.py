@@ -51,6 +51,15 @@ def test_a_json_line_is_one_object_with_time_level_message_and_context(capsys):
 
 @pytest.mark.proves("D-19")
 @pytest.mark.usefixtures("restored")
+def test_a_json_line_carries_its_event_and_numbers_as_numbers(capsys):
+    set_up_logs(level="INFO", form="json")
+    logger.bind(event="visit.failed", source_id=7, type="rss").info("source 7 (A): visit failed: gone")
+    line = json.loads(capsys.readouterr().err)
+    assert (line["event"], line["source_id"], line["type"]) == ("visit.failed", 7, "rss")
+
+
+@pytest.mark.proves("D-19")
+@pytest.mark.usefixtures("restored")
 def test_what_strangers_say_can_neither_begin_a_line_nor_steer_a_terminal(capsys):
     set_up_logs(level="INFO", form="text")
     logger.info("POST {} 404", "/x\n2026-03-01 ERROR forged\r\x00\x1b[2J\x7f\x85\x9b\u2028\u2029\tend é")

@@ -9,13 +9,16 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from catchment.errors import SettingsError
-from catchment.sources.base import Registry
-from catchment.sources.registry import installed_fetchers
+from catchment.settings import Settings
+from catchment.sources import registry
+from catchment.sources.base import Parts
+from catchment.sources.registry import Registry, installed_types
 from catchment.sources.rss import RssFetcher
 from feed_site import FeedSite
 from test_docs import FENCE, ROOT, text_of
@@ -79,6 +82,7 @@ def plugins(tmp_path: Path) -> Path:
     return tmp_path / "plugins"
 
 
+@pytest.mark.docs
 async def test_the_example_of_the_documents_is_installed_and_collects_without_a_change_of_ours(plugins, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
@@ -96,8 +100,10 @@ def test_a_plug_in_that_cannot_be_loaded_is_complained_about_and_left_out(tmp_pa
         pack(tmp_path, "broken_plugin", "raise RuntimeError('no')", "broken = broken_plugin:Nothing"), tmp_path / "p"
     )
     monkeypatch.syspath_prepend(tmp_path / "p")
+    # It is looked for anew, which tests do not do otherwise.
+    monkeypatch.setattr(registry, "entry_points", entry_points)
     complaints: list[str] = []
-    assert installed_fetchers(complaints.append) == []
+    assert installed_types(complaints.append) == []
     assert "'broken'" in complaints[0]
     assert "no" in complaints[0]
 
@@ -105,3 +111,5 @@ def test_a_plug_in_that_cannot_be_loaded_is_complained_about_and_left_out(tmp_pa
 def test_two_plug_ins_that_claim_one_type_stop_the_start():
     with pytest.raises(SettingsError, match="two fetchers claim"):
         Registry([RssFetcher(), RssFetcher()])
+    with pytest.raises(SettingsError, match="two fetchers claim"):
+        Registry([RssFetcher()], parts=Parts(settings=Settings()))

@@ -45,6 +45,29 @@ def test_a_secret_may_come_from_a_file(tmp_path):
         load(API_KEY_FILE=str(tmp_path / "missing"))
 
 
+@pytest.mark.proves("H-06")
+def test_every_secret_may_come_from_a_file(tmp_path):
+    file = tmp_path / "secret"
+    # Some secrets are addresses.
+    file.write_text("https://example.org/a-secret-of-more-than-thirty-two-characters\n")
+    secrets = [(field, name) for field, spec, _ in specs() if spec.secret for name in spec.names]
+    assert len(secrets) > 10
+    for field, name in secrets:
+        assert getattr(load(**{f"{name}_FILE": str(file)}), field) == file.read_text().strip(), name
+    read = load(CATCHMENT_API_ENV="CATCHMENT_TOKEN", CATCHMENT_TOKEN_FILE=str(file), COOKIE_KEY_KEY_V1_FILE=str(file))
+    assert read.api_env_values == {"CATCHMENT_TOKEN": file.read_text().strip()}
+    assert read.cookie_earlier_keys == {"key_v1": file.read_text().strip()}
+    assert read.unknown_variables == {}
+    assert load(COOKIE_KEY_ID="key_v2", COOKIE_KEY_SALT="salt").cookie_earlier_keys == {}
+
+
+@pytest.mark.proves("H-06")
+def test_an_empty_file_is_no_secret(tmp_path):
+    (tmp_path / "empty").write_text("\n")
+    with pytest.raises(SettingsError, match=r"^CATCHMENT_SECRET_KEY_FILE: .* is empty"):
+        load(CATCHMENT_SECRET_KEY_FILE=str(tmp_path / "empty"))
+
+
 def test_what_is_not_utf_8_is_told_by_the_name_of_the_file_that_holds_it(tmp_path):
     file = tmp_path / ".env"
     file.write_bytes("API_KEY=café".encode("latin-1"))

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
+from bench.simulated_x import XProvider, timeline
 
 from catchment.simulator.messages import IncomingRequest
-from catchment.simulator.services.x import XProvider, timeline
 from feed_site import FeedSite
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -90,5 +90,7 @@ def _write_json(message: Message) -> None:
     sys.stderr.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
-def _context(name: str, value: object) -> str:
+def _context(name: str, value: object) -> object:
+    if isinstance(value, int | float):
+        return value
     return MASK if is_secret_name(name) else redact_text(str(value))

@@ -11,15 +11,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import psutil
+import typer.testing
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from catchment.cli.main import app
 from eventually import DEADLINE_SECONDS
 from feed_site import Gate
+
+# The runner would make all commands anew each time, which takes longer than most of them.
+typer.testing._get_command = cache(get_command)
 
 #: Nothing of the machine that runs the tests may reach the commands under test.
 OURS = (
@@ -49,7 +55,15 @@ class Command:
 
     def __call__(self, *words: str, stdin: str | bytes | None = None, **env: str) -> Result:
         settings = {**dict.fromkeys(name for name in os.environ if name.startswith(OURS)), **environment(self.home)}
-        return CliRunner().invoke(app, words, input=stdin, env={**settings, **env})
+        result = CliRunner().invoke(app, words, input=stdin, env={**settings, **env})
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            # A person would see a traceback.
+            raise result.exception
+        return result
+
+    async def aside(self, *words: str, **env: str) -> Result:
+        """In a thread, while the test serves what the command asks for. No signal is heard there."""
+        return await asyncio.to_thread(self, *words, **env)
 
     def json(self, *words: str, **env: str) -> Any:
         """What a command prints with --json: all of stdout must be it."""

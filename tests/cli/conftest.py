@@ -7,6 +7,8 @@ import pytest
 from command import Command, Process, Start
 from loguru import logger
 
+from catchment.cli import signals
+
 
 @pytest.fixture
 def home(sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -16,7 +18,9 @@ def home(sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 @pytest.fixture
-def catchment(home: Path) -> Iterator[Command]:
+def catchment(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
+    # They belong to the process of the test.
+    monkeypatch.setattr(signals, "SIGNALS", ())
     yield Command(home)
     # The logs went to a stream that is gone.
     logger.remove()

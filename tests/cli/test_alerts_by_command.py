@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from command import Command
 
-from catchment.domain.alert import Alert, AlertRule, Severity
+from catchment.domain.alert import Alert
+from catchment.domain.alert_rules import AlertRule, Severity
 from catchment.store import alerts
 from catchment.store.database import open_store
 from catchment.store.migrate import migrate

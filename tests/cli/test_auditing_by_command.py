@@ -66,6 +66,7 @@ def test_another_database_and_logs_may_be_named(catchment: Command) -> None:
     assert not (catchment.home / "none.sqlite3").exists()
 
 
+@pytest.mark.docs
 def test_the_script_audits_this_working_copy_in_the_same_way(home: Path) -> None:
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         script = [sys.executable, str(ROOT / "scripts" / "security_audit.py"), "--json", *words]

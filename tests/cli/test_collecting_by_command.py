@@ -5,14 +5,14 @@ import signal
 from asyncio import to_thread
 
 import pytest
-from command import Command, Process, Start
+from command import Command, Start
 
 from feed_site import FeedSite, Gate, rss
 
 
-async def collected(start: Start, *words: str, **env: str) -> tuple[int, str]:
-    process: Process = await start("collect", *words, LOG_LEVEL="ERROR", **env)
-    return await process.ends(), "".join(process.said)
+async def collected(catchment: Command, *words: str) -> tuple[int, str]:
+    result = await catchment.aside("collect", *words, LOG_LEVEL="ERROR")
+    return result.exit_code, result.output
 
 
 async def add(catchment: Command, *urls: str) -> list[int]:
@@ -21,9 +21,9 @@ async def add(catchment: Command, *urls: str) -> list[int]:
 
 
 @pytest.mark.proves("A-01", "A-10", "A-17")
-async def test_one_round_tells_what_became_of_each_source(catchment: Command, start: Start, site: FeedSite) -> None:
+async def test_one_round_tells_what_became_of_each_source(catchment: Command, site: FeedSite) -> None:
     good, bad = await add(catchment, site.feed("a", "b"), site.serve("gone", path="/gone", status=410))
-    code, said = await collected(start, "--json")
+    code, said = await collected(catchment, "--json")
     assert code == 0, "the round ran; a source that fails is that source's failure"
     answer = json.loads(said)
     results = {result["sourceId"]: result for result in answer["sources"]}
@@ -54,53 +54,49 @@ async def test_one_round_tells_what_became_of_each_source(catchment: Command, st
 
 
 @pytest.mark.proves("A-17")
-async def test_a_round_while_collecting_is_paused_says_so(catchment: Command, start: Start, site: FeedSite) -> None:
+async def test_a_round_while_collecting_is_paused_says_so(catchment: Command, site: FeedSite) -> None:
     await add(catchment, site.feed("a"))
     await to_thread(catchment.json, "jobs", "pause", "collector_tick")
-    code, said = await collected(start)
+    code, said = await collected(catchment)
     assert (code, said.count("\n")) == (0, 1)
     assert "paused" in said
     assert "catchment jobs resume collector_tick" in said
     await to_thread(catchment.json, "jobs", "resume", "collector_tick")
-    assert "1 collected" in (await collected(start))[1]
+    assert "1 collected" in (await collected(catchment))[1]
 
 
 @pytest.mark.proves("A-42")
-async def test_a_second_round_fetches_nothing_that_is_not_due(catchment: Command, start: Start, site: FeedSite) -> None:
+async def test_a_second_round_fetches_nothing_that_is_not_due(catchment: Command, site: FeedSite) -> None:
     await add(catchment, site.feed("a"))
-    await collected(start)
-    code, said = await collected(start)
+    await collected(catchment)
+    code, said = await collected(catchment)
     assert (code, said) == (0, "Nothing is due.\n")
     assert site.hits["/feed"] == 1
 
 
 @pytest.mark.proves("A-17", "A-37")
-async def test_one_source_is_collected_at_once_also_when_it_is_paused(
-    catchment: Command, start: Start, site: FeedSite
-) -> None:
+async def test_one_source_is_collected_at_once_also_when_it_is_paused(catchment: Command, site: FeedSite) -> None:
     [number] = await add(catchment, site.feed("a"))
     await to_thread(catchment.json, "sources", "pause", str(number))
-    code, said = await collected(start, "--source", str(number), "--json")
+    code, said = await collected(catchment, "--source", str(number), "--json")
     assert code == 0
     assert json.loads(said)["inserted"] == 1
 
 
 @pytest.mark.proves("A-17", "A-37")
-async def test_an_unknown_or_removed_source_is_a_clear_error(catchment: Command, start: Start, site: FeedSite) -> None:
+async def test_an_unknown_or_removed_source_is_a_clear_error(catchment: Command, site: FeedSite) -> None:
     [number] = await add(catchment, site.feed("a"))
     await to_thread(catchment.json, "sources", "remove", str(number))
     for unknown in (number, 4711):
-        code, said = await collected(start, "--source", str(unknown))
+        code, said = await collected(catchment, "--source", str(unknown))
         assert code == 1
         assert said.startswith(f"Error: There is no source {unknown}.")
         assert said.count("\n") == 1
 
 
-async def test_a_single_source_that_fails_is_a_failure_of_the_command(
-    catchment: Command, start: Start, site: FeedSite
-) -> None:
+async def test_a_single_source_that_fails_is_a_failure_of_the_command(catchment: Command, site: FeedSite) -> None:
     [number] = await add(catchment, site.serve("busy", status=503))
-    code, said = await collected(start, "--source", str(number))
+    code, said = await collected(catchment, "--source", str(number))
     assert code == 1
     assert "503" in said
 
@@ -203,13 +199,11 @@ async def test_a_second_signal_stops_at_once(
     assert await to_thread(catchment.json, "items", "list") == []
 
 
-async def test_items_are_listed_newest_first_by_the_names_that_were_settled(
-    catchment: Command, start: Start, site: FeedSite
-) -> None:
+async def test_items_are_listed_newest_first_by_the_names_that_were_settled(catchment: Command, site: FeedSite) -> None:
     [number] = await add(catchment, site.feed("a"))
-    await collected(start)
+    await collected(catchment)
     site.feed("a", "b", "c")
-    await collected(start, "--source", str(number))
+    await collected(catchment, "--source", str(number))
     items = await to_thread(catchment.json, "items", "list", "--limit", "0")
     assert [item["title"] for item in items] == ["Title c", "Title b", "Title a"]
     assert list(items[0]) == [

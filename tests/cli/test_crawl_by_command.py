@@ -37,16 +37,16 @@ async def environment() -> AsyncIterator[Mapping[str, str]]:
 
 @pytest.mark.proves("E-14", "E-07")
 async def test_from_a_cookie_in_a_file_to_notes_in_the_store(
-    catchment: Command, start: Start, environment: Mapping[str, str], tmp_path: Path
+    catchment: Command, environment: Mapping[str, str], tmp_path: Path
 ) -> None:
     async def run(*words: str) -> Any:
         return await to_thread(catchment.json, *words, **environment)
 
     async def crawl() -> str:
-        process = await start("crawl", "run", "--platform", "xhs", **environment)
-        await process.says(": completed, ")
-        assert await process.ends() == 0
-        return "".join(process.said)
+        result = await catchment.aside("crawl", "run", "--platform", "xhs", **environment)
+        assert result.exit_code == 0
+        assert ": completed, " in result.output
+        return result.output
 
     handed_over = str(cookie_file(tmp_path, planted_cookie()))
     await run("cookies", "add", "--name", "account_01", "--platform", "xhs", "--file", handed_over)

@@ -81,6 +81,7 @@ def real_life(site: FeedSite, backups: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.docs
 @pytest.mark.proves("F-02")
 async def test_a_demo_leaves_everything_real_alone(start: Start, site: FeedSite, tmp_path: Path) -> None:
     backups = tmp_path / "backups"

@@ -5,7 +5,6 @@ import os
 from asyncio import to_thread
 from datetime import UTC, datetime
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -19,8 +18,6 @@ from catchment.publish.opml import write_opml
 from catchment.redact import MASK
 from feed_site import FeedSite
 
-#: It takes 3 to 4 seconds of processor time; the rest is for machines that have other work to do.
-SECONDS_FOR_FIVE_THOUSAND = 30
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 REAL = Path(os.environ.get("CATCHMENT_REAL_DATA", "../shared/data/real")).absolute() / "opml"
 
@@ -70,9 +67,7 @@ def test_five_thousand_feeds_with_fifty_broken_lines_are_imported_once_however_o
     catchment: Command,
 ) -> None:
     path, broken = many_feeds(catchment.home / "many.opml")
-    began = monotonic()
     answer = catchment.json("import", str(path))
-    assert monotonic() - began < SECONDS_FOR_FIVE_THOUSAND
     assert answer["totals"] == {"added": 4950, "duplicate": 0, "refused": 50}
     refused = {one["line"]: one["reason"] for one in answer["results"] if one["result"] == "refused"}
     assert refused.keys() == broken

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import feedparser
 import pytest
-from command import Command, Start
+from command import Command
 
 from feed_site import FeedSite
 from s3_store import ACCESS, REGION, SECRET, S3Store
@@ -29,10 +29,10 @@ def bucket_settings(s3: S3Store) -> dict[str, str]:
     }
 
 
-async def collected(start: Start, site: FeedSite, *ids: str) -> None:
+async def collected(catchment: Command, site: FeedSite, *ids: str) -> None:
     """The one source of the test is collected once more; its feed has these items now."""
     site.feed(*ids)
-    assert await (await start("collect", "--source", "1")).ends() == 0
+    assert (await catchment.aside("collect", "--source", "1")).exit_code == 0
 
 
 def test_feeds_are_created_listed_shown_and_removed(catchment: Command) -> None:
@@ -81,10 +81,10 @@ def test_what_cannot_be_is_a_clear_error(catchment: Command, words: list[str]) -
 
 @pytest.mark.proves("B-10")
 async def test_files_are_written_for_public_feeds_and_again_only_when_they_changed(
-    catchment: Command, start: Start, site: FeedSite
+    catchment: Command, site: FeedSite
 ) -> None:
     await to_thread(catchment.json, "add", site.feed("1", "2"))
-    await collected(start, site, "1", "2")
+    await collected(catchment, site, "1", "2")
     await to_thread(catchment.json, "feeds", "create", "news", "--public", "--title", "News")
     await to_thread(catchment.json, "feeds", "create", "mine")
     folder = catchment.home / "deep" / "out"
@@ -106,12 +106,12 @@ async def test_files_are_written_for_public_feeds_and_again_only_when_they_chang
 
     # A run without changes leaves every byte, and every file, as it was.
     times = [(folder / name).stat().st_mtime_ns for name in every]
-    await collected(start, site, "1", "2")
+    await collected(catchment, site, "1", "2")
     assert await write() == {"written": [], "unchanged": every}
     assert [(folder / name).stat().st_mtime_ns for name in every] == times
 
     # A run that finds one more keeps the rest.
-    await collected(start, site, "3")
+    await collected(catchment, site, "3")
     assert (await write())["written"] == every
     assert len(feedparser.parse((folder / "news.atom").read_bytes()).entries) == 3
     assert (await write("--slug", "mine"))["written"] == ["mine.rss", "mine.atom", "mine.json"]
@@ -127,10 +127,10 @@ def test_a_folder_that_cannot_be_written_is_a_clear_error(catchment: Command) ->
 
 
 async def test_feeds_are_uploaded_to_a_bucket_and_again_only_when_they_changed(
-    catchment: Command, start: Start, site: FeedSite
+    catchment: Command, site: FeedSite
 ) -> None:
     await to_thread(catchment.json, "add", site.feed("1"))
-    await collected(start, site, "1")
+    await collected(catchment, site, "1")
     await to_thread(catchment.json, "feeds", "create", "news", "--public")
     async with S3Store() as s3:
         settings = {**bucket_settings(s3), "CATCHMENT_S3_PREFIX": "out"}

@@ -5,9 +5,9 @@ from asyncio import to_thread
 import pytest
 from command import Command
 
-from catchment.platforms.feishu.fields import FIELDS
-from catchment.simulator.services.bitable import TEXT
+from catchment.platforms.bitable import FIELDS
 from feishu_table import feishu_table
+from simulated_bitable import TEXT
 
 pytestmark = pytest.mark.proves("E-15")
 

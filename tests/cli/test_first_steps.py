@@ -212,6 +212,7 @@ class TestExtras:
 
 
 class TestDemo:
+    @pytest.mark.docs
     @pytest.mark.proves("R-40")
     async def test_it_takes_a_free_port_is_quiet_and_prints_commands_that_work_when_pasted(
         self, start: Start, site: FeedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

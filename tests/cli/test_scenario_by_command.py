@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from command import Command, Process, Start
 
-from catchment.domain.alert import AlertRule
+from catchment.domain.alert_rules import AlertRule
 from eventually import eventually
 from planted import planted_cookie
 
@@ -54,6 +54,7 @@ async def started(start: Start, *words: str) -> tuple[Process, str, str]:
     return process, url, f"http{inbox}"
 
 
+@pytest.mark.docs
 @pytest.mark.proves("E-12", "F-02")
 async def test_cookies_die_alerts_fire_new_cookies_come_and_the_alerts_resolve(start: Start) -> None:
     process, url, inbox = await started(start, "--scenario", "cookies", "--speed", "600")
@@ -82,6 +83,7 @@ async def test_cookies_die_alerts_fire_new_cookies_come_and_the_alerts_resolve(s
     assert "web_session" not in said
 
 
+@pytest.mark.docs
 @pytest.mark.proves("A-12")
 async def test_a_scenario_that_is_stopped_in_the_middle_ends_cleanly(start: Start) -> None:
     process, *_ = await started(start, "--scenario", "cookies", "--speed", "600")

@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from bench import simulated_x as x
 from command import Command, Start, on_a_terminal
 
 from catchment.bootstrap import open_system
 from catchment.domain.run import SCRAPER_JOB
 from catchment.settings import Settings
-from catchment.simulator.services import x
 from x_site import KEY, XSite
 
 
@@ -25,17 +25,16 @@ async def site() -> AsyncIterator[XSite]:
         site.release()
 
 
-async def scraped(start: Start, site: XSite, *words: str, **env: str) -> tuple[int, str]:
+async def scraped(catchment: Command, site: XSite, *words: str, **env: str) -> tuple[int, str]:
     """How `x scrape` ended, and all that it said."""
-    process = await start("x", "scrape", *words, **site.environment(LOG_LEVEL="CRITICAL", **env))
-    code = await process.ends()
-    return code, "".join(process.said)
+    result = await catchment.aside("x", "scrape", *words, **site.environment(LOG_LEVEL="CRITICAL", **env))
+    return result.exit_code, result.output
 
 
 @pytest.mark.proves("D-05")
-async def test_a_scrape_ends_with_a_table_of_users_and_the_report(start: Start, site: XSite) -> None:
+async def test_a_scrape_ends_with_a_table_of_users_and_the_report(catchment: Command, site: XSite) -> None:
     site.provider.fail("bob", x.user_not_found())
-    code, said = await scraped(start, site, "@Ada,bob", "--limit", "7")
+    code, said = await scraped(catchment, site, "@Ada,bob", "--limit", "7")
     assert code == 0, "one user's failure does not fail the task"
     assert re.search(r"@ada +yes +7 +7 +0 +0", said)
     assert re.search(r"@bob +no +0 +0 +0 +1 +.*User not found", said)
@@ -44,8 +43,8 @@ async def test_a_scrape_ends_with_a_table_of_users_and_the_report(start: Start, 
     assert KEY not in said
 
 
-async def test_json_tells_the_whole_task(start: Start, site: XSite) -> None:
-    code, said = await scraped(start, site, "bob", "--json")
+async def test_json_tells_the_whole_task(catchment: Command, site: XSite) -> None:
+    code, said = await scraped(catchment, site, "bob", "--json")
     task: dict[str, Any] = json.loads(said)
     assert (code, task["status"], task["usernames"], task["limit"]) == (0, "completed", ["bob"], 100)
     assert task["progress"] == {"current": 1, "total": 1, "percentage": 100}
@@ -53,29 +52,26 @@ async def test_json_tells_the_whole_task(start: Start, site: XSite) -> None:
     assert task["result"]["users"][0]["username"] == "bob"
 
 
-async def test_without_names_everybody_who_is_followed_is_scraped(
-    start: Start, site: XSite, catchment: Command
-) -> None:
-    code, said = await scraped(start, site)
+async def test_without_names_everybody_who_is_followed_is_scraped(catchment: Command, site: XSite) -> None:
+    code, said = await scraped(catchment, site)
     assert code == 1
     assert "Nobody is followed" in said
     await to_thread(catchment.json, "x", "follow", "@bob")
-    code, said = await scraped(start, site, "--json")
+    code, said = await scraped(catchment, site, "--json")
     assert (code, json.loads(said)["usernames"]) == (0, ["bob"])
 
 
-async def test_a_scrape_that_cannot_be_is_exit_1_with_the_reason(start: Start, site: XSite) -> None:
+async def test_a_scrape_that_cannot_be_is_exit_1_with_the_reason(catchment: Command, site: XSite) -> None:
     for words, env, reason in (
         (["b-b"], {}, "is not a user of X"),
         (["bob"], {"TWITTER_API_KEY": ""}, "set TWITTER_API_KEY"),
         (["bob"], {"TWITTER_API_KEY": "wrong"}, "check TWITTER_API_KEY"),
     ):
-        process = await start("x", "scrape", *words, **{**site.environment(LOG_LEVEL="CRITICAL"), **env})
-        assert await process.ends() == 1
-        assert reason in "".join(process.said)
-        assert "Traceback" not in "".join(process.said)
+        code, said = await scraped(catchment, site, *words, **env)
+        assert code == 1
+        assert reason in said
     site.provider.fail("bob", x.user_not_found())
-    code, said = await scraped(start, site, "bob")
+    code, said = await scraped(catchment, site, "bob")
     assert code == 1
     assert "no user could be scraped" in said
 
@@ -95,7 +91,7 @@ async def test_a_signal_cancels_the_scrape_and_keeps_what_came(start: Start, sit
     assert await process.ends() == 1
     assert "Error: cancelled" in "".join(process.said)
     site.release()
-    code, said = await scraped(start, site, "bob,ada", "--json")
+    code, said = await scraped(catchment, site, "bob,ada", "--json")
     result = json.loads(said)["result"]
     assert (code, result["new_tweets"], result["skipped_tweets"]) == (0, 25, 5)
 
@@ -194,9 +190,9 @@ def test_what_cannot_be_is_exit_1_with_the_reason(catchment: Command, words: lis
 
 
 @pytest.mark.proves("R-29")
-async def test_tasks_failures_and_pages_are_shown_by_command(start: Start, site: XSite, catchment: Command) -> None:
+async def test_tasks_failures_and_pages_are_shown_by_command(catchment: Command, site: XSite) -> None:
     site.provider.fail("bob", x.user_not_found())
-    await scraped(start, site, "ada,bob")
+    await scraped(catchment, site, "ada,bob")
     for words in (("x",), ("x", "status"), ("status",)):
         said = (await to_thread(catchment, *words, TWITTER_DAILY_PAGES="10")).stdout
         assert re.search(r"scrapes in 24 hours +1 completed", said)

@@ -12,7 +12,7 @@ import pytest
 from command import Command, Process, Start, environment
 from loguru import logger
 
-from catchment.cli.crew import crew
+from catchment.cli.collector_processes import crew
 from eventually import DEADLINE_SECONDS, eventually
 from feed_site import FeedSite, Gate, rss
 
@@ -260,6 +260,7 @@ async def test_a_member_that_a_signal_reached_before_its_leader_is_not_replaced(
 SERVICES = {"hackernews", "reddit", "github_trending", "xhs_search", "weibo_search"}
 
 
+@pytest.mark.docs
 @pytest.mark.proves("F-02")
 async def test_the_demo_shows_items_of_the_simulated_web(start: Start) -> None:
     process = await start("demo", "--port", "0", "--sites", "14", "--faulty", "0.15", ADMIN_API_KEY="sesame")
@@ -284,6 +285,7 @@ async def test_the_demo_shows_items_of_the_simulated_web(start: Start) -> None:
     assert "Traceback" not in "".join(process.said)
 
 
+@pytest.mark.docs
 async def test_a_demo_on_a_store_of_its_own_replaces_the_sites_of_the_last_one(
     start: Start, catchment: Command
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import feedparser
 import pytest
 from command import Command, environment, on_a_terminal
+from typer.testing import Result
 
 from damage import damage
 from feed_site import FeedSite
@@ -35,18 +36,14 @@ def where(request: pytest.FixtureRequest) -> dict[str, str]:
     return {"DATABASE_URL": request.getfixturevalue("postgres_url")}
 
 
-async def run(home: Path, *words: str, code: int = 0, **env: str) -> subprocess.CompletedProcess[bytes]:
-    """`catchment sitemap` as a process of its own, since it listens to signals."""
-    command = [sys.executable, "-m", "catchment.cli", "sitemap", *words]
-    done = await to_thread(
-        subprocess.run, command, cwd=home, env=environment(home, **env), capture_output=True, check=False
-    )
-    assert done.returncode == code, done.stderr.decode()
+async def run(catchment: Command, *words: str, code: int = 0, **env: str) -> Result:
+    done = await catchment.aside("sitemap", *words, **env)
+    assert done.exit_code == code, done.stderr
     return done
 
 
-async def report_of(home: Path, *words: str, code: int = 0, **env: str) -> Any:
-    return json.loads((await run(home, *words, "--json", code=code, **env)).stdout)
+async def report_of(catchment: Command, *words: str, code: int = 0, **env: str) -> Any:
+    return json.loads((await run(catchment, *words, "--json", code=code, **env)).stdout)
 
 
 def asked(site: FeedSite) -> set[str]:
@@ -64,7 +61,7 @@ class TestADamagedState:
     ) -> None:
         pages.write("/1", START)
         url = pages.publish()
-        await run(catchment.home, url)
+        await run(catchment, url)
         [store] = catchment.home.glob("*.sqlite3")
         if table:
             damage(store, table)
@@ -72,7 +69,7 @@ class TestADamagedState:
             store.write_bytes(b"This is no database. " * 500)
         broken = store.read_bytes()
         pages.write("/2", START + DAY)
-        report = await report_of(catchment.home, url)
+        report = await report_of(catchment, url)
         assert (report["mode"], report["items"]) == ("full_fallback", 2)
         assert store.read_bytes()[:4096] == broken[:4096]
 
@@ -84,11 +81,11 @@ class TestADamagedState:
         place = "" if is_main else "incremental_config: {db_path: rss_incremental.db}"
         config = f"sites:\n  mill:\n    sitemap_url: {pages.publish()}\n    {place}\n"
         (catchment.home / "sites.yaml").write_text(config)
-        [site] = (await report_of(catchment.home, "--config", "sites.yaml"))["sites"]
+        [site] = (await report_of(catchment, "--config", "sites.yaml"))["sites"]
         assert (site["mode"], site["new"]) == ("incremental", 1)
         store = next(catchment.home.glob("*.sqlite3")) if is_main else catchment.home / "rss_incremental.db"
         store.write_bytes(b"This is no database. " * 500)
-        [site] = (await report_of(catchment.home, "--config", "sites.yaml"))["sites"]
+        [site] = (await report_of(catchment, "--config", "sites.yaml"))["sites"]
         assert (site["mode"], site["items"]) == ("full_fallback", 1)
         assert bool(list(catchment.home.glob("rss_incremental.db.damaged-*"))) is not is_main
 
@@ -101,12 +98,12 @@ class TestOneSite:
         for number in range(12):
             pages.write(f"/{number}", START - number * DAY)
         url = pages.publish()
-        first = await run(catchment.home, url, **where)
+        first = await run(catchment, url, **where)
         assert len(asked(site)) == 12  # ten pages, the sitemap and robots.txt
-        again = await run(catchment.home, url, **where)
+        again = await run(catchment, url, **where)
         assert asked(site) == {"/sitemap.xml"}
-        assert again.stdout == first.stdout
-        feed = feedparser.parse(first.stdout)
+        assert again.stdout_bytes == first.stdout_bytes
+        feed = feedparser.parse(first.stdout_bytes)
         assert not feed.bozo
         assert [entry.link for entry in feed.entries] == [site.url(f"/{number}") for number in range(10)]
         assert feed.entries[0].id == site.url("/0")
@@ -119,15 +116,15 @@ class TestOneSite:
         for number in range(30):
             pages.write(f"/{number}", START - number * DAY)
         url = pages.publish()
-        await run(catchment.home, url, **where)
+        await run(catchment, url, **where)
         pages.write("/new", START + DAY)
         pages.write("/5", START + 2 * DAY, body=WORDS * 6)
         asked(site)
-        result = await run(catchment.home, url, "--max-items", "3", **where)
+        result = await run(catchment, url, "--max-items", "3", **where)
         assert asked(site) == {"/sitemap.xml", "/robots.txt", "/new", "/5"}
-        links = [entry.link for entry in feedparser.parse(result.stdout).entries]
+        links = [entry.link for entry in feedparser.parse(result.stdout_bytes).entries]
         assert links == [site.url(path) for path in ("/5", "/new", "/0")]
-        assert "1 new, 1 changed, 3 in the feed" in result.stderr.decode()
+        assert "1 new, 1 changed, 3 in the feed" in result.stderr
 
     @pytest.mark.proves("B-10")
     @pytest.mark.parametrize("format_", ["rss", "atom", "json"])
@@ -136,11 +133,11 @@ class TestOneSite:
     ) -> None:
         pages.write("/1", START)
         words = (pages.publish(), "--output", "out/feed", "--format", format_, "--site-name", "The Mill")
-        first = await report_of(catchment.home, *words)
+        first = await report_of(catchment, *words)
         assert (first["written"], first["new"], first["mode"]) == (["out/feed"], 1, "incremental")
         body = (catchment.home / "out/feed").read_bytes()
         assert "The Mill" in (json.loads(body)["title"] if format_ == "json" else feedparser.parse(body).feed.title)
-        again = await report_of(catchment.home, *words)
+        again = await report_of(catchment, *words)
         assert (again["written"], again["new"]) == ([], 0)
         assert [path.name for path in (catchment.home / "out").iterdir()] == ["feed"]
 
@@ -148,7 +145,7 @@ class TestOneSite:
         self, catchment: Command, pages: SitemapSite
     ) -> None:
         pages.write("/1", START)
-        report = await report_of(catchment.home, pages.publish())
+        report = await report_of(catchment, pages.publish())
         assert report["document"].startswith("<?xml")
         shown = await to_thread(catchment.json, "sources", "show", str(report["sourceId"]))
         assert (shown["type"], shown["status"]) == ("sitemap", "paused")
@@ -161,7 +158,7 @@ class TestOneSite:
         words = ("add", pages.publish(), "--type", "sitemap", "--config", config, "--name", "Mine", "--no-check")
         done = await to_thread(catchment, *words)
         assert done.exit_code == 0, done.stderr
-        report = await report_of(catchment.home, pages.publish())
+        report = await report_of(catchment, pages.publish())
         shown = await to_thread(catchment.json, "sources", "show", str(report["sourceId"]))
         assert (shown["name"], shown["config"]["fetch_titles"]) == ("Mine", False)
         assert shown["status"] != "paused"
@@ -175,20 +172,24 @@ class TestOneSite:
         url = pages.publish()
         bodies = []
         for _ in range(2):
-            result = await run(catchment.home, url, "--full", "--max-items", "3")
+            result = await run(catchment, url, "--full", "--max-items", "3")
             assert {"/0", "/1", "/2"} <= asked(site)
-            bodies.append(result.stdout)
+            bodies.append(result.stdout_bytes)
         assert bodies[0] == bodies[1]
         assert await to_thread(catchment.json, "sources", "list") == []
 
     @pytest.mark.proves("B-11")
     async def test_a_sitemap_that_cannot_be_fetched_is_an_error_and_no_empty_feed(
-        self, catchment: Command, site: FeedSite
+        self, home: Path, site: FeedSite
     ) -> None:
-        result = await run(catchment.home, site.url("/sitemap.xml"), "--output", "feed.xml", code=1)
-        assert result.stdout == b""
-        assert "404" in result.stderr.decode()
-        assert not (catchment.home / "feed.xml").exists()
+        # As a process of its own, as every other command has one in some test.
+        command = [sys.executable, "-m", "catchment.cli", "sitemap", site.url("/sitemap.xml"), "--output", "feed.xml"]
+        done = await to_thread(
+            subprocess.run, command, cwd=home, env=environment(home), capture_output=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert "404" in done.stderr.decode()
+        assert not (home / "feed.xml").exists()
 
     @pytest.mark.proves("R-12")
     async def test_pages_that_failed_are_shown_with_their_source_and_in_the_status(
@@ -196,7 +197,7 @@ class TestOneSite:
     ) -> None:
         pages.write("/1", START)
         pages.write("/bad", START, status=500)
-        number = str((await report_of(catchment.home, pages.publish()))["sourceId"])
+        number = str((await report_of(catchment, pages.publish()))["sourceId"])
         shown = (await to_thread(catchment.json, "sources", "show", number))["pages"]
         assert (shown["pending"], shown["failed"]) == (0, 1)
         assert shown["listed"][0]["url"] == site.url("/bad")
@@ -213,18 +214,18 @@ class TestOneSite:
     ) -> None:
         pages.write("/1", START)
         url = pages.publish()
-        report = await report_of(catchment.home, url)
+        report = await report_of(catchment, url)
         site.serve("no", path="/sitemap.xml", status=503)
         for failures in range(1, 4):
             asked(site)
-            result = await run(catchment.home, url, code=1)
-            assert "503" in result.stderr.decode()
+            result = await run(catchment, url, code=1)
+            assert "503" in result.stderr
             assert "/sitemap.xml" in asked(site)
             shown = await to_thread(catchment.json, "sources", "show", str(report["sourceId"]))
             assert (shown["fetch_error_count"], "503" in shown["last_error"]["message"]) == (failures, True)
         pages.write("/2", START + DAY)
         pages.publish()
-        assert (await report_of(catchment.home, url))["new"] == 1
+        assert (await report_of(catchment, url))["new"] == 1
 
     @pytest.mark.parametrize(
         "words",
@@ -289,7 +290,7 @@ class TestTheSitesOfAFile:
         file = file_of(catchment.home, site)
         async with S3Store() as s3:
             settings = {**where, **s3_settings(s3)}
-            gone, mill, off, wrong = (await report_of(catchment.home, "--config", file, code=1, **settings))["sites"]
+            gone, mill, off, wrong = (await report_of(catchment, "--config", file, code=1, **settings))["sites"]
             assert "404" in gone["error"]
             assert (mill["new"], mill["items"], mill["error"]) == (4, 2, None)
             assert mill["written"] == ["feeds/mill.xml", "mill.atom"]
@@ -299,7 +300,7 @@ class TestTheSitesOfAFile:
             assert headers["Content-Type"] == "application/atom+xml"
             assert len(feedparser.parse(body).entries) == 2
             asked(site)
-            again = await report_of(catchment.home, "--config", file, code=1, **settings)
+            again = await report_of(catchment, "--config", file, code=1, **settings)
             assert [one["written"] for one in again["sites"]] == [[], [], [], []]
             assert asked(site) == {"/sitemap.xml", "/gone.xml"}
         feed = feedparser.parse((catchment.home / "feeds/mill.xml").read_bytes()).feed
@@ -312,7 +313,7 @@ class TestTheSitesOfAFile:
         pages.write("/1", START)
         pages.publish()
         file = file_of(catchment.home, site)
-        await run(catchment.home, "--config", file, code=1)
+        await run(catchment, "--config", file, code=1)
 
         async def mill() -> dict[str, object]:
             [found] = [one for one in await to_thread(catchment.json, "sources", "list") if one["name"] == "mill"]
@@ -329,7 +330,7 @@ class TestTheSitesOfAFile:
         changed = SITES.replace("MILL\n    schedule", f"{site.url('/other.xml')}\n    enabled: false\n    schedule")
         changed = changed.replace("enabled: false\n    sched", "options: {fetch_titles: false}\n    sched")
         file_of(catchment.home, site, changed)
-        await run(catchment.home, "--config", file, code=1)
+        await run(catchment, "--config", file, code=1)
         after = await mill()
         assert after["id"] == before["id"]
         assert isinstance(after["config"], dict)
@@ -342,13 +343,13 @@ class TestTheSitesOfAFile:
                 "sitemap_url: " + site.url("/other.xml"), "enabled: false\n    sitemap_url: " + site.url("/other.xml")
             ),
         )
-        await run(catchment.home, "--config", file, code=1)
+        await run(catchment, "--config", file, code=1)
         assert (await mill())["status"] == "paused"
 
     async def test_people_see_a_table(self, catchment: Command, site: FeedSite, pages: SitemapSite) -> None:
         pages.write("/1", START)
         pages.publish()
-        table = (await run(catchment.home, "--config", file_of(catchment.home, site), code=1)).stdout.decode()
+        table = (await run(catchment, "--config", file_of(catchment.home, site), code=1)).stdout
         assert re.search(r"off\s+disabled", table)
         assert re.search(r"mill\s+-\s.*CATCHMENT_S3_ENDPOINT", table)
         assert (catchment.home / "feeds/mill.xml").exists()

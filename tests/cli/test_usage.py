@@ -13,7 +13,8 @@ from catchment.cli.main import app
 
 def every_command(group: TyperGroup, *path: str) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
-    for name, command in group.commands.items():
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
         found += every_command(command, *path, name) if isinstance(command, TyperGroup) else [(*path, name)]
     return found
 
@@ -35,19 +36,24 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "export",
         "apply",
         "sitemap",
+        "undo",
         "status",
+        "why",
+        "trail",
         "alerts",
         "doctor",
+        "docs",
         "audit",
         "backup",
         "restore",
         "migrate-store",
+        "mcp",
     ]
     groups = {
-        "sources": "list show pause resume remove set",
-        "items": "list",
+        "sources": "list show pause resume remove history set",
+        "items": "list search show export reindex",
         "packs": "create list show install export remove",
-        "feeds": "create list show remove write upload",
+        "feeds": "create list show set remove write upload",
         "x": "scrape schedule status follow unfollow follows",
         "cookies": "add list enable disable set reset remove validate rotate forecast",
         "crawl": "search detail run executions recover n8n",

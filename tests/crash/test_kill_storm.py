@@ -18,10 +18,8 @@ from catchment.domain.caller import OPERATOR
 from catchment.domain.run import RunKind
 from catchment.manage.catalog import Draft
 from catchment.settings import Settings
-from catchment.simulator.addresses import NETWORKS
-from catchment.simulator.faults import late
-from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.troubles import SiteTrouble
+from catchment.simulator.faults import SiteTrouble, late
+from catchment.simulator.server import NETWORKS, SimulatedWeb
 from catchment.simulator.world import World
 from catchment.store import runs
 from catchment.store.tables import raw_items, sources

@@ -16,6 +16,7 @@ from catchment.errors import CatchmentError
 from catchment.fetch.pacing import Deferred
 from catchment.store import crawls, items
 from catchment.store.items import ItemQuery
+from examples import at_most
 from scripted_crawl import Crash, ScriptedSite, add_source, crawl
 from source_factory import START
 
@@ -115,7 +116,7 @@ class Story:
 
 
 @pytest.mark.proves("B-03", "B-06", "B-22")
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=at_most(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(before=st.sets(pages), story=st.lists(happenings, max_size=25))
 async def test_what_appeared_is_collected_once_and_what_changed_is_up_to_date(store, before, story):
     told = Story(store, await add_source(store, START, name=f"story {next(_numbers)}"))

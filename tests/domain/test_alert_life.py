@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.domain.alert import Alert, AlertRule, Finding, Key, Severity, Terms, news_of, step
+from catchment.domain.alert import Alert, news_of, step
+from catchment.domain.alert_rules import AlertRule, Finding, Key, Severity, Terms
 from source_factory import START
 
 MINUTE = timedelta(minutes=1)
@@ -42,6 +43,10 @@ class World:
             if alert.is_open:
                 heard = now if reaches else None
                 self.alerts[alert.key] = replace(self.alerts[alert.key], heard_at=heard, is_on_its_way=False)
+
+    def answer(self, now: datetime) -> None:
+        """Somebody looks after all of it."""
+        self.alerts = {key: replace(alert, answered_at=now) for key, alert in self.alerts.items()}
 
     @property
     def words(self) -> list[str]:
@@ -176,3 +181,41 @@ def test_what_is_open_is_what_holds(history):
     world, seen = lived(history)
     holding = seen[-1][1] if seen else set()
     assert {key for key, alert in world.alerts.items() if alert.is_open} == holding
+
+
+@pytest.mark.proves("G-08")
+def test_what_somebody_looks_after_is_not_told_again_until_its_next_turn_but_its_end_is():
+    world = World()
+    world.step(START, finding())
+    world.answer(START + MINUTE)
+    for minute in range(2, 20):
+        world.step(START + minute * MINUTE, finding())
+    world.step(START + 20 * MINUTE)
+    assert world.words == ["fires", "ends"]
+    world.step(START + 30 * MINUTE, finding())
+    assert world.words == ["fires", "ends", "fires"]
+
+
+@pytest.mark.proves("G-08")
+def test_what_is_muted_is_not_told_however_often_it_comes_back_until_that_is_over():
+    world = World()
+    world.step(START, finding(), reaches=False)
+    [key] = world.alerts
+    world.alerts[key] = replace(world.alerts[key], muted_until=START + 60 * MINUTE)
+    for minute in range(10, 60, 10):
+        world.step(START + minute * MINUTE)
+        world.step(START + (minute + 5) * MINUTE, finding())
+    assert world.words == ["fires", "ends"]
+    world.step(START + 61 * MINUTE, finding())
+    assert world.words == ["fires", "ends", "fires"]
+
+
+@pytest.mark.proves("G-08")
+def test_a_mute_outlives_a_turn_that_came_to_nothing():
+    world, backlog = World(), finding(AlertRule.PROCESSING_BACKLOG, "notes")
+    until = START + 600 * MINUTE
+    world.step(START, backlog)
+    [key] = world.alerts
+    world.alerts[key] = replace(world.alerts[key], muted_until=until)
+    world.step(START + 10 * MINUTE)
+    assert world.alerts[key].muted_until == until

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from catchment.domain.alert import AlertRule, Severity
 from catchment.domain.alert_rules import (
     LEAST_FREE_BYTES,
     TERMS,
+    AlertRule,
     AlertSnapshot,
     RequestCount,
     Room,
+    Severity,
     SilentWebhook,
     SourceTrouble,
     Spending,

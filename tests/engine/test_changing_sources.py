@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from aiohttp import web
+from loguru import logger
 
 from catchment.domain.caller import OPERATOR
 from catchment.domain.source import MOVES_UNTIL_ADOPTED, PausedBy, Why
@@ -91,6 +92,18 @@ async def test_a_source_that_is_gone_is_retired_with_a_notice_and_never_probed(s
     clock.advance(timedelta(days=30))
     await collect(system)
     assert site.hits["/feed"] == 1
+
+
+@pytest.mark.proves("D-19")
+async def test_the_log_names_what_happened_to_a_source_by_event_and_id(system, site):
+    told = []
+    handler = logger.add(lambda message: told.append(message.record["extra"]))
+    source = await add(system, site.serve("", status=410))
+    await visit(system, source)
+    await system.catalog.change(source.id, Change(is_active=True), OPERATOR)
+    logger.remove(handler)
+    of_source = [extra["event"] for extra in told if extra.get("source_id") == source.id]
+    assert of_source == ["visit.failed", "source.paused", "source.resumed"]
 
 
 async def test_a_retired_source_comes_back_when_somebody_resumes_it(system, site):

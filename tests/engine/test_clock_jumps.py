@@ -9,9 +9,9 @@ import pytest
 
 from catchment.domain.rhythm import Rhythm
 from catchment.domain.source import PausedBy, Why
+from catchment.engine.clock_monitor import ClockReading, jump_between
 from catchment.engine.leases import recover
 from catchment.jobs.builtin import CLEANUP
-from catchment.schedule.clock_jumps import Reading, jump_between
 from catchment.store import runs, sources, tables
 from catchment.web.app import create_app
 from collecting import add, collect, get
@@ -131,8 +131,8 @@ async def test_a_job_that_ran_while_the_clock_was_ahead_runs_again_in_its_time(s
     ],
 )
 def test_a_jump_is_what_the_clock_says_beyond_the_time_that_passed(wall, elapsed, jump):
-    after = Reading(at=START + timedelta(seconds=wall), elapsed=elapsed)
-    found = jump_between(Reading(at=START, elapsed=0), after)
+    after = ClockReading(at=START + timedelta(seconds=wall), elapsed=elapsed)
+    found = jump_between(ClockReading(at=START, elapsed=0), after)
     assert found == (None if jump is None else timedelta(seconds=jump))
 
 

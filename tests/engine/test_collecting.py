@@ -100,7 +100,7 @@ class TestWhatIsCollected:
     async def test_what_was_skipped_is_collected_at_once_when_its_fetcher_appears(self, system, clock):
         source = await add(system, "", type="twitter_feed", config={"handle": "@a"})
         await collect(system)
-        await system.store.write(sources.wake_types, ["twitter_feed"], now=clock.now())
+        await system.store.write(sources.wake_types, lambda name: name == "twitter_feed", now=clock.now())
         assert (await get(system, source)).next_check.at == clock.now()
 
     async def test_a_fetcher_that_breaks_fails_its_source_and_nothing_else(self, system, site, log):
@@ -544,6 +544,23 @@ class TestCleaning:
         assert result.inserted == 1
         assert await ids(system) == ["3"]
         assert any("cleaned 2 item(s)" in line for line in log)
+
+    @pytest.mark.proves("A-21")
+    async def test_what_was_cleaned_away_stays_known_and_an_edit_of_it_is_one_edit(self, system, site, clock):
+        await add(system, site.feed("1", "2"))
+        await collect(system)
+        clock.advance(timedelta(days=31))
+        await collect(system)  # cleaned once the visit was stored
+        assert await ids(system) == []
+        changed = []
+        for words in ("Other words", "Other words", "Third words"):
+            clock.advance(timedelta(days=1))
+            site.serve(rss("1", "2", body=words) + f"<!-- {len(changed)} -->")
+            [result] = await collect(system)
+            assert result.inserted == 0
+            changed.append(result.updated)
+        assert await ids(system) == []
+        assert changed == [2, 0, 2]
 
     @pytest.mark.proves("A-21")
     async def test_cleaning_happens_at_most_once_an_hour(self, system, site, clock):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from catchment.domain.item import MAX_KEY, make_item
 from catchment.domain.source import FAILURES_UNTIL_PAUSE, LastError, NextCheck, PausedBy, Why
-from catchment.domain.visit import Collected, Failed, Fetched, Postponed, Skipped
-from catchment.engine.decide import decide, each_once, held_against, network_is_down, sort_items
+from catchment.domain.visit import Collected, Failed, Fetched, Postponed, Skipped, network_is_down
+from catchment.engine.decide import decide, each_once, held_against, sort_items
 from catchment.schedule.due import Cadence
 from source_factory import START, make_source
 
@@ -82,6 +82,12 @@ def test_storing_the_same_batch_twice_changes_nothing(batch):
     memory |= {one.key: one.fingerprint for one in first.new}
     again = sort_items(once, memory)
     assert (again.new, again.changed) == ((), ())
+
+
+@pytest.mark.proves("A-26")
+def test_of_two_items_with_one_key_the_first_stands():
+    first, second = (make_item(native_id="1", content=content) for content in ("newest", "older"))
+    assert each_once([first, second]) == [first]
 
 
 @pytest.mark.proves("A-26")

@@ -17,7 +17,7 @@ from feed_site import FeedSite
 
 OpenSystem = Callable[..., AbstractAsyncContextManager[System]]
 
-pytestmark = pytest.mark.proves("R-19")
+pytestmark = [pytest.mark.proves("R-19"), pytest.mark.parser_processes]
 
 
 async def follow(system: System, url: str) -> int:

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import threading
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from itertools import pairwise
 
 import pytest
 from aiohttp import web
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from catchment.domain.caller import OPERATOR
 from catchment.domain.run import RunKind
 from catchment.domain.source import Why
 from catchment.engine import pool
+from catchment.engine.cleanup import Cleaner
 from catchment.errors import StoreError
 from catchment.manage.catalog import Change
-from catchment.monitor.reason import Language, next_check_reason
+from catchment.monitor.status import Language, next_check_reason
 from catchment.processes import owner_name
 from catchment.store import hosts, runs, sources, tables
+from catchment.store.database import migration_engine
 from collecting import add, collect, get
 from eventually import eventually
 from feed_site import rss
 
-SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+SECOND, MINUTE, HOUR, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 PACED = {"pace_allowed": True, "host_spacing_seconds": 0.0, "concurrency": 20}
 
 
@@ -408,3 +411,54 @@ async def test_a_store_that_refuses_claims_holds_up_neither_hosts_nor_a_stop(ope
 
 async def _is_empty(pool):
     return not pool.queued
+
+
+@pytest.mark.proves("R-44")
+async def test_hosts_that_nobody_shares_any_more_are_forgotten_once_nothing_holds_them(open_paced, store_url, clock):
+    async with open_paced(allow_networks="127.0.0.0/8") as system:
+        added = {}
+        for host in ("127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"):
+            added[host] = [(await add(system, f"http://{host}:1/{path}")).id for path in "ab"]
+        until = clock.now() + 2 * DAY
+        await system.store.write(hosts.take, ["127.0.0.2"], owner="p", now=clock.now(), until=until)
+        await system.store.write(hosts.hold, "127.0.0.3", until=until)
+        for host in ("127.0.0.2", "127.0.0.3", "127.0.0.4"):
+            await system.store.write(sources.delete, added[host][0], now=clock.now())
+
+        async def left():
+            await Cleaner(store=system.store, clock=clock, keep=30 * DAY).tidy_if_due()
+            return {row.host for row in await host_rows(system)}
+
+        assert await left() == {"127.0.0.1", "127.0.0.2", "127.0.0.3"}, "shared, looked after, asked to be left alone"
+        clock.advance(2 * DAY + HOUR)
+        assert await left() == {"127.0.0.1", "127.0.0.2", "127.0.0.3"}, "until lately"
+        clock.advance(DAY)
+        assert await left() == {"127.0.0.1"}
+        await add(system, "http://127.0.0.4:1/c")
+        assert {row.host for row in await host_rows(system)} == {"127.0.0.1", "127.0.0.4"}, "shared again"
+
+
+@pytest.mark.proves("R-44")
+@pytest.mark.parametrize("store_url", ["postgres"], indirect=True)
+async def test_a_host_that_somebody_comes_to_share_at_this_moment_is_not_forgotten(open_paced, store_url, clock):
+    async with open_paced() as system:
+        first, _ = [(await add(system, f"http://127.0.0.1:1/{path}")).id for path in "ab"]
+        await system.store.write(sources.delete, first, now=clock.now())
+        comes, may_go_on = threading.Event(), threading.Event()
+        engine = migration_engine(system.store.url)
+
+        def share() -> None:
+            with engine.begin() as conn:
+                conn.execute(update(tables.sources).where(tables.sources.c.id == first).values(is_deleted=False))
+                hosts.record_shared(conn, [first])
+                comes.set()
+                may_go_on.wait()
+
+        sharing = asyncio.create_task(asyncio.to_thread(share))
+        await asyncio.to_thread(comes.wait)
+        gone = await system.store.write(hosts.forget_unshared, before=clock.now(), limit=10)
+        may_go_on.set()
+        await sharing
+        assert gone == 0
+        assert await system.store.write(hosts.forget_unshared, before=clock.now(), limit=10) == 0
+        engine.dispose()

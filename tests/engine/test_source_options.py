@@ -18,6 +18,7 @@ from catchment.monitor.status import Mark, View, describe
 from catchment.redact import MASK
 from collecting import add, collect, collect_one, get, stored
 from feed_site import FeedSite, rss
+from stores import on_sqlite_alone
 
 SOMEBODY = Caller(role=Role.USER, user_id=1, name="somebody")
 
@@ -149,6 +150,7 @@ async def test_a_pattern_that_would_hang_others_is_over_at_once(system, site):
     assert result.error is None
 
 
+@on_sqlite_alone
 @pytest.mark.parametrize(
     ("option", "says"),
     [

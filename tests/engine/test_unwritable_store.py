@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -17,8 +18,7 @@ from catchment.domain.caller import OPERATOR
 from catchment.errors import FullStore, ReadOnlyStore, StoreError
 from catchment.monitor.status import View, snapshot
 from catchment.settings import Settings
-from catchment.store.database import open_store, store_url
-from catchment.store.writability import WriteCheck, WriteTrouble
+from catchment.store.database import WriteCheck, WriteTrouble, open_store, store_url
 from catchment.web.app import create_app
 from collecting import add, get, stored
 from eventually import eventually
@@ -179,3 +179,30 @@ async def test_a_write_that_failed_is_told_until_a_while_passed_without(store, c
     assert await check.trouble(clock.now()) is WriteTrouble.FULL
     now[0] += 0.2
     assert await check.trouble(clock.now()) is None
+
+
+@pytest.mark.proves("R-19", "R-25")
+async def test_a_long_transaction_neither_holds_up_the_look_nor_counts_as_trouble(store, clock):
+    begun, over = threading.Event(), threading.Event()
+
+    def long_transaction(conn):
+        conn.execute(text("DELETE FROM jobs"))
+        begun.set()
+        over.wait(60)
+
+    writing = asyncio.create_task(asyncio.to_thread(asyncio.run, _writing(store.url, long_transaction)))
+    try:
+        await asyncio.to_thread(begun.wait, 60)
+        assert await WriteCheck(store).trouble(clock.now()) is None
+        assert not writing.done()
+    finally:
+        over.set()
+        await writing
+
+
+async def _writing(url, change):
+    other = open_store(url.render_as_string(hide_password=False))
+    try:
+        await other.write(change)
+    finally:
+        await other.close()

@@ -8,17 +8,16 @@ from datetime import timedelta
 
 import pytest
 
+import simulated_bitable as feishu
 from catchment.clock import ManualClock
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import PacePolicy, Pacer
-from catchment.platforms.feishu.client import App, Bitable, BitableError, BitableTrouble
-from catchment.platforms.feishu.fields import FIELDS, FieldType
+from catchment.platforms.bitable import FIELDS, App, Bitable, BitableError, BitableTrouble, FieldType
 from catchment.redact import redact_text
 from catchment.simulator.messages import Answer
-from catchment.simulator.services import bitable as feishu
-from catchment.simulator.services.bitable import TOKEN_SECONDS, BitableService, Endpoint, refusal
 from feishu_table import APP_ID, DOCUMENT, SECRET, START, TABLE, feishu_table
+from simulated_bitable import TOKEN_SECONDS, BitableService, Endpoint, refusal
 
 pytestmark = pytest.mark.proves("E-15")
 

@@ -10,20 +10,20 @@ import pytest
 from loguru import logger
 
 import catchment
+import simulated_bitable as bitable
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.execution import Result
 from catchment.domain.note import WAITS, Author, Counts, Crawled, Note, NoteRef, NoteType, Platform
 from catchment.domain.run import FEISHU_JOB
 from catchment.jobs.builtin import FEISHU_EVERY
 from catchment.logs import set_up_logs
-from catchment.platforms.feishu.client import MAX_RECORDS
-from catchment.simulator.services import bitable
-from catchment.simulator.services.bitable import CHOICE, TEXT, Endpoint
+from catchment.platforms.bitable import MAX_RECORDS
 from catchment.sources.platforms.search import item_of
 from catchment.store import jobs, notes
 from collecting import add
 from crawl_notes import add_keyword, crawled, listed, ref
 from feishu_table import DOCUMENT, SECRET, START, all_notes, copies, feishu_table, note_row, write_notes
+from simulated_bitable import CHOICE, TEXT, Endpoint
 
 MINUTE = timedelta(minutes=1)
 PACKAGE = Path(catchment.__file__).parent
@@ -161,7 +161,7 @@ async def test_a_creation_whose_answer_is_lost_is_not_made_again(system, table, 
 
 
 async def test_a_table_that_never_answers_is_given_up_in_time(open_test_system, table, clock, monkeypatch):
-    monkeypatch.setattr("catchment.platforms.feishu.client.TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("catchment.platforms.bitable.TIMEOUT_SECONDS", 0.2)
     async with open_test_system(**table.settings()) as system:
         await system.jobs.prepare()
         table.service.fail(Endpoint.CREATE, bitable.silent(), after=True)

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catchment.domain.note import WAITS, DueNote, wait_after
-from catchment.platforms.feishu.client import MEANINGS, BitableTrouble, meaning_of
-from catchment.platforms.feishu.fields import (
+from catchment.platforms.bitable import (
     FIELDS,
     MAX_CELL,
+    MEANINGS,
+    BitableTrouble,
     FieldType,
     Verdict,
     batch_token,
@@ -20,6 +21,7 @@ from catchment.platforms.feishu.fields import (
     check_fields,
     faults_told,
     identity_in,
+    meaning_of,
 )
 
 TEXTS = st.text(max_size=20)

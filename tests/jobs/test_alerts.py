@@ -15,7 +15,7 @@ from aiohttp import web
 from sqlalchemy import insert, update
 
 from catchment.cli.up import follow_environment
-from catchment.domain.alert import AlertRule
+from catchment.domain.alert_rules import AlertRule
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.execution import Result
 from catchment.domain.outbox import RETRIES, Topic, WebhookFormat
@@ -24,9 +24,10 @@ from catchment.errors import InvalidInput
 from catchment.jobs.builtin import ALERTS, OUTBOX
 from catchment.manage.webhooks import ALERTS as ALERT_HOOK
 from catchment.manage.webhooks import NewWebhook
-from catchment.store import alerts, crawl_minutes, outbox
+from catchment.store import alerts, fetch_log, outbox
 from catchment.store.alerts import Incident
-from catchment.store.tables import candidates, cookies, scraper_fetch_stats, sources, x_spending
+from catchment.store.platform_tables import cookies, scraper_fetch_stats, x_spending
+from catchment.store.tables import candidates, sources
 from collecting import add, collect, collect_one
 from crawl_notes import add_keyword, listed, ref
 from feed_site import FeedSite
@@ -165,7 +166,7 @@ async def requests_succeed(system, site, clock):
 
 def count_requests(conn, *, ok, failed, now):
     for is_ok in [True] * ok + [False] * failed:
-        crawl_minutes.note(conn, "xhs", ok=is_ok, now=now)
+        fetch_log.record_request(conn, "xhs", ok=is_ok, now=now)
 
 
 async def notes_pile_up(system, site, clock):
@@ -364,15 +365,15 @@ async def test_a_card_that_lark_refuses_in_its_answer_is_sent_again_and_only_the
     receiver.body = b'{"code": 19001, "msg": "param invalid"}'
     await cookies_are_gone(system, site, clock)
     await watch(system, clock)
-    [letter] = await system.webhooks.deliveries()
-    assert (letter.delivered_at, "param invalid" in letter.last_error) == (None, True)
+    [delivery] = await system.webhooks.deliveries()
+    assert (delivery.delivered_at, "param invalid" in delivery.last_error) == (None, True)
     for _ in range(12):
         await watch(system, clock)
     assert len(await system.webhooks.deliveries()) == 1
     receiver.body = b'{"StatusCode": 0}'
     await watch(system, clock, 20 * MINUTE)
-    [letter] = await system.webhooks.deliveries()
-    heard = letter.delivered_at
+    [delivery] = await system.webhooks.deliveries()
+    heard = delivery.delivered_at
     assert heard is not None
     for _ in range(9):
         await watch(system, clock)

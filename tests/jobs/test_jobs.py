@@ -10,7 +10,7 @@ import pytest
 from catchment.domain.run import COLLECTOR_TICK, SCRAPER_JOB, RunKind
 from catchment.engine.leases import LeasePolicy, owner_name
 from catchment.errors import Conflict, NotFound
-from catchment.jobs.builtin import ALERTS, CLEANUP, LOCK_RECOVERY, OUTBOX, RECOVERY
+from catchment.jobs.builtin import ALERTS, BACKUP, CLEANUP, LOCK_RECOVERY, OUTBOX, RECOVERY, SEARCH
 from catchment.jobs.scheduler import Job, JobScheduler, at_once, every
 from catchment.schedule.jobs import Timers
 from catchment.store import jobs, runs
@@ -45,31 +45,31 @@ def work():
 
 
 @pytest.fixture
-def keeper_of(store, clock, work):
+def scheduler_of(store, clock, work):
     """Another process, as far as the store can tell."""
 
     def make(**changes):
         job = Job(**{"name": "tidy", "work": work, "first": at_once, "next_after": every(HOUR), **changes})
         leases = LeasePolicy(owner=owner_name(), duration=timedelta(seconds=60))
-        return JobScheduler(store=store, clock=clock, leases=leases, alarms=Timers(clock), jobs=[job])
+        return JobScheduler(store=store, clock=clock, leases=leases, timers=Timers(clock), jobs=[job])
 
     return make
 
 
 @pytest.mark.proves("D-15")
-async def test_of_two_processes_one_runs_a_job_once_per_interval(keeper_of, clock, work):
-    keepers = [keeper_of(), keeper_of()]
-    for keeper in keepers:
-        await keeper.prepare()
+async def test_of_two_processes_one_runs_a_job_once_per_interval(scheduler_of, clock, work):
+    schedulers = [scheduler_of(), scheduler_of()]
+    for scheduler in schedulers:
+        await scheduler.prepare()
     for expected in (1, 2, 3):
-        await asyncio.gather(*(keeper.look_after("tidy") for keeper in keepers * 5))
+        await asyncio.gather(*(scheduler.look_after("tidy") for scheduler in schedulers * 5))
         assert work.runs == expected
         clock.advance(HOUR)
 
 
 @pytest.mark.proves("D-08")
-async def test_a_run_that_takes_longer_than_its_interval_is_not_joined_by_another(keeper_of, clock, work, log):
-    one, other = keeper_of(), keeper_of()
+async def test_a_run_that_takes_longer_than_its_interval_is_not_joined_by_another(scheduler_of, clock, work, log):
+    one, other = scheduler_of(), scheduler_of()
     await one.prepare()
     work.gate.clear()
     first = asyncio.create_task(one.look_after("tidy"))
@@ -83,23 +83,23 @@ async def test_a_run_that_takes_longer_than_its_interval_is_not_joined_by_anothe
 
 
 @pytest.mark.proves("D-14")
-async def test_a_run_that_fails_is_recorded_and_does_not_stop_the_next(keeper_of, clock, work, store):
-    keeper = keeper_of()
-    await keeper.prepare()
+async def test_a_run_that_fails_is_recorded_and_does_not_stop_the_next(scheduler_of, clock, work, store):
+    scheduler = scheduler_of()
+    await scheduler.prepare()
     work.error = RuntimeError("password=hunter2 was wrong")
-    await keeper.look_after("tidy")
+    await scheduler.look_after("tidy")
     failed = await store.read(jobs.get, "tidy")
     assert failed.last_ok is False
     assert "hunter2" not in failed.last_message
     work.error = None
     clock.advance(HOUR)
-    await keeper.look_after("tidy")
+    await scheduler.look_after("tidy")
     state = await store.read(jobs.get, "tidy")
     assert (state.last_ok, state.last_message, state.runs) == (True, "run 2", 2)
 
 
-async def test_a_paused_job_waits_in_every_process_until_it_is_resumed(keeper_of, clock, work):
-    one, other = keeper_of(), keeper_of()
+async def test_a_paused_job_waits_in_every_process_until_it_is_resumed(scheduler_of, clock, work):
+    one, other = scheduler_of(), scheduler_of()
     await one.prepare()
     await one.set_paused("tidy", is_paused=True)
     await other.look_after("tidy")
@@ -109,25 +109,25 @@ async def test_a_paused_job_waits_in_every_process_until_it_is_resumed(keeper_of
     assert work.runs == 1
 
 
-async def test_what_one_process_changes_sets_the_alarms_of_the_other(keeper_of, clock, store):
-    one, other = keeper_of(), keeper_of()
+async def test_what_one_process_changes_sets_the_alarms_of_the_other(scheduler_of, clock, store):
+    one, other = scheduler_of(), scheduler_of()
     await one.prepare()
     wanted = clock.now() + 5 * HOUR
-    other.alarms.start(lambda _: None)
+    other.timers.start(lambda _: None)
     try:
         await store.write(jobs.set_due, "tidy", wanted)
         await other.follow()
-        assert other.alarms.at("tidy") == wanted
+        assert other.timers.at("tidy") == wanted
         await one.set_paused("tidy", is_paused=True)
         await other.follow()
-        assert other.alarms.at("tidy") is None
+        assert other.timers.at("tidy") is None
     finally:
-        other.alarms.stop()
+        other.timers.stop()
 
 
-async def test_an_alarm_that_rings_has_the_job_run(keeper_of, work):
-    keeper, stop = keeper_of(), asyncio.Event()
-    keeping = asyncio.create_task(keeper.keep(stop))
+async def test_an_alarm_that_rings_has_the_job_run(scheduler_of, work):
+    scheduler, stop = scheduler_of(), asyncio.Event()
+    keeping = asyncio.create_task(scheduler.keep(stop))
     async with asyncio.timeout(20):
         await work.entered.wait()
     stop.set()
@@ -135,10 +135,10 @@ async def test_an_alarm_that_rings_has_the_job_run(keeper_of, work):
     assert work.runs == 1
 
 
-async def test_a_job_that_is_cut_off_by_a_stop_gives_back_its_lease(keeper_of, work, store):
-    keeper, stop = keeper_of(), asyncio.Event()
+async def test_a_job_that_is_cut_off_by_a_stop_gives_back_its_lease(scheduler_of, work, store):
+    scheduler, stop = scheduler_of(), asyncio.Event()
     work.gate.clear()
-    keeping = asyncio.create_task(keeper.keep(stop))
+    keeping = asyncio.create_task(scheduler.keep(stop))
     async with asyncio.timeout(20):
         await work.entered.wait()
     stop.set()
@@ -146,9 +146,9 @@ async def test_a_job_that_is_cut_off_by_a_stop_gives_back_its_lease(keeper_of, w
     assert await store.read(runs.list_running, RunKind.JOB) == []
 
 
-async def test_a_job_that_nobody_knows_is_named_with_those_there_are(keeper_of):
+async def test_a_job_that_nobody_knows_is_named_with_those_there_are(scheduler_of):
     with pytest.raises(NotFound, match="tidy"):
-        await keeper_of().run_now("nothing")
+        await scheduler_of().run_now("nothing")
 
 
 async def test_the_system_lists_all_it_does_by_itself(system):
@@ -160,7 +160,9 @@ async def test_the_system_lists_all_it_does_by_itself(system):
         LOCK_RECOVERY,
         OUTBOX,
         ALERTS,
+        BACKUP,
         SCRAPER_JOB,
+        SEARCH,
     }
 
 

@@ -1,4 +1,4 @@
-"""The dispatcher keeps its lease while it delivers, writes only under it, and lets no letter suffer for another's sake."""
+"""The dispatcher keeps its lease while it delivers, writes only under it, and lets no delivery suffer for another's sake."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ async def test_what_waits_is_found_by_its_own_index(sqlite_url, clock):
 
     def plans(conn):
         event.listen(conn, "before_cursor_execute", note)
-        outbox.heads(conn, now=clock.now())
-        outbox.head_of(conn, 1, now=clock.now())
+        outbox.oldest_due(conn, now=clock.now())
+        outbox.next_for(conn, 1, now=clock.now())
         event.remove(conn, "before_cursor_execute", note)
         return [
             " ".join(row[3] for row in conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values))

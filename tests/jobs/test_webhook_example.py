@@ -1,4 +1,4 @@
-"""The example of a receiver in the operations guide, tried on a real delivery."""
+"""The example of a receiver in the guide to webhooks, tried on a real delivery."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from catchment.jobs.builtin import OUTBOX
 from catchment.manage.webhooks import LISTENABLE, NewWebhook
 from feed_site import FeedSite
 
-GUIDE = Path(__file__).parent.parent.parent / "docs" / "operations.md"
+GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "notices.md"
 #: The clock of the tests stands still, and not where that of the example is.
 EVER = 10**10
 

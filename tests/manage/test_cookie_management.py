@@ -17,6 +17,7 @@ from catchment.sources.platforms.reader import PlatformReader, ReadPolicy
 from catchment.store import cookies
 from cookie_factory import MASTER_KEY, MINUTE
 from planted import MARKER, planted_cookie
+from stores import on_sqlite_alone
 
 VALUE, NEW_VALUE = planted_cookie(), planted_cookie("anew")
 #: For where the name of a test shows it.
@@ -142,6 +143,7 @@ async def test_a_new_value_that_lacks_a_part_leaves_the_old_one_in_place(system)
     assert await value_of(system) == VALUE
 
 
+@on_sqlite_alone
 @pytest.mark.parametrize(
     ("name", "value", "settings", "field"),
     [

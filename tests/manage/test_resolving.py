@@ -13,9 +13,9 @@ from catchment.errors import Forbidden, InvalidInput, ParseError, RefusedAddress
 from catchment.manage.resolve import Pasted, Resolved
 from catchment.settings import Settings
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.websites import PODCAST_ID, YOUTUBE_CHANNEL, websites
 from catchment.simulator.world import World
 from feed_site import FeedSite, rss
+from simulated_websites import PODCAST_ID, YOUTUBE_CHANNEL, websites
 
 SOMEBODY = Caller(role=Role.USER, user_id=1)
 HEAD = "<!doctype html><title>Quay</title>"

@@ -19,8 +19,8 @@ from catchment.errors import InvalidInput, RefusedAddress
 from catchment.manage.resolve import Pasted
 from catchment.settings import Settings
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.websites import websites
 from catchment.simulator.world import World
+from simulated_websites import websites
 
 ROW = re.compile(r"^\| `([^`]+)` \| (?:`(\w+)` `([^`]+)`|refused: (.+)) \|$", re.MULTILINE)
 PAGE = (Path(__file__).parents[2] / "docs" / "resolving.md").read_text(encoding="utf-8")
@@ -51,7 +51,7 @@ async def web(clock: ManualClock) -> AsyncIterator[SimulatedWeb]:
 async def offline(
     web: SimulatedWeb, sqlite_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[System]:
-    monkeypatch.setattr("catchment.bootstrap.SystemLookup", OneName)
+    monkeypatch.setattr("catchment.fetch.dialler.SystemLookup", OneName)
     settings = Settings(database_url=sqlite_url, allow_networks=f"{SITE}:{web.port}", timeout_seconds=5.0)
     async with open_system(settings, clock=clock) as system:
         yield system

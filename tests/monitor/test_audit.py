@@ -15,22 +15,28 @@ from sqlalchemy import insert, update
 
 from catchment.crypto import KEY_PREFIX, Vault
 from catchment.domain.sealing import seal_config
-from catchment.monitor.audit import BATCH, audit_environment, audit_logs, audit_source, audit_store, report_of
-from catchment.monitor.leaks import (
+from catchment.monitor.audit import (
+    BATCH,
     LOGIN_COOKIES,
     Issue,
     Kind,
     LeakSeverity,
+    audit_environment,
+    audit_logs,
+    audit_source,
+    audit_store,
     entropy,
     in_column,
     in_log,
     in_source,
     is_placeholder,
+    report_of,
 )
 from catchment.settings import Settings
 from catchment.store.database import Store
+from catchment.store.platform_tables import cookies
 from catchment.store.tables import config as config_table
-from catchment.store.tables import cookies, sources, webhooks
+from catchment.store.tables import sources, webhooks
 from planted import LEAKED, leaky_cookie, planted_cookie
 from source_factory import START
 

@@ -13,8 +13,7 @@ from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR
 from catchment.domain.source import SourceStatus
 from catchment.manage.catalog import Draft
-from catchment.monitor.reason import Language
-from catchment.monitor.status import StatusSnapshot, View, snapshot
+from catchment.monitor.status import Language, StatusSnapshot, View, snapshot
 from catchment.settings import Settings
 from catchment.web.dashboard import read_board
 from collecting import add, collect

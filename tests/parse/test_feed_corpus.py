@@ -109,6 +109,7 @@ def differences(body: bytes) -> set[str]:
     return {name for place, name in fields if any(a[place] != b[place] for a, b in pairs)}
 
 
+@pytest.mark.captures
 def test_every_captured_feed_gives_what_feedparser_finds_or_a_reason_is_named(real_feeds: Path):
     files = sorted(path for path in real_feeds.rglob("*") if path.is_file())
     found = {
@@ -133,6 +134,7 @@ def their_contents(body: bytes) -> list[str]:
     return ["".join([entry.get("summary", ""), *(text.value for text in entry.get("content", ()))]) for entry in found]
 
 
+@pytest.mark.captures
 @pytest.mark.proves("A-31")
 def test_no_captured_entry_is_collected_without_the_text_that_feedparser_finds(real_feeds: Path):
     files = sorted(path for path in real_feeds.rglob("*") if path.is_file())
@@ -150,6 +152,7 @@ def test_no_captured_entry_is_collected_without_the_text_that_feedparser_finds(r
     assert lacking == set()
 
 
+@pytest.mark.captures
 def test_at_least_99_in_100_captured_ids_links_and_titles_are_what_feedparser_reads(real_feeds: Path):
     bodies = [path.read_bytes() for path in real_feeds.rglob("*") if path.is_file()]
     pairs = [(mine, found) for body in bodies if len(mine := ours(body)) == len(found := theirs(body)) < MAX_ENTRIES]
@@ -198,6 +201,7 @@ def test_feeds_with_recorded_expectations_give_them(real_feeds: Path):
         assert dates == [e.get("published") for e in expected], path.name
 
 
+@pytest.mark.captures
 @pytest.mark.proves("A-31")
 def test_a_raw_ampersand_in_a_new_item_leaves_the_captured_ones_as_they_were(real_feeds: Path):
     compared = 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from feed_documents import atom, rss
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from catchment.errors import ParseError
@@ -73,7 +73,6 @@ def mutated(draw: st.DrawFn) -> bytes:
     return body
 
 
-@settings(max_examples=300, deadline=None)
 @given(mutated())
 @example(rss("<item><title>a&#xD800;b</title></item>"))
 @example(rss("<item><title>x</title><description>a&amp;#1;b&amp;#xFFFE;</description></item>"))
@@ -83,7 +82,6 @@ def test_damaged_feeds_give_a_feed_or_a_parse_error(body: bytes):
     assert_a_feed_or_a_parse_error(body)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=400), st.sampled_from([b"", b"<rss>", b"<feed>", b"{", b"<?xml version='1.0'?>", b"<"]))
 def test_random_bytes_give_a_feed_or_a_parse_error(body: bytes, start: bytes):
     assert_a_feed_or_a_parse_error(start + body)
@@ -102,7 +100,6 @@ _ITEM = st.dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(_ITEM | _JSON, max_size=4), st.dictionaries(st.sampled_from(["title", "authors", "feed_url"]), _JSON))
 def test_json_of_any_shape_gives_a_feed_or_a_parse_error(items: list[object], rest: dict[str, object]):
     assert_a_feed_or_a_parse_error(json.dumps({**rest, "items": items}).encode())

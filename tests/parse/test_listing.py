@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from catchment.domain.listing import BadLine, ListedSource, as_entry
 from catchment.errors import InvalidInput
-from catchment.parse.listing import MAX_BYTES, read_listing
+from catchment.parse.source_lists import MAX_BYTES, read_listing
 from catchment.publish.opml import write_json, write_yaml
 
 pytestmark = pytest.mark.proves("A-33")

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catchment.errors import BadConfig, ParseError
-from catchment.parse.json_values import read_json
-from catchment.parse.paths import MAX_CHARS, compile_path, first_at
+from catchment.parse.json_values import MAX_CHARS, compile_path, first_at, read_json
 
 DOCUMENT = {"data": {"posts": [{"id": 1, "tags": ["a", "b"]}, {"id": 2}], "odd.name": 5}, "0": "zero"}
 KEYS = st.text(st.characters(exclude_characters="."), min_size=1, max_size=5).filter(

@@ -322,7 +322,6 @@ TOKENS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
 @given(
     parts=st.lists(st.sampled_from(TOKENS) | st.binary(max_size=6), max_size=30),
     places=st.lists(st.integers(0, 9999), max_size=6),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from catchment.parse.volatile import MAX_SEARCHED, steady
+from catchment.parse.watch import MAX_SEARCHED, steady
 
 pytestmark = pytest.mark.proves("R-47")
 

@@ -20,6 +20,7 @@ from catchment.platforms.workflow import Workflow
 from catchment.sources.platforms.search import item_of
 from catchment.store.database import Store
 from crawl_notes import LOCK_TIMEOUT, add_keyword, crawled, listed, note, ref
+from examples import at_most
 
 NOTES = 4
 #: Two executions at once, under locks of their own, and each with all steps that there are.
@@ -100,7 +101,7 @@ def check(before: dict[str, dict[str, object]], after: dict[str, dict[str, objec
 
 
 @pytest.mark.proves("E-11", "E-05")
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=at_most(30), deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(STEPS, max_size=40))
 async def test_the_invariants_of_candidates_hold_through_every_history(store, clock, steps):
     base = 100 * next(_examples)

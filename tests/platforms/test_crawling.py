@@ -9,13 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
+from functools import partialmethod
 from itertools import count
 
 import pytest
 from sqlalchemy import text
 
-from catchment import bootstrap
 from catchment.bootstrap import System
 from catchment.domain.caller import OPERATOR
 from catchment.domain.cookie import CookieStatus
@@ -29,7 +28,7 @@ from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.services.crawl import TroubleKind
 from catchment.simulator.services.xhs import XhsService
 from catchment.simulator.world import World
-from catchment.sources.platforms.search import keyword_types
+from catchment.sources.platforms import search
 from catchment.store.items import ItemQuery, list_items
 from planted import planted_cookie
 from source_factory import START
@@ -189,7 +188,7 @@ def waits(monkeypatch) -> list[float]:
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(bootstrap, "keyword_types", partial(keyword_types, sleep=sleep))
+    monkeypatch.setattr(search.KeywordType, "__init__", partialmethod(search.KeywordType.__init__, sleep=sleep))
     return waited
 
 

@@ -20,13 +20,13 @@ from catchment.domain.note import Comment, Note, NoteRef, NoteType, Platform, Se
 from catchment.fetch.client import HttpClient
 from catchment.settings import Settings
 from catchment.simulator.services.crawl import TroubleKind
-from catchment.simulator.services.douyin import FIRST_ID, DouyinService, signature_of
-from catchment.sources.platforms.answers import Patience
-from catchment.sources.platforms.base import Sender
+from catchment.sources.platforms.answers import Patience, Sender
 from catchment.sources.platforms.douyin import Douyin
 from catchment.sources.platforms.registry import make_platforms
 from catchment.sources.platforms.signer import CommandSigner, Signer, ToSign
+from examples import at_most
 from planted import MARKER
+from simulated_douyin import FIRST_ID, DouyinService, signature_of
 
 pytestmark = pytest.mark.proves("E-13")
 
@@ -119,7 +119,7 @@ class TestSearching:
             assert {card.type for card in page.cards} == {NoteType.NORMAL}
 
     @given(keyword=st.text(max_size=40))
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=at_most(20), deadline=None)
     async def test_any_keyword_can_be_asked_for(self, keyword):
         async with visiting() as visit:
             assert (await visit.search(keyword=keyword)).cards

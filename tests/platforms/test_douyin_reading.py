@@ -15,8 +15,16 @@ from platform_visits import addresses, strange_json
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Author, Counts, NoteType, Search, Sort
 from catchment.fetch.client import Response
-from catchment.sources.platforms.douyin import Douyin, id_of, search_query
-from catchment.sources.platforms.douyin_parser import missing_work, read_answer, read_cards, read_comments, read_note
+from catchment.sources.platforms.douyin import (
+    Douyin,
+    id_of,
+    missing_work,
+    read_answer,
+    read_cards,
+    read_comments,
+    read_note,
+    search_query,
+)
 
 pytestmark = pytest.mark.proves("E-13")
 

@@ -22,8 +22,8 @@ from catchment.simulator.services.crawl import TroubleKind
 from catchment.sources.platforms.reader import ReadPolicy
 from catchment.sources.platforms.request import Allowance, Waiting
 from catchment.sources.platforms.search import patiently
-from catchment.store import crawl_minutes
-from catchment.store.tables import crawl_minutes as minutes
+from catchment.store import fetch_log
+from catchment.store.platform_tables import crawl_minutes as minutes
 from crawler_site import START, CrawlerSite, crawler_site, session_of
 
 COFFEE = Search(keyword="咖啡")
@@ -331,13 +331,13 @@ async def test_each_read_counts_in_its_minute(crawler: CrawlerSite):
         crawler.xhs.trouble(kind, note=ref.note_id, times=1)
         await crawler.system.reader.note(ref)
 
-    def count(conn: Connection) -> crawl_minutes.Requests:
+    def count(conn: Connection) -> fetch_log.Requests:
         [row] = conn.execute(select(minutes)).all()
         assert row.minute == START
-        return crawl_minutes.count_since(conn, START)["xhs"]
+        return fetch_log.count_requests(conn, START)["xhs"]
 
     # The search, and the note that is gone: the platform answered. It did not when it broke.
-    assert await crawler.system.store.read(count) == crawl_minutes.Requests(ok=2, failed=1)
+    assert await crawler.system.store.read(count) == fetch_log.Requests(ok=2, failed=1)
 
 
 @pytest.mark.proves("E-09", "E-21")

@@ -20,6 +20,7 @@ from catchment.simulator.services.crawl import TroubleKind
 from catchment.simulator.services.weibo import FIRST_ID, WeiboService
 from catchment.sources.platforms.answers import Patience
 from catchment.sources.platforms.weibo import Weibo
+from examples import at_most
 from feed_site import FeedSite
 from planted import MARKER
 
@@ -120,7 +121,7 @@ class TestSearching:
             assert request.headers["referer"].startswith("http://127.0.0.1")
 
     @given(keyword=st.text(max_size=40))
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=at_most(20), deadline=None)
     async def test_any_keyword_can_be_asked_for(self, keyword):
         async with visiting() as visit:
             assert (await visit.search(keyword=keyword)).cards

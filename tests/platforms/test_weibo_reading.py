@@ -15,8 +15,9 @@ from platform_visits import addresses, strange_json
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Counts, NoteType
 from catchment.fetch.client import Response
-from catchment.sources.platforms.weibo import Weibo, id_of
-from catchment.sources.platforms.weibo_parser import (
+from catchment.sources.platforms.weibo import (
+    Weibo,
+    id_of,
     lines_of,
     page_refusal,
     read_cards,

@@ -20,7 +20,7 @@ from catchment.domain.note import Search
 from catchment.fetch.client import Request, Response
 from catchment.fetch.guard import AddressGuard
 from catchment.simulator.messages import IncomingRequest as Received
-from catchment.sources.platforms.xhs_sign import Call, XhshowSigner, read_cookie
+from catchment.sources.platforms.xhs import Call, XhshowSigner, read_cookie
 
 pytestmark = pytest.mark.proves("E-13")
 #: Where a signature holds its seed, and the beginning of the digest of what was signed, hidden by that seed.

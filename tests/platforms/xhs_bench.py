@@ -16,8 +16,7 @@ from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.services.xhs import XhsService
 from catchment.simulator.world import World
 from catchment.sources.platforms.answers import Patience
-from catchment.sources.platforms.xhs import Xhs
-from catchment.sources.platforms.xhs_sign import XhshowSigner, XhsSigner
+from catchment.sources.platforms.xhs import Xhs, XhshowSigner, XhsSigner
 from planted import MARKER
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

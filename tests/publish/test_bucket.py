@@ -10,8 +10,7 @@ import pytest
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
 from catchment.errors import BadAnswer, HttpError, SettingsError
-from catchment.fetch.sigv4 import SigningKey, sign
-from catchment.publish.bucket import Bucket, BucketAddress, open_bucket
+from catchment.publish.bucket import Bucket, BucketAddress, SigningKey, open_bucket, sign
 from catchment.settings import Settings
 from s3_store import ACCESS, REGION, SECRET, S3Store
 

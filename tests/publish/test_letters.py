@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.domain.alert import Severity
+from catchment.domain.alert_rules import Severity
 from catchment.domain.outbox import Delivery, Topic, WebhookFormat
 from catchment.publish.payloads import MAX_HEADLINE, MAX_LINES, MAX_SECTION, as_post, message_of, refusal_in
 from source_factory import START

@@ -3,17 +3,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.routing import APIRoute
 
 from catchment.domain.crawling import HANDLING
-from catchment.publish.n8n.crawl import BATCH_SIZE
-from catchment.publish.n8n.files import DEFAULT_URL, write_workflows
-from catchment.publish.n8n.upkeep import RECOVERY_EVERY
+from catchment.domain.execution import MEDIA_CRAWLER
+from catchment.publish.bucket import DEFAULT_URL, WORKFLOW_FILES, write_workflows
 from catchment.settings import Settings
+from catchment.web.crawler import cookies, reading
+from catchment.web.routes import workflow
 
 ROOT = Path(__file__).parent.parent.parent
 COMMITTED = sorted((ROOT / "n8n").glob("*.json"))
@@ -43,11 +44,10 @@ def reachable(shape: Shape, start: str) -> set[str]:
 
 
 @pytest.mark.proves("E-15")
-def test_the_files_beside_the_code_are_those_it_writes(tmp_path: Path) -> None:
-    written = write_workflows(tmp_path)
-    assert [path.name for path in COMMITTED] == sorted(path.name for path in written)
-    for path in written:
-        assert (ROOT / "n8n" / path.name).read_bytes() == path.read_bytes(), "write them anew: catchment crawl n8n"
+def test_the_files_are_given_out_as_they_are(tmp_path: Path) -> None:
+    assert [path.name for path in COMMITTED] == sorted(WORKFLOW_FILES)
+    for path in write_workflows(tmp_path):
+        assert (ROOT / "n8n" / path.name).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.proves("E-15")
@@ -104,12 +104,37 @@ def test_the_scripts_act_by_the_table_of_errors(name: str) -> None:
     }
 
 
+@pytest.mark.proves("E-15")
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
+def test_every_request_is_one_that_the_api_answers(path: Path) -> None:
+    answered = {
+        (method, route.path)
+        for module in (workflow, reading, cookies)
+        for route in module.router.routes
+        if isinstance(route, APIRoute)
+        for method in route.methods
+    }
+    asked = {
+        (node["parameters"]["method"], node["parameters"]["url"].partition("}}")[2].partition("?")[0])
+        for node in shape_of(path.name)["nodes"]
+        if node["type"] == "n8n-nodes-base.httpRequest"
+    }
+    assert asked <= answered
+
+
 @pytest.mark.proves("E-19")
 def test_names_and_numbers_are_those_of_the_product() -> None:
     settings = Settings()
+    nodes = {node["name"]: node["parameters"] for node in shape_of("media-crawler.json")["nodes"]}
     assert f"http://127.0.0.1:{settings.port}" == DEFAULT_URL
-    assert settings.batch_size == BATCH_SIZE
-    assert timedelta(minutes=settings.recovery_interval_minutes) == RECOVERY_EVERY
+    assert f"workflow_name: '{MEDIA_CRAWLER}'" in nodes[LOCK]["jsonBody"]
+    assert f"batch_size: {settings.batch_size} " in nodes["Claim notes"]["jsonBody"]
+    (interval,) = (
+        node["parameters"]["rule"]["interval"]
+        for node in shape_of("lock-recovery.json")["nodes"]
+        if node["name"] == "On schedule"
+    )
+    assert interval == [{"field": "minutes", "minutesInterval": settings.recovery_interval_minutes}]
 
 
 @pytest.mark.proves("E-15")

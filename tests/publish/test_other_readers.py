@@ -75,7 +75,7 @@ def test_feedparser_reads_every_field(format_: FeedFormat) -> None:
     assert "<b>again</b>" in (first.content[0].value if "content" in first else first.summary)
 
 
-@pytest.mark.slow
+@pytest.mark.readers
 @pytest.mark.proves("R-04")
 @pytest.mark.parametrize("format_", XML_FORMATS)
 async def test_newsboat_reads_it(format_: FeedFormat, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.readers
 @pytest.mark.proves("R-04")
 @pytest.mark.parametrize("format_", XML_FORMATS)
 def test_rss_parser_of_npm_reads_it(format_: FeedFormat, node_folder: Path) -> None:

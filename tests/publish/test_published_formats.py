@@ -18,6 +18,7 @@ from catchment.domain.feed import FeedFilter, SavedFeed, ShownItem
 from catchment.domain.item import make_item
 from catchment.publish.feed import Enclosure, Feed, FeedEntry, FeedFormat, without_forbidden_characters
 from catchment.publish.views import MAX_CONTENT_CHARS, Address, entry_id, view_feed
+from examples import at_most
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HERE = Path(__file__).parent
@@ -188,7 +189,7 @@ def test_a_feed_has_a_size_beyond_which_entries_have_no_text():
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
-@settings(max_examples=50)
+@settings(max_examples=at_most(50))
 @given(st.lists(st.tuples(texts, texts), max_size=8))
 @pytest.mark.parametrize("format_", list(FeedFormat))
 def test_the_same_items_are_the_same_bytes(format_: FeedFormat, found: list[tuple[str, str]]):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from catchment.parse.entry import ParsedEntry
 from catchment.parse.feed import parse_feed
 from catchment.publish.feed import Enclosure, Feed, FeedEntry, FeedFormat
+from examples import at_most
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 #: Without what a title may not have in a feed that is read as HTML, and what is folded wherever it stands.
@@ -75,7 +76,7 @@ def read(format_: FeedFormat, feed: Feed) -> list[ParsedEntry]:
 
 @pytest.mark.proves("R-04")
 @pytest.mark.parametrize("format_", FeedFormat)
-@settings(max_examples=30)
+@settings(max_examples=at_most(30))
 @given(given_=st.lists(entries(), min_size=1, max_size=3, unique_by=lambda entry: entry.id))
 def test_our_own_parser_reads_every_field_back(format_: FeedFormat, given_: list[FeedEntry]) -> None:
     assert read(format_, feed_of(*given_)) == [as_read(entry) for entry in given_]

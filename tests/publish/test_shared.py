@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from catchment.publish.renderer import Shared
+from catchment.publish.views import Shared
 
 
 class Counter:

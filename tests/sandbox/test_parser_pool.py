@@ -24,10 +24,19 @@ from catchment.manage.discovery import judge
 from catchment.parse.opml import read_opml
 from catchment.sandbox import pool as pool_module
 from catchment.sandbox.pool import MAX_BYTES, ParserPool
-from catchment.sandbox.readers import READERS, RESULTS, reader
-from catchment.sandbox.wire import HEAD, MAX_ANSWER, NO_MEMORY_CODE, BadMessage, Incoming, pack
+from catchment.sandbox.process import (
+    HEAD,
+    MAX_ANSWER,
+    NO_MEMORY_CODE,
+    READERS,
+    RESULTS,
+    BadMessage,
+    Incoming,
+    pack,
+    reader,
+)
 from catchment.sources.custom_api import read_page
-from catchment.sources.feed_items import read_items
+from catchment.sources.items import read_items
 from eventually import eventually
 from feed_site import rss
 

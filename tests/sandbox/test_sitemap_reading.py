@@ -31,6 +31,7 @@ async def test_it_is_the_same_however_it_arrives(size: int, packed: bool):
         assert parsers.pids == []
 
 
+@pytest.mark.parser_processes
 async def test_when_its_process_is_gone_it_is_read_again_at_the_next_visit():
     async with ParserPool(size=1, seconds=60) as parsers, parsers.one_alone() as own:
         reader = SitemapReader(own, URL)

@@ -31,11 +31,11 @@ def raw():
 @pytest.mark.proves("R-32")
 @pytest.mark.parametrize("name", ["apscheduler.scheduler", "apscheduler.executors.default"])
 async def test_no_raw_line_of_the_scheduler_reaches_the_log(clock: ManualClock, log, raw, name):
-    alarms = Timers(clock)
-    alarms.start(lambda _: None)
-    alarms.set("cleanup", clock.now())
+    timers = Timers(clock)
+    timers.start(lambda _: None)
+    timers.set("cleanup", clock.now())
     logging.getLogger(name).warning('Run time of job "%s" was missed by %s', "Alarms._rung", "0:00:02")
-    alarms.stop()
+    timers.stop()
     assert raw == []
     said = [line for line in log if "_rung" in line]
     assert [line.split(" ")[0] for line in said] == ["DEBUG"]

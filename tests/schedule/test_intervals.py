@@ -8,23 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.schedule.intervals import DEFAULT_MINUTES, MAX_MINUTES, read_minutes, resolve_intervals
+from catchment.schedule.intervals import MAX_MINUTES, Intervals, read_chosen, read_minutes
+from catchment.settings import Settings
+from catchment.sources.base import Parts
+from catchment.sources.registry import Registry
 from source_factory import make_source
+
+TYPES = Registry(parts=Parts(settings=Settings()))
 
 
 def resolve(table=None, environment=None, file=None, warned=None):
     warned = [] if warned is None else warned
-    return resolve_intervals(
+    chosen = read_chosen(
         table=table or {},
         environment=environment or {},
         file=file or {},
         warn=lambda place, value: warned.append((place, value)),
     )
+    return Intervals(default=TYPES.default_minutes, chosen=chosen)
 
 
 @pytest.mark.proves("A-27")
 def test_each_type_has_its_documented_default():
-    assert resolve().by_type() == {
+    assert {name: resolve().minutes(name) for name in TYPES} == {
         "twitter_feed": 30,
         "twitter_list": 30,
         "twitter_bookmarks": 60,
@@ -79,7 +85,7 @@ def test_keys_of_the_table_are_matched_whatever_their_case():
 @pytest.mark.parametrize("junk", ["", " ", "0", "-5", "abc", "1.5", "1e3", "9" * 5000, "٣x", "None", "NaN", "60 min"])
 def test_junk_keeps_the_default_and_is_reported(junk):
     warned = []
-    assert resolve(environment={"rss": junk}, warned=warned).minutes("rss") == DEFAULT_MINUTES["rss"]
+    assert resolve(environment={"rss": junk}, warned=warned).minutes("rss") == 240
     assert warned == [("FETCH_INTERVAL_RSS (environment)", junk)]
 
 

@@ -16,12 +16,10 @@ import pytest
 from yarl import URL
 
 from catchment.simulator import faults
-from catchment.simulator.addresses import NETWORKS
-from catchment.simulator.faults import FAULTS, Fault
+from catchment.simulator.faults import FAULTS, Fault, SiteTrouble, scattered
+from catchment.simulator.formats import Abilities, Dialect, Style
 from catchment.simulator.messages import Answer, IncomingRequest
-from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.styles import Abilities, Dialect, Style
-from catchment.simulator.troubles import SiteTrouble, scattered
+from catchment.simulator.server import NETWORKS, SimulatedWeb
 from catchment.simulator.world import World
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -10,8 +10,8 @@ import feedparser
 import pytest
 
 from catchment.clock import ManualClock
+from catchment.simulator.formats import Abilities, Style
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.styles import Abilities, Style
 from catchment.simulator.world import World
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

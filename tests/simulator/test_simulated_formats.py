@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 import feedparser
 import pytest
 
-from catchment.simulator.formats import identity, link_to, write_feed
-from catchment.simulator.styles import STYLES, Dialect, Style
+from catchment.simulator.formats import STYLES, Dialect, Style, identity, link_to, write_feed
 from catchment.simulator.words import LANGUAGES
 from catchment.simulator.world import SimulatedSite, World
 

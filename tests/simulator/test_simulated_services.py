@@ -9,10 +9,8 @@ import lxml.html
 import pytest
 
 from catchment.simulator.messages import IncomingRequest
-from catchment.simulator.prose import WorldTime
-from catchment.simulator.services.github import GithubTrending
-from catchment.simulator.services.hackernews import HackerNews, kind_of
-from catchment.simulator.services.reddit import BLOCK_PAGE, Reddit
+from catchment.simulator.services.places import BLOCK_PAGE, GithubTrending, HackerNews, Reddit, kind_of
+from catchment.simulator.words import WorldTime
 from service_visits import capture
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import aiohttp
 import pytest
+from bench.simulated_sitemap import SitemapSite
 
 from catchment.clock import ManualClock
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.sitemaps import SitemapSite
 from catchment.simulator.world import World
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.simulator.styles import STYLES, WELCOME_SITES, Dialect
+from catchment.simulator.formats import STYLES, WELCOME_SITES, Dialect
 from catchment.simulator.world import SimulatedSite, World
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from catchment.simulator.messages import Answer, IncomingRequest
+from catchment.simulator.messages import Answer, IncomingRequest, head_lines
 from catchment.simulator.services.crawl import Script, TroubleKind
 from catchment.simulator.services.xhs import XhsService
-from catchment.simulator.wire import head_lines
 from catchment.simulator.world import World
 from service_visits import capture
 

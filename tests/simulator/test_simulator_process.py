@@ -4,8 +4,11 @@ import asyncio
 import json
 import signal
 import sys
+from pathlib import Path
 
 import aiohttp
+
+ROOT = Path(__file__).parents[2]
 
 
 async def test_the_simulator_runs_as_a_process_and_stops_when_told() -> None:
@@ -23,7 +26,7 @@ async def test_the_simulator_runs_as_a_process_and_stops_when_told() -> None:
         "--warm",
     ]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "catchment.simulator", *words, stdout=asyncio.subprocess.PIPE
+        sys.executable, "-m", "bench.serving", *words, cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
     ready = json.loads(await process.stdout.readline())

@@ -16,7 +16,7 @@ from catchment.fetch.client import Request, Response
 from catchment.fetch.pacing import Deferred, PacePolicy
 from catchment.redact import redact_text
 from catchment.settings import load_settings
-from catchment.simulator.services.jsonapi import PAGES, POSTS
+from catchment.simulator.services.places import PAGES, POSTS
 from catchment.sources.custom_api import _layout
 from catchment.sources.paging import ByLink, fill_body, fill_text, next_link, read_paging
 from feed_site import FeedSite

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from catchment.clock import ManualClock
 from catchment.errors import BadConfig, ParseError
 from catchment.parse.trending import Repository, read_trending
-from catchment.simulator.services.github import DESERTED, SHOWN
+from catchment.simulator.services.places import DESERTED, SHOWN
 from feed_site import FeedSite
 from service_visits import START, capture, registry, simulated_services, visitor
 

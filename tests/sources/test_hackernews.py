@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from catchment.clock import ManualClock
 from catchment.errors import BadConfig, HttpError, ParseError, Unreachable
 from catchment.fetch.pacing import Deferred, PacePolicy
-from catchment.simulator.services.hackernews import LISTED, kind_of
+from catchment.simulator.services.places import LISTED, kind_of
 from catchment.sources.hackernews import LISTS, MAX_FAILURES, SIDE_BY_SIDE, _item
 from feed_site import FeedSite
 from service_visits import START, capture, registry, simulated_services, visitor

@@ -8,9 +8,8 @@ from datetime import timedelta
 import pytest
 
 from catchment.clock import ManualClock
-from catchment.simulator.services.jsonapi import POSTS
-from catchment.simulator.services.reddit import block_page
-from catchment.simulator.troubles import SiteTrouble
+from catchment.simulator.faults import SiteTrouble
+from catchment.simulator.services.places import POSTS, block_page
 from collecting import add, collect, collect_one, get, stored
 from feed_site import FeedSite
 from service_visits import START, simulated_services

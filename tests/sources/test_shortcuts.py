@@ -7,17 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catchment.settings import Settings
+from catchment.sources.base import Parts
+from catchment.sources.registry import Registry
 from catchment.sources.shortcuts import _BY_HOST, _BY_PARENT, Services, address_in, podcast_id, recognise, unnamed_feeds
 
-DEFAULTS = Settings()
-SERVICES = Services(
-    github=DEFAULTS.github_base_url,
-    reddit=DEFAULTS.reddit_base_url,
-    youtube=DEFAULTS.youtube_base_url,
-    telegram=DEFAULTS.telegram_base_url,
-    apple_podcasts=DEFAULTS.apple_podcasts_base_url,
-)
-KNOWN = sorted(_BY_HOST)
+SERVICES = Services.of(Settings())
+TYPES = Registry(parts=Parts(settings=Settings()))
+KNOWN = sorted([*_BY_HOST, "x.com", "www.x.com", "mobile.twitter.com"])
 labels = st.from_regex(r"[a-z0-9]{1,8}", fullmatch=True)
 paths = st.sampled_from(
     ["/jack", "/i/lists/7", "/python/cpython/releases", "/@ada", "/channel/UC1", "/user/ada", "/s/news"]
@@ -31,24 +27,24 @@ def test_only_the_exact_host_of_a_service_counts(host: str, label: str, path: st
         name = other.partition("/")[0]
         # `0www.medium.com` is somebody's own place at Medium, like any other name beneath it.
         if name not in _BY_HOST and name.partition(".")[2] not in _BY_PARENT:
-            assert recognise(f"https://{other}{path}", SERVICES) is None
-    assert recognise(f"https://{label}.example{path}?u=https://{host}{path}", SERVICES) is None
-    assert recognise(f"https://{host}\\@{label}.example{path}", SERVICES) is None
-    assert recognise(f"https://{host}@{label}.example{path}", SERVICES) is None
-    assert recognise(f"ftp://{host}{path}", SERVICES) is None
+            assert TYPES.recognise(f"https://{other}{path}") is None
+    assert TYPES.recognise(f"https://{label}.example{path}?u=https://{host}{path}") is None
+    assert TYPES.recognise(f"https://{host}\\@{label}.example{path}") is None
+    assert TYPES.recognise(f"https://{host}@{label}.example{path}") is None
+    assert TYPES.recognise(f"ftp://{host}{path}") is None
 
 
 @pytest.mark.proves("A-32")
 @given(st.sampled_from(KNOWN), paths)
 def test_spelling_makes_no_difference(host: str, path: str) -> None:
-    plain = recognise(f"https://{host}{path}", SERVICES)
+    plain = TYPES.recognise(f"https://{host}{path}")
     for spelt in (
         f"HTTP://{host.upper()}{path}/",
         f"{host}{path}",
         f"https://{host}.:443{path}?utm=1#top",
         f"//{host}{path}",
     ):
-        assert recognise(spelt, SERVICES) == plain
+        assert TYPES.recognise(spelt) == plain
 
 
 @pytest.mark.proves("A-32")
@@ -78,7 +74,7 @@ def test_spelling_makes_no_difference(host: str, path: str) -> None:
     ],
 )
 def test_pages_of_the_services_themselves_are_no_shortcuts(page: str) -> None:
-    assert recognise(page, SERVICES) is None
+    assert TYPES.recognise(page) is None
 
 
 def test_services_are_asked_where_the_settings_say() -> None:

@@ -18,6 +18,13 @@ from feed_site import FeedSite, rss
 
 pytestmark = pytest.mark.proves("R-47")
 
+
+@pytest.fixture
+def store_url(sqlite_url: str) -> str:
+    """SQLite alone: these are about what is read."""
+    return sqlite_url
+
+
 HOUR = timedelta(hours=1)
 
 

@@ -17,9 +17,15 @@ from catchment.manage.catalog import Draft
 from catchment.manage.resolve import Pasted
 from catchment.simulator.messages import Answer, IncomingRequest, not_found, page
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.websites import CHANNEL, MESSAGES, NOTICE_SECONDS, blog, websites
 from catchment.simulator.world import World
 from collecting import add, collect_one, get, stored
+from simulated_websites import CHANNEL, MESSAGES, NOTICE_SECONDS, blog, websites
+
+
+@pytest.fixture
+def store_url(sqlite_url: str) -> str:
+    """SQLite alone: these are about what is read."""
+    return sqlite_url
 
 
 class Blog:

@@ -23,6 +23,7 @@ from catchment.store.database import store_url as as_url
 from catchment.store.migrate import migrate_url
 from catchment.store.tables import config
 from filled_store import fill, rows_in
+from first_store import first_store_in_file, set_schema
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 #: Restores in a process of its own, which is killed as soon as it comes to a certain call of the standard library.
@@ -67,12 +68,6 @@ def filled(sqlite_url: str) -> URL:
 @pytest.fixture
 def backup(filled: URL, tmp_path: Path) -> Path:
     return make_backup(filled, tmp_path / "kept" / "backup.sqlite3").file
-
-
-def made_by_an_earlier_release(store: URL, file: Path) -> Path:
-    """As backups were before they had a manifest: a store in a file."""
-    copy_store(store, sqlite_at(file))
-    return file
 
 
 def add_a_row(url: URL) -> None:
@@ -157,13 +152,16 @@ def test_a_store_that_is_in_use_is_not_taken_for_a_backup(filled, tmp_path):
 @pytest.mark.proves("R-21", "F-10")
 def test_a_backup_without_manifest_is_restored_where_it_is_sound_and_holds_something(filled, tmp_path):
     before = rows_in(filled)
-    file = made_by_an_earlier_release(filled, tmp_path / "earlier.sqlite3")
-    migrate_url(sqlite_at(file), "0016")
+    file = tmp_path / "earlier.sqlite3"
+    first_store_in_file(file)
     content = file.read_bytes()
     restored = sqlite_at(tmp_path / "new" / "store.sqlite3")
     restore_backup(file, restored)
-    after = rows_in(restored)
-    assert {name for name in before if before[name] != after[name]} <= {"users"}, "0017 gave them a column"
+    same = first_store_in_file(tmp_path / "same.sqlite3")
+    migrate_url(same)
+    assert rows_in(restored) == rows_in(same)
+    later = {"item_states", "item_labels", "item_versions", "audit_trail"}
+    assert all(rows for name, rows in rows_in(restored).items() if name not in later)
     assert file.read_bytes() == content, "the backup is as it was"
     file.write_bytes(content[: len(content) // 2])
     with pytest.raises(StoreError, match="damaged"):
@@ -172,6 +170,18 @@ def test_a_backup_without_manifest_is_restored_where_it_is_sound_and_holds_somet
     migrate_url(empty)
     with pytest.raises(StoreError, match="holds nothing"):
         restore_backup(file_of(empty), filled, replace=True)
+    assert rows_in(filled) == before
+
+
+@pytest.mark.proves("R-21")
+def test_a_backup_of_an_older_schema_is_refused_with_the_way_here(filled, tmp_path):
+    before = rows_in(filled)
+    older = first_store_in_file(tmp_path / "older.sqlite3")
+    engine = migration_engine(older)
+    set_schema(engine, "0016")
+    engine.dispose()
+    with pytest.raises(StoreError, match=r"The backup .*older\.sqlite3 is at schema 0016; .* make a new one"):
+        restore_backup(file_of(older), filled, replace=True)
     assert rows_in(filled) == before
 
 

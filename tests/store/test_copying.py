@@ -13,6 +13,7 @@ from catchment.store.migrate import migrate_url
 from catchment.store.tables import config, metadata, raw_items
 from crawl_notes import add_keyword
 from filled_store import fill, rows_in
+from first_store import set_schema
 
 
 @pytest.fixture
@@ -106,18 +107,21 @@ def test_a_copy_with_fewer_rows_than_there_were_is_undone(sqlite_url, tmp_path, 
     migrate_url(target)
     engine = migration_engine(target)
     with engine.begin() as conn:
-        conn.exec_driver_sql("CREATE TRIGGER loses AFTER INSERT ON raw_items BEGIN DELETE FROM raw_items; END")
+        conn.exec_driver_sql("CREATE TRIGGER loses AFTER INSERT ON fetch_log BEGIN DELETE FROM fetch_log; END")
     engine.dispose()
-    with pytest.raises(StoreError, match="not complete, so it was undone: raw_items 2 and 0"):
+    with pytest.raises(StoreError, match="not complete, so it was undone: fetch_log 2 and 0"):
         copy_store(at(sqlite_url), target)
     assert not any(rows_in(target).values())
 
 
 def test_a_store_of_another_release_or_none_at_all_is_not_copied(sqlite_url, tmp_path):
     target = make_url(f"sqlite+pysqlite:///{tmp_path}/target.sqlite3")
-    migrate_url(at(sqlite_url), "0012")
-    with pytest.raises(StoreError, match="at schema 0012"):
-        copy_store(at(sqlite_url), target)
+    engine = migration_engine(at(sqlite_url))
+    for revision, why in (("0012", "takes over what is at"), ("9999", "newer release")):
+        set_schema(engine, revision)
+        with pytest.raises(StoreError, match=f"at schema {revision}.*{why}"):
+            copy_store(at(sqlite_url), target)
+    engine.dispose()
     (tmp_path / "empty.sqlite3").touch()
     with pytest.raises(StoreError, match="no schema"):
         copy_store(make_url(f"sqlite+pysqlite:///{tmp_path}/empty.sqlite3"), target)

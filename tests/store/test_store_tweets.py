@@ -13,11 +13,12 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from catchment.domain.tweet import FetchStats, ReferenceType, Tweet
-from catchment.store import fetch_stats, spending, tweets
+from catchment.store import spending, tweets
 from catchment.store.database import Store, migration_engine, open_store
 from catchment.store.migrate import migrate, migrate_url
 from catchment.store.spending import Caps, Period, Spent
 from catchment.store.tweets import FeedQuery, SaveResult, TweetQuery
+from examples import at_most
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -111,7 +112,7 @@ async def test_a_thousand_tweets_are_a_handful_of_statements(store):
     assert statements <= 16
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=at_most(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(batches=st.lists(st.lists(st.integers(0, 12), max_size=10), max_size=6))
 @pytest.mark.proves("D-04")
 async def test_however_they_come_each_tweet_is_stored_once(sqlite_store, batches):
@@ -229,12 +230,12 @@ async def test_statistics_are_kept_one_row_a_user(store):
         avg_new_rate=0.25,
         consecutive_empty_fetches=0,
     )
-    await store.write(fetch_stats.put, first, now=NOW)
-    assert await store.read(fetch_stats.get, "ada") == first
+    await store.write(spending.put_stats, first, now=NOW)
+    assert await store.read(spending.get_stats, "ada") == first
     second = FetchStats(**{**{name: getattr(first, name) for name in first.__slots__}, "total_fetches": 2})
-    await store.write(fetch_stats.put, second, now=NOW + MINUTE)
-    assert await store.read(fetch_stats.get, "ada") == second
-    assert await store.read(fetch_stats.get, "bob") is None
+    await store.write(spending.put_stats, second, now=NOW + MINUTE)
+    assert await store.read(spending.get_stats, "ada") == second
+    assert await store.read(spending.get_stats, "bob") is None
 
 
 async def test_pages_are_counted_by_day_up_to_the_caps(store):

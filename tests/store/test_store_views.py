@@ -143,10 +143,10 @@ async def test_whatever_happens_the_same_tag_is_always_the_same_document(system:
         clock.advance(timedelta(seconds=chance.choice([0, 0, 1, 40_000])))
         await change_something(system, clock, chance, [source.id for source in made], step)
         for slug in ("all", "hers", "tagged", "one", "words"):
-            system.press._shelf._kept.clear()
-            edition = await system.press.look(slug, FeedFormat.JSON, folder_url="https://x.example")
+            system.renderer._shelf._kept.clear()
+            edition = await system.renderer.look(slug, FeedFormat.JSON, folder_url="https://x.example")
             assert edition is not None
-            assert known.setdefault(edition.tag, document := await system.press.printed(edition)) == document
+            assert known.setdefault(edition.tag, document := await system.renderer.printed(edition)) == document
 
 
 async def change_something(

@@ -19,9 +19,9 @@ from catchment.domain.note_json import card_from_json, note_from_json
 from catchment.simulator.services.crawl import TroubleKind
 from catchment.sources.platforms.request import RequestOutcome
 from catchment.store.tables import metadata
-from catchment.web.crawler.batch import answer_of, status_of
 from catchment.web.crawler.envelope import Asking
-from catchment.web.crawler.inputs import DetailIn
+from catchment.web.crawler.reading import answer_of, status_of
+from catchment.web.crawler.shapes import DetailIn
 from crawler_site import START, CrawlerSite, cookie_value, crawler_site, session_of
 
 SEARCH = {"platform": "xhs", "keyword": "咖啡"}

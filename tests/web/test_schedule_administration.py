@@ -13,6 +13,7 @@ from sqlalchemy import text
 from catchment.domain.run import SCRAPER_JOB
 from catchment.store import jobs
 from catchment.web.app import create_app
+from stores import on_sqlite_alone
 
 PATH = "/api/admin/scraping/schedule"
 ADMIN = {"X-API-Key": "admin-key-0123456789"}
@@ -59,12 +60,12 @@ def open_office(open_test_system):
             await system.jobs.prepare()
             if running:
                 # Alarms ring by the real clock, the tests' time stands still: none rings.
-                system.jobs.alarms.start(_nobody)
+                system.jobs.timers.start(_nobody)
                 await system.jobs.follow()
             transport = httpx.ASGITransport(app=create_app(system))
             async with httpx.AsyncClient(transport=transport, base_url="http://catchment") as client:
                 yield Office(system, client)
-            system.jobs.alarms.stop()
+            system.jobs.timers.stop()
 
     return open_
 
@@ -99,6 +100,7 @@ async def test_the_environments_interval_is_the_default(open_office):
         assert (await office.get()).json()["interval_seconds"] == 7200
 
 
+@on_sqlite_alone
 @pytest.mark.proves("C-12")
 @pytest.mark.parametrize("settings", [{"scraper_enabled": False}, {"running": False}])
 async def test_a_scheduler_that_does_not_run_is_said_so(open_office, settings):
@@ -116,7 +118,7 @@ async def test_a_new_interval_is_stored_and_at_work_at_once(office, clock, log):
     assert shown["interval_seconds"] == 600
     assert moment(shown["next_run_time"]) == clock.now() + timedelta(seconds=600)
     assert moment(shown["updated_at"]) == clock.now()
-    assert office.system.jobs.alarms.at(SCRAPER_JOB) == clock.now() + timedelta(seconds=600)
+    assert office.system.jobs.timers.at(SCRAPER_JOB) == clock.now() + timedelta(seconds=600)
     [row] = await office.row()
     assert (row["id"], row["interval_seconds"], bool(row["is_enabled"])) == (1, 600, True)
     assert row["updated_by"] == shown["updated_by"] != ""
@@ -130,11 +132,12 @@ async def test_a_new_interval_keeps_a_single_run_that_was_asked_for(office, cloc
     await office.put("/next-run", {"next_run_time": wanted.isoformat()})
     shown = (await office.put("/interval", {"interval_seconds": 600})).json()
     assert moment(shown["next_run_time"]) == wanted
-    assert office.system.jobs.alarms.at(SCRAPER_JOB) == wanted
+    assert office.system.jobs.timers.at(SCRAPER_JOB) == wanted
     [row] = await office.row()
     assert row["next_run_time"] is not None
 
 
+@on_sqlite_alone
 @pytest.mark.proves("C-22", "C-23")
 @pytest.mark.parametrize("seconds", [299, 604_801, 0, -1, "soon", None, 10**20])
 async def test_an_interval_out_of_range_is_refused_with_the_list_of_faults(office, seconds):
@@ -145,6 +148,7 @@ async def test_an_interval_out_of_range_is_refused_with_the_list_of_faults(offic
     assert await office.row() == []
 
 
+@on_sqlite_alone
 @pytest.mark.proves("C-22")
 @pytest.mark.parametrize("seconds", [300, 604_800])
 async def test_the_ends_of_the_range_are_allowed(office, seconds):
@@ -172,9 +176,10 @@ async def test_with_the_scheduler_stopped_changes_are_stored_and_it_says_when_th
 async def test_a_next_run_is_stored_and_applied_in_utc(office, written):
     shown = (await office.put("/next-run", {"next_run_time": written})).json()
     assert shown["next_run_time"] == "2026-03-01T15:00:00.000Z"
-    assert office.system.jobs.alarms.at(SCRAPER_JOB) == datetime(2026, 3, 1, 15, tzinfo=UTC)
+    assert office.system.jobs.timers.at(SCRAPER_JOB) == datetime(2026, 3, 1, 15, tzinfo=UTC)
 
 
+@on_sqlite_alone
 @pytest.mark.proves("C-32", "C-33", "C-34", "C-56")
 @pytest.mark.parametrize(
     ("offset", "zh", "en"),
@@ -191,6 +196,7 @@ async def test_a_next_run_in_the_past_or_too_far_is_refused_and_nothing_stored(o
     assert await office.row() == []
 
 
+@on_sqlite_alone
 @pytest.mark.proves("C-32")
 @pytest.mark.parametrize("offset", [timedelta(seconds=-29), timedelta(days=30)])
 async def test_half_a_minute_ago_and_thirty_days_from_now_are_allowed(office, clock, offset):
@@ -228,7 +234,7 @@ async def test_a_restart_restores_interval_and_next_run(open_office, clock):
     clock.advance(timedelta(hours=5))
     async with open_office() as office:
         shown = (await office.get()).json()
-        assert office.system.jobs.alarms.at(SCRAPER_JOB) == wanted
+        assert office.system.jobs.timers.at(SCRAPER_JOB) == wanted
     assert (shown["interval_seconds"], moment(shown["next_run_time"])) == (1800, wanted)
 
 
@@ -278,6 +284,7 @@ async def test_a_run_of_the_interval_that_came_due_meanwhile_is_made_up_for_once
         assert await runs_of(office) == 1
 
 
+@on_sqlite_alone
 @pytest.mark.proves("C-51", "C-52", "C-53")
 @pytest.mark.parametrize(
     ("method", "path"),
@@ -305,24 +312,24 @@ async def test_every_endpoint_is_for_administrators(office, method, path):
     [("/interval", {"interval_seconds": 600}), ("/next-run", {"next_run_time": "2026-03-02T00:00:00Z"})],
 )
 async def test_a_scheduler_that_fails_leaves_everything_as_it_was(office, monkeypatch, log, path, body):
-    before, due = office.system.jobs.alarms.at(SCRAPER_JOB), await office.due()
+    before, due = office.system.jobs.timers.at(SCRAPER_JOB), await office.due()
 
     def broken(*_args, **_kwargs):
         raise RuntimeError("job store on fire")
 
-    monkeypatch.setattr(office.system.jobs.alarms._scheduler, "add_job", broken)
+    monkeypatch.setattr(office.system.jobs.timers._scheduler, "add_job", broken)
     answer = await office.put(path, body)
     assert (answer.status_code, answer.json()["detail"]) == (500, "调度器操作失败")
     assert await office.row() == []
-    assert (office.system.jobs.alarms.at(SCRAPER_JOB), await office.due()) == (before, due)
+    assert (office.system.jobs.timers.at(SCRAPER_JOB), await office.due()) == (before, due)
     assert any(line.startswith("ERROR") and "on fire" in line for line in log)
 
 
 @pytest.mark.proves("C-54")
 async def test_a_store_that_fails_after_the_alarm_was_set_puts_the_alarm_back(office, monkeypatch):
     await office.put("/interval", {"interval_seconds": 900})
-    before = office.system.jobs.alarms.at(SCRAPER_JOB)
-    original = type(office.system.scraper_schedule)._set_alarm
+    before = office.system.jobs.timers.at(SCRAPER_JOB)
+    original = type(office.system.scraper_schedule)._set_timer
     calls = []
 
     def set_then_fail(self, at):
@@ -331,10 +338,10 @@ async def test_a_store_that_fails_after_the_alarm_was_set_puts_the_alarm_back(of
         if len(calls) == 1:
             raise ValueError("the disk is full")
 
-    monkeypatch.setattr(type(office.system.scraper_schedule), "_set_alarm", set_then_fail)
+    monkeypatch.setattr(type(office.system.scraper_schedule), "_set_timer", set_then_fail)
     with pytest.raises(ValueError, match="disk"):
         await office.system.scraper_schedule.set_interval(600, by="somebody")
-    assert office.system.jobs.alarms.at(SCRAPER_JOB) == before
+    assert office.system.jobs.timers.at(SCRAPER_JOB) == before
     [row] = await office.row()
     assert row["interval_seconds"] == 900
 

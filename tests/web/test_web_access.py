@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import httpx
 import pytest
-from web_site import Site
+from web_site import Site, with_settings
 
 from catchment.bootstrap import System
 from catchment.domain.caller import OPERATOR
@@ -182,8 +181,7 @@ async def test_a_look_at_a_sign_in_link_does_not_spend_it(keyless_system: System
 
 async def ask_by_proxy(site: Site, *, trusted: str) -> httpx.Response:
     """Through a real socket, with headers as a proxy sets them."""
-    settings = replace(site.system.settings, trusted_proxies=trusted)
-    app = create_app(replace(site.system, settings=settings))
+    app = create_app(with_settings(site.system, trusted_proxies=trusted))
     stop, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
     task = asyncio.create_task(serve_app(app, host="127.0.0.1", port=0, stop=stop, on_ready=ready.set_result))
     headers = {"X-Forwarded-For": "192.0.2.9", "X-Forwarded-Proto": "https"}

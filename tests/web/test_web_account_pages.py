@@ -59,16 +59,16 @@ async def test_a_key_is_made_on_the_page_shown_once_and_revoked_there(lean_site:
     assert page.headers["cache-control"] == "no-store"
     assert "first key" in page.text
     assert carol.api_key not in page.text
-    form = {**token(lean_site), "name": "<b>reader</b>", "scope": "read"}
+    form = {**token(lean_site), "name": "<b>newsreader</b>", "scope": "read"}
     made = await lean_site.post("/account/keys", data=form)
     [secret] = re.findall(r"<code>(cat_\w{40})</code>", made.text)
-    assert "&lt;b&gt;reader&lt;/b&gt;" in made.text
+    assert "&lt;b&gt;newsreader&lt;/b&gt;" in made.text
     assert secret not in (await lean_site.get("/account")).text
     [_, key] = await lean_site.system.accounts.list_keys_of(carol.user.id)
-    assert (key.name, key.scope) == ("<b>reader</b>", "read")
+    assert (key.name, key.scope) == ("<b>newsreader</b>", "read")
     answer = await lean_site.post(f"/account/keys/{key.id}/revoke", data=token(lean_site))
     assert answer.status_code == 303
-    assert "reader" not in (await lean_site.get("/account")).text
+    assert "newsreader" not in (await lean_site.get("/account")).text
     assert (await lean_site.get("/api/users/me", headers={"X-API-Key": secret})).status_code == 401
     assert (await lean_site.post("/account/keys", data={**form, "name": " "})).status_code == 400
 
@@ -92,7 +92,7 @@ async def test_a_password_is_changed_on_the_page_and_the_browser_stays_signed_in
     assert (await change(carol.temp_password, "long enough")).status_code == 303
     assert lean_site.client.cookies[SESSION_COOKIE] != old
     assert (await lean_site.get("/account")).status_code == 200
-    assert await lean_site.system.entrance.caller_of_session(old) is None
+    assert await lean_site.system.authenticator.caller_of_session(old) is None
     for _ in range(5):
         await change("wrong", "long enough")
     assert "too often" in (await change("long enough", "longer than before")).text
@@ -113,6 +113,7 @@ SIGN_IN = """(() => {{
 }})()"""
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize(
     ("lang", "colours", "words"), [("en", "light", "Your API keys"), ("zh", "dark", "你的 API 密钥")]
 )
@@ -130,7 +131,7 @@ async def test_a_browser_signs_in_makes_a_key_and_signs_out(
     assert await page.until("document.querySelector('#keys')?.textContent") == words
     await page.evaluate("document.querySelector('[name=name]').value = 'reader'")
     await page.evaluate("document.querySelector('.fields button').click()")
-    assert (await page.until("document.querySelector('.made code')?.textContent")).startswith("cat_")
+    assert (await page.until("document.querySelector('.notice code')?.textContent")).startswith("cat_")
     await page.screenshot(tmp_path / f"account-{lang}.png")
     await page.evaluate("document.querySelector('nav form button').click()")
     await page.until("document.querySelector('nav a.button')")

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import httpx
 import pytest
-from web_site import ADMIN_KEY, SERVICE_KEY, Site
+from web_site import ADMIN_KEY, SERVICE_KEY, Site, with_settings
 
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
@@ -19,8 +19,8 @@ from catchment.web.csrf import SESSION_COOKIE, TOKEN_HEADER, token_of
 
 
 @pytest.mark.proves("A-13")
-async def test_the_status_without_a_key_is_refused(site: Site):
-    answer = await site.get("/api/collector/status")
+async def test_the_status_without_a_key_is_refused(lean_site: Site):
+    answer = await lean_site.get("/api/collector/status")
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"
     assert answer.json()["error"]
@@ -39,9 +39,9 @@ async def test_the_keys_of_the_environment_open_the_status(lean_site: Site, head
     assert (await lean_site.get("/api/collector/status", headers=headers)).status_code == 200
 
 
-async def test_a_stored_key_works_in_both_headers(site: Site):
-    for headers in ({"X-API-Key": site.keys["alice"]}, {"Authorization": f"Bearer {site.keys['alice']}"}):
-        assert (await site.get("/api/collector/status", headers=headers)).status_code == 200
+async def test_a_stored_key_works_in_both_headers(lean_site: Site):
+    for headers in ({"X-API-Key": lean_site.keys["alice"]}, {"Authorization": f"Bearer {lean_site.keys['alice']}"}):
+        assert (await lean_site.get("/api/collector/status", headers=headers)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ async def test_an_empty_key_in_the_environment_is_nobodys_key(keyless_system: Sy
 
 
 async def test_a_revoked_key_is_refused_at_once_and_so_is_its_session(site: Site):
-    token = await site.system.entrance.sign_in(site.keys["alice"])
+    token = await site.system.authenticator.sign_in(site.keys["alice"])
     cookie = {"Cookie": f"{SESSION_COOKIE}={token}"}
     assert (await site.get("/api/subscriptions", headers=cookie)).status_code == 200
     [key] = [key for key in await site.system.accounts.list_keys() if key.user_id == site.alice.id]
@@ -109,22 +109,22 @@ async def test_a_session_opens_with_a_key_and_ends_by_signing_out(site: Site):
 
 
 async def test_a_session_ends_after_thirty_days(site: Site, clock: ManualClock):
-    token = await site.system.entrance.sign_in(site.keys["alice"])
+    token = await site.system.authenticator.sign_in(site.keys["alice"])
     clock.advance(timedelta(days=30) - timedelta(seconds=1))
-    assert await site.system.entrance.caller_of_session(token or "")
+    assert await site.system.authenticator.caller_of_session(token or "")
     clock.advance(timedelta(seconds=1))
-    assert await site.system.entrance.caller_of_session(token or "") is None
+    assert await site.system.authenticator.caller_of_session(token or "") is None
 
 
 async def test_a_session_of_the_environments_key_ends_when_that_key_changes(lean_site: Site, clock: ManualClock):
     system = lean_site.system
-    token = await system.entrance.sign_in(ADMIN_KEY) or ""
-    caller = await system.entrance.caller_of_session(token)
+    token = await system.authenticator.sign_in(ADMIN_KEY) or ""
+    caller = await system.authenticator.caller_of_session(token)
     assert caller is not None
     assert caller.role is Role.ADMIN
     settings = replace(system.settings, admin_api_key="another key")
     async with open_system(settings, clock=clock) as changed:
-        assert await changed.entrance.caller_of_session(token) is None
+        assert await changed.authenticator.caller_of_session(token) is None
 
 
 async def test_an_old_cookie_counts_as_none(lean_site: Site):
@@ -153,8 +153,9 @@ async def test_a_page_of_another_origin_cannot_act_in_a_signed_in_browsers_name(
 @pytest.mark.proves("D-12", "F-07")
 async def test_behind_a_proxy_a_browser_signs_in_by_the_public_address(lean_site: Site):
     """The proxy asks by a name of its own, as nginx does unless it is told otherwise."""
-    settings = replace(lean_site.system.settings, public_url="https://Feeds.example.org/catchment")
-    transport = httpx.ASGITransport(create_app(replace(lean_site.system, settings=settings)))
+    transport = httpx.ASGITransport(
+        create_app(with_settings(lean_site.system, public_url="https://Feeds.example.org/catchment"))
+    )
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8767") as client:
         for origin, status in (
             ("https://feeds.example.org", 303),
@@ -178,7 +179,7 @@ async def test_the_first_start_makes_an_admins_key_and_a_link_that_works_once(ke
     first = await keyless_system.accounts.ensure_first_key()
     assert first is not None
     assert await keyless_system.accounts.ensure_first_key() is None
-    caller = await keyless_system.entrance.identify(first.secret)
+    caller = await keyless_system.authenticator.identify(first.secret)
     assert caller is not None
     assert caller.is_admin
     transport = httpx.ASGITransport(create_app(keyless_system))
@@ -196,9 +197,9 @@ async def test_a_sign_in_link_is_no_session_and_dies_after_a_quarter_of_an_hour(
 ):
     first = await keyless_system.accounts.ensure_first_key()
     assert first is not None
-    assert await keyless_system.entrance.caller_of_session(first.link.token) is None
+    assert await keyless_system.authenticator.caller_of_session(first.link.token) is None
     clock.advance(timedelta(minutes=15))
-    assert await keyless_system.entrance.sign_in_by_link(first.link.token) is None
+    assert await keyless_system.authenticator.sign_in_by_link(first.link.token) is None
 
 
 async def test_no_first_key_is_made_where_somebody_can_get_in(site: Site, keyless_system: System):
@@ -214,18 +215,18 @@ async def test_short_names_are_plain_and_unique(site: Site):
     assert [user.slug for user in users] == ["zoe-unal", "zoe-unal-1", "user", "user-1", "a" * 60]
 
 
-async def test_accounts_refuse_what_makes_no_sense(site: Site):
-    accounts = site.system.accounts
+async def test_accounts_refuse_what_makes_no_sense(lean_site: Site):
+    accounts = lean_site.system.accounts
     with pytest.raises(Conflict) as twin:
         await accounts.add_user("Alice@Example.org ")
-    assert twin.value.existing_id == site.alice.id
+    assert twin.value.existing_id == lean_site.alice.id
     for email in ("", "nobody", "a b@c", "a@b\0", "a@" + "b" * 400):
         with pytest.raises(InvalidInput):
             await accounts.add_user(email)
     with pytest.raises(InvalidInput):
         await accounts.create_key("neither")
     with pytest.raises(InvalidInput):
-        await accounts.create_key("both", user_id=site.alice.id, role=Role.ADMIN)
+        await accounts.create_key("both", user_id=lean_site.alice.id, role=Role.ADMIN)
     with pytest.raises(InvalidInput):
         await accounts.create_key("a role that keys do not have", role=Role.ANONYMOUS)
     with pytest.raises(NotFound):
@@ -237,7 +238,7 @@ async def test_accounts_refuse_what_makes_no_sense(site: Site):
 async def test_the_admin_role_is_the_users_present_one(site: Site):
     chief = await site.system.accounts.add_user("chief@example.org", is_admin=True)
     made = await site.system.accounts.create_key("desk", user_id=chief.id)
-    caller = await site.system.entrance.identify(made.secret)
+    caller = await site.system.authenticator.identify(made.secret)
     assert caller is not None
     assert (caller.role, caller.user_id) == (Role.ADMIN, chief.id)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree as ET
 
@@ -12,7 +11,7 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from web_site import Site
+from web_site import Site, with_settings
 
 from catchment.clock import ManualClock
 from catchment.publish.feed import Feed, FeedEntry, write_json_feed, write_rss
@@ -86,10 +85,10 @@ async def test_digests_are_listed_newest_first_everybodys_and_ones_own(site: Sit
         {"type": "daily", "content": "x", "created_at": 12},
     ],
 )
-async def test_what_is_no_digest_is_refused(site: Site, body: dict[str, object]):
-    answer = await site.post("/api/digests", "service", json=body)
+async def test_what_is_no_digest_is_refused(lean_site: Site, body: dict[str, object]):
+    answer = await lean_site.post("/api/digests", "service", json=body)
     assert answer.status_code == 422, answer.text
-    assert (await site.get("/api/digests", "admin")).json() == []
+    assert (await lean_site.get("/api/digests", "admin")).json() == []
 
 
 @pytest.mark.proves("A-25")
@@ -124,13 +123,12 @@ async def test_a_users_digests_are_a_plain_list_a_json_feed_and_rss(site: Site, 
 @pytest.mark.proves("A-25")
 async def test_a_users_digests_are_at_the_public_address_if_there_is_one(lean_site: Site):
     number = await add(lean_site, "for all")
-    settings = replace(lean_site.system.settings, public_url="https://feeds.example.org")
-    transport = httpx.ASGITransport(create_app(replace(lean_site.system, settings=settings)))
+    transport = httpx.ASGITransport(create_app(with_settings(lean_site.system, public_url="https://feeds.example.org")))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8767") as client:
         feed = (await client.get("/feed/alice.json")).json()
     home = "https://feeds.example.org/feed/alice"
     assert (feed["feed_url"], feed["home_page_url"]) == (f"{home}.json", home)
-    assert [item["url"] for item in feed["items"]] == [f"{home}#digest-{number}"]
+    assert [item["url"] for item in feed["items"]] == [f"https://feeds.example.org/digests/{number}"]
 
 
 @pytest.mark.proves("A-25")
@@ -195,3 +193,42 @@ async def test_a_digest_at_the_end_of_time_still_makes_a_feed(site: Site, moment
     await add(site, "x", created_at=moment)
     for path in ("/feed/alice", "/feed/alice.rss", "/feed/alice.json", "/api/digests"):
         assert (await site.get(path)).status_code == 200
+
+
+@pytest.mark.proves("G-14")
+@pytest.mark.parametrize("suffix", ["", ".json", ".rss"])
+async def test_a_reader_who_has_the_digests_is_told_that_nothing_changed(site: Site, suffix: str):
+    body = {"type": "daily", "content": "one"}
+    await site.post("/api/digests", "service", json=body)
+    address = f"/feed/{site.alice.slug}{suffix}"
+    first = await site.get(address)
+    known = {"If-None-Match": first.headers["etag"]}
+    again = await site.get(address, headers=known)
+    assert (again.status_code, again.content) == (304, b"")
+    assert (await site.get(f"{address}?limit=1&type=4h", headers=known)).status_code == 200
+    await site.post("/api/digests", "service", json={**body, "user_id": site.alice.id})
+    assert (await site.get(address, "alice", headers=known)).status_code == 200
+    assert (await site.get(address, headers=known)).status_code == 304, "a stranger does not see hers"
+
+
+@pytest.mark.proves("G-14")
+async def test_a_digest_has_a_page_with_its_markdown_and_the_items_it_is_made_of(site: Site):
+    hers = await site.add_source(site.alice, "hers")
+    await site.add_items(hers, "Her item")
+    [item] = (await site.get("/api/items", "alice")).json()["items"]
+    content = "# Today\n\n**good** <script>alert(1)</script> [bad](javascript:alert(2)) ![x](https://x.example/a.png)"
+    body = {"type": "daily", "content": content, "metadata": {"items": [item["id"], "x", None, 10**30]}}
+    digest_id = (await site.post("/api/digests", "service", json=body)).json()["id"]
+    page = await site.get(f"/digests/{digest_id}", "alice")
+    assert page.status_code == 200, page.text
+    assert "<h2>Today</h2>" in page.text
+    assert "<strong>good</strong>" in page.text
+    assert "<script>alert" not in page.text
+    assert "javascript:" not in page.text.partition("<article")[2].replace("[bad](javascript:", "")
+    assert "Her item" in page.text
+    for who in ("bob", None):
+        assert "Her item" not in (await site.get(f"/digests/{digest_id}", who)).text
+    private = {**body, "user_id": site.alice.id}
+    digest_id = (await site.post("/api/digests", "service", json=private)).json()["id"]
+    statuses = [(await site.get(f"/digests/{digest_id}", who)).status_code for who in (None, "bob", "alice", "admin")]
+    assert statuses == [404, 404, 200, 200]

@@ -6,19 +6,18 @@ import asyncio
 import errno
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
-from web_site import Site
+from web_site import Site, with_settings
 from yarl import URL
 
 from catchment.errors import OutOfDescriptors
 from catchment.fetch.failures import translated
 from catchment.settings import Settings
 from catchment.web.app import create_app
-from catchment.web.frontdoor import MAX_HEADER_BYTES, MAX_HEADERS, RESERVE, Bounds, Door, bounds_of
+from catchment.web.frontdoor import MAX_HEADER_BYTES, MAX_HEADERS, RESERVE, ConnectionLimits, Door, bounds_of
 from catchment.web.server import serve_app
 
 pytestmark = pytest.mark.proves("R-20")
@@ -52,7 +51,7 @@ class Served:
 
 @asynccontextmanager
 async def served(site: Site, **settings: object) -> AsyncIterator[Served]:
-    system = replace(site.system, settings=replace(site.system.settings, **settings))
+    system = with_settings(site.system, **settings)
     stop, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
     task = asyncio.create_task(
         serve_app(create_app(system), host="127.0.0.1", port=0, stop=stop, on_ready=ready.set_result)
@@ -160,7 +159,7 @@ def test_descriptors_are_left_for_collecting():
 
 
 def test_whoever_left_is_counted_no_more():
-    door = Door(Bounds(connections=10, per_address=1, request_seconds=1))
+    door = Door(ConnectionLimits(connections=10, per_address=1, request_seconds=1))
 
     class Caller:
         is_served = True

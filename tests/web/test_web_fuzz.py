@@ -27,6 +27,8 @@ from catchment.settings import Settings
 from catchment.web.app import create_app
 from catchment.web.server import serve_app
 
+pytestmark = pytest.mark.fuzz
+
 #: No platform is there: whatever is sent to one, it does not get out of the house.
 NOWHERE = "http://127.0.0.1:9"
 #: Per operation.

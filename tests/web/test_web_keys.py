@@ -66,14 +66,14 @@ async def test_no_key_makes_a_stronger_one(site: Site):
 
 async def test_a_session_has_the_bounds_of_the_key_that_opened_it(site: Site):
     key = (await make(site, "read")).json()["key"]
-    caller = await site.system.entrance.caller_of_session(await site.system.entrance.sign_in(key) or "")
+    caller = await site.system.authenticator.caller_of_session(await site.system.authenticator.sign_in(key) or "")
     assert caller is not None
     assert caller.scope is Scope.READ
 
 
 async def test_an_admins_key_without_a_user_is_a_services_key_in_a_narrower_scope(site: Site):
     made = await site.system.accounts.create_key("backup", role=Role.ADMIN, scope=Scope.READ)
-    caller = await site.system.entrance.identify(made.secret)
+    caller = await site.system.authenticator.identify(made.secret)
     assert caller is not None
     assert (caller.role, caller.scope) == (Role.SERVICE, Scope.READ)
     answer = await site.post("/api/digests", headers={"X-API-Key": made.secret}, json={"type": "daily", "content": "x"})

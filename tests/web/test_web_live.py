@@ -8,13 +8,13 @@ import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, count, repeat
 from typing import Any
 
 import httpx
 import pytest
-from web_site import ADMIN_KEY, Site
+from web_site import ADMIN_KEY, Site, with_settings
 
 from catchment.domain.caller import ANONYMOUS
 from catchment.errors import SettingsError
@@ -68,15 +68,14 @@ async def test_the_settings_say_where_to_listen(lean_site: Site):
 
 async def test_a_port_in_use_is_a_clear_error(lean_site: Site):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        settings = replace(lean_site.system.settings, port=taken.getsockname()[1])
+        system = with_settings(lean_site.system, port=taken.getsockname()[1])
         with pytest.raises(SettingsError, match=r"cannot listen on 127.0.0.1:\d+: .*CATCHMENT_PORT"):
-            await serve(replace(lean_site.system, settings=settings), stop=asyncio.Event(), on_ready=lambda _: None)
+            await serve(system, stop=asyncio.Event(), on_ready=lambda _: None)
 
 
 async def test_a_host_that_is_not_ours_is_a_clear_error(lean_site: Site):
-    settings = replace(lean_site.system.settings, host="192.0.2.1")
     with pytest.raises(SettingsError, match=r"cannot listen on 192\.0\.2\.1"):
-        await serve(replace(lean_site.system, settings=settings), stop=asyncio.Event(), on_ready=lambda _: None)
+        await serve(with_settings(lean_site.system, host="192.0.2.1"), stop=asyncio.Event(), on_ready=lambda _: None)
 
 
 async def test_an_open_dashboard_hears_of_what_is_new_and_of_the_end(lean_site: Site):

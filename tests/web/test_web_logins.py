@@ -42,8 +42,10 @@ async def statuses(site: Site, *ways: dict[str, str]) -> list[int]:
 async def ways_in(site: Site, carol: NewAccount) -> list[dict[str, str]]:
     """By token, by session, by key."""
     token = await log_in(site, carol.user.email, carol.temp_password)
-    session = await site.system.entrance.sign_in_by_password(carol.user.email, carol.temp_password, address=ADDRESS)
-    by_key = await site.system.entrance.sign_in(carol.api_key)
+    session = await site.system.authenticator.sign_in_by_password(
+        carol.user.email, carol.temp_password, address=ADDRESS
+    )
+    by_key = await site.system.authenticator.sign_in(carol.api_key)
     return [
         token,
         {"Cookie": f"{SESSION_COOKIE}={session}"},
@@ -178,12 +180,12 @@ async def test_many_attempts_at_once_are_counted_like_one_after_another(lean_sit
 
 async def test_an_address_that_tries_many_accounts_waits_and_others_do_not(lean_site: Site):
     carol = await enrol(lean_site)
-    entrance = lean_site.system.entrance
+    authenticator = lean_site.system.authenticator
     for number in range(30):
-        assert await entrance.log_in(f"user{number}@example.org", "wrong", address=ADDRESS) is None
+        assert await authenticator.log_in(f"user{number}@example.org", "wrong", address=ADDRESS) is None
     with pytest.raises(TooManyAttempts):
-        await entrance.log_in(carol.user.email, carol.temp_password, address=ADDRESS)
-    assert await entrance.log_in(carol.user.email, carol.temp_password, address="192.0.2.8")
+        await authenticator.log_in(carol.user.email, carol.temp_password, address=ADDRESS)
+    assert await authenticator.log_in(carol.user.email, carol.temp_password, address="192.0.2.8")
 
 
 async def test_a_token_ends_after_its_hours(site: Site, clock: ManualClock):
@@ -203,18 +205,20 @@ async def test_without_a_setting_tokens_are_signed_with_the_installations_own_ke
     settings = Settings(database_url=sqlite_url, home=tmp_path / "home")
     async with open_system(settings, clock=clock) as system:
         made = await system.accounts.enrol("ada@example.org")
-        token = await system.entrance.log_in("ada@example.org", made.temp_password, address=ADDRESS)
+        token = await system.authenticator.log_in("ada@example.org", made.temp_password, address=ADDRESS)
     async with open_system(settings, clock=clock) as again:
         assert token
-        assert await again.entrance.identify_token(token)
+        assert await again.authenticator.identify_token(token)
     (settings.home / "secret.key").unlink()
     async with open_system(settings, clock=clock) as other:
-        assert await other.entrance.identify_token(token) is None
+        assert await other.authenticator.identify_token(token) is None
 
 
 async def test_a_session_by_password_acts_only_with_its_token(site: Site):
     carol = await enrol(site)
-    session = await site.system.entrance.sign_in_by_password(carol.user.email, carol.temp_password, address=ADDRESS)
+    session = await site.system.authenticator.sign_in_by_password(
+        carol.user.email, carol.temp_password, address=ADDRESS
+    )
     cookie, draft = {"Cookie": f"{SESSION_COOKIE}={session}"}, {"type": "rss", "config": {"url": "https://x.example/"}}
     for token in (None, "wrong", token_of("another session")):
         headers = {**cookie, **({TOKEN_HEADER: token} if token else {})}

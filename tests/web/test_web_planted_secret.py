@@ -10,8 +10,7 @@ from web_site import Site
 
 from catchment.errors import BadAnswer
 from catchment.logs import set_up_logs
-from catchment.monitor.audit import audit_store
-from catchment.monitor.leaks import Kind
+from catchment.monitor.audit import Kind, audit_store
 from catchment.redact import MASK, redact_url
 from catchment.store.tables import sources
 from planted import LEAKED, MARKER, leaky_cookie, planted_cookie

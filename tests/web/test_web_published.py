@@ -20,7 +20,7 @@ from catchment.domain.item import make_item
 from catchment.domain.source import Source
 from catchment.manage.catalog import Change
 from catchment.publish.feed import FeedFormat
-from catchment.publish.renderer import FeedRenderer
+from catchment.publish.views import FeedRenderer
 from catchment.store import items
 
 SUFFIXES = ("rss", "atom", "json")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catchment.domain.source import NextCheck, PausedBy, Why
-from catchment.monitor.reason import Language, next_check_reason
+from catchment.monitor.status import Language, next_check_reason
 from catchment.web.translations import choose_language
 from source_factory import make_source
 
@@ -83,6 +83,7 @@ def test_no_header_breaks_the_choice_of_language(asked: str, accept: str):
 @pytest.mark.parametrize("language", Language)
 def test_a_type_without_its_key_says_which_key(language: Language):
     source = replace(make_source(), type="twitter_feed", next_check=NextCheck(at=AT, why=Why.NEW))
-    assert "TWITTER_API_KEY" in next_check_reason(source, timedelta(minutes=60), language, has_fetcher=False)
+    hour = timedelta(minutes=60)
+    assert "SOME_KEY" in next_check_reason(source, hour, language, has_fetcher=False, needed_key="SOME_KEY")
     platform = replace(make_source(), type="xhs_search", next_check=NextCheck(at=AT, why=Why.NO_COOKIE))
-    assert "COOKIE_MASTER_KEY" in next_check_reason(platform, timedelta(minutes=60), language)
+    assert "COOKIE_MASTER_KEY" in next_check_reason(platform, hour, language)

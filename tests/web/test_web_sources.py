@@ -109,16 +109,16 @@ async def test_the_same_source_twice_is_a_conflict_that_names_the_first(site: Si
         ({"type": "rss", "config": {"url": "https://a.example/"}, "tags": [""]}, "tags"),
     ],
 )
-async def test_what_cannot_be_a_source_is_refused_with_the_reason(site: Site, body: dict[str, object], said: str):
-    answer = await site.post("/api/sources", "alice", json=body)
+async def test_what_cannot_be_a_source_is_refused_with_the_reason(lean_site: Site, body: dict[str, object], said: str):
+    answer = await lean_site.post("/api/sources", "alice", json=body)
     assert answer.status_code == 422, answer.text
     assert said in answer.json()["error"]
-    assert (await site.get("/api/sources", "admin")).json() == []
+    assert (await lean_site.get("/api/sources", "admin")).json() == []
 
 
-async def test_not_a_number_in_a_config_is_refused(site: Site):
+async def test_not_a_number_in_a_config_is_refused(lean_site: Site):
     text = '{"type": "rss", "config": {"url": "https://a.example/", "x": NaN}}'
-    answer = await site.post("/api/sources", "alice", content=text, headers={"Content-Type": "application/json"})
+    answer = await lean_site.post("/api/sources", "alice", content=text, headers={"Content-Type": "application/json"})
     assert answer.status_code == 422
 
 

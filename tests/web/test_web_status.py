@@ -263,11 +263,11 @@ async def test_the_config_table_is_read_and_set_whatever_the_case(site: Site):
         [],
     ],
 )
-async def test_junk_in_the_config_is_refused_and_nothing_of_it_stored(site: Site, body: object):
-    answer = await site.put("/api/config", "admin", json=body)
+async def test_junk_in_the_config_is_refused_and_nothing_of_it_stored(lean_site: Site, body: object):
+    answer = await lean_site.put("/api/config", "admin", json=body)
     assert answer.status_code == 422, answer.text
     assert answer.json()["error"]
-    assert (await site.get("/api/config", "admin")).json() == {}
+    assert (await lean_site.get("/api/config", "admin")).json() == {}
 
 
 async def test_health_is_always_200_and_tells_of_each_part(site: Site, clock: ManualClock):

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from catchment.domain.note import Platform
 from catchment.domain.note_json import card_to_json, note_to_json
 from catchment.store.items import ItemQuery, list_items
-from catchment.store.tables import notes
+from catchment.store.platform_tables import notes
 from crawl_notes import LOCK_TIMEOUT, add_keyword, card, note
 
 

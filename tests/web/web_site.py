@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
@@ -19,6 +19,11 @@ from catchment.store import items
 
 SERVICE_KEY, ADMIN_KEY = "service-key-of-the-environment", "admin-key-of-the-environment"
 JWT_KEY = "the key that signs the login tokens of the tests"
+
+
+def with_settings(system: System, **changed: Any) -> System:
+    """Another system on the same store; whoever has it ask somebody closes it."""
+    return System(replace(system.settings, **changed), system.clock, system.store)
 
 
 @dataclass(frozen=True, kw_only=True)

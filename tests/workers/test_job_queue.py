@@ -9,8 +9,7 @@ from sqlalchemy.engine import make_url
 
 from catchment.bootstrap import System
 from catchment.errors import StoreError
-from catchment.workers import queue
-from catchment.workers.worker import Worker
+from catchment.workers import Worker
 
 pytestmark = pytest.mark.proves("F-04")
 
@@ -32,7 +31,7 @@ async def test_a_database_that_takes_no_more_connections_is_an_error_that_says_s
 ) -> None:
     async with Worker(system).queue.opened():
         pass
-    monkeypatch.setattr(queue, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr("catchment.workers.CONNECT_SECONDS", 0.3)
     worker = Worker(system)
     with no_more_connections(postgres_server, shared_url):
         async with worker.queue.opened():

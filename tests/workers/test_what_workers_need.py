@@ -24,7 +24,7 @@ def test_on_sqlite_it_says_what_to_do_instead(catchment: Command) -> None:
 
 
 def test_without_procrastinate_it_says_what_to_install(catchment: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "catchment.workers.queue", raising=False)
+    monkeypatch.delitem(sys.modules, "catchment.workers", raising=False)
     monkeypatch.setitem(sys.modules, "procrastinate", None)
     result = catchment("worker", DATABASE_URL="postgresql://nobody@localhost/nothing")
     assert result.exit_code == 2

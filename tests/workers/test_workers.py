@@ -19,7 +19,7 @@ from catchment.bootstrap import System, open_system
 from catchment.domain.run import COLLECTOR_TICK, RunKind
 from catchment.store import runs as store_runs
 from catchment.store.tables import raw_items, runs, sources
-from catchment.workers.worker import BATCH, Worker
+from catchment.workers import BATCH, Worker
 from cli.command import Process, Start
 from collecting import add
 from eventually import eventually

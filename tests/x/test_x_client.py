@@ -8,14 +8,14 @@ from itertools import pairwise
 from urllib.parse import parse_qs
 
 import pytest
+from bench import simulated_x as x
+from bench.simulated_x import TweetEnvelope, XProvider, timeline
 from x_provider import KEY, START, working
 
 from catchment.errors import InvalidInput, TimedOut
 from catchment.fetch.pacing import HostPace
 from catchment.redact import redact_text
 from catchment.simulator.messages import Answer
-from catchment.simulator.services import x
-from catchment.simulator.services.x import TweetEnvelope, XProvider, timeline
 from catchment.sources.x.client import XError, XTrouble, key_pace, list_timeline, user_timeline, wait_seconds
 
 pytestmark = pytest.mark.proves("D-01")

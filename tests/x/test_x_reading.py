@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from bench.simulated_x import TweetEnvelope, XProvider, timeline, tweet
 from hypothesis import given
 from hypothesis import strategies as st
 from x_provider import KEY, START, working
@@ -14,7 +15,6 @@ from x_provider import KEY, START, working
 from catchment.domain.tweet import ReferenceType, Tweet, TweetFields
 from catchment.fetch.client import Response
 from catchment.simulator.messages import Answer
-from catchment.simulator.services.x import TweetEnvelope, XProvider, timeline, tweet
 from catchment.sources.x.client import XError, XTrouble, read_page, user_timeline
 from catchment.sources.x.parser import MAX_CHARS, REQUIRED, Invalid, clean, parse_page, validate
 from service_visits import capture

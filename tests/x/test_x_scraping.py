@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from bench import simulated_x as x
+from bench.simulated_x import XProvider, timeline, tweet, tweet_id
 from x_provider import KEY, START, Bench, working
 
 from catchment.domain.tweet import FetchStats, Reach, Scrape
-from catchment.simulator.services import x
-from catchment.simulator.services.x import XProvider, timeline, tweet, tweet_id
 from catchment.sources.x.client import XError, user_timeline
 from catchment.sources.x.scrape import LimitRules, Scraper, Window
 

@@ -8,6 +8,8 @@ from datetime import timedelta
 
 import pytest
 from aiohttp import web
+from bench import simulated_x as x
+from bench.simulated_x import tweet, tweet_id
 
 from catchment.bootstrap import System
 from catchment.cli.up import follow_environment
@@ -19,9 +21,7 @@ from catchment.engine.leases import recover
 from catchment.errors import Conflict, InvalidInput, NotFound, StoreError, TooManyAttempts
 from catchment.jobs.builtin import ALERTS, CLEANUP, OUTBOX
 from catchment.manage.webhooks import SUMMARIZATION, NewWebhook
-from catchment.simulator.services import x
-from catchment.simulator.services.x import tweet, tweet_id
-from catchment.store import alerts, fetch_stats, jobs, tweets
+from catchment.store import alerts, jobs, spending, tweets
 from catchment.store.tweets import TweetQuery
 from catchment.web.metrics import Metrics, read_numbers
 from collecting import add, collect
@@ -141,9 +141,9 @@ async def test_a_full_scrape_reads_to_the_end_of_the_timeline(deep):
 async def test_reading_below_what_is_known_leaves_the_statistics_of_the_news_as_they_are(deep):
     _, system = deep
     await system.scraping.scrape(order("gil"))
-    before = await system.store.read(fetch_stats.get, "gil")
+    before = await system.store.read(spending.get_stats, "gil")
     await system.scraping.scrape(order("gil", depth=Depth.FULL))
-    assert await system.store.read(fetch_stats.get, "gil") == before
+    assert await system.store.read(spending.get_stats, "gil") == before
 
 
 @pytest.mark.proves("R-28")
@@ -285,7 +285,7 @@ async def test_what_broke_off_keeps_what_came_and_says_nothing_of_how_much_there
     assert by_user(task) == {"ada": (False, 20, 20)}
     assert "HTTP 502" in task.outcomes[0].error_message
     assert await tweets_stored(system) == 20
-    assert await system.store.read(fetch_stats.get, "ada") is None
+    assert await system.store.read(spending.get_stats, "ada") is None
 
 
 @pytest.mark.proves("D-05", "D-06")
@@ -413,7 +413,7 @@ async def test_a_process_that_is_gone_leaves_an_interrupted_task_and_nothing_is_
     await asyncio.wait_for(asyncio.gather(*system.scraping._tasks.values()), 10)
     assert await other.scraping.get(lost.task_id) == found
     assert await tweets_stored(other) == 30
-    stats = await other.store.read(fetch_stats.get, "ada")
+    stats = await other.store.read(spending.get_stats, "ada")
     assert stats.total_fetches == 1
 
 
@@ -446,7 +446,7 @@ async def test_a_store_that_fails_in_the_middle_fails_the_task_with_its_reason(s
     def fail(*_args, **_more):
         raise StoreError("the disk says no")
 
-    monkeypatch.setattr("catchment.store.fetch_stats.put", fail)
+    monkeypatch.setattr("catchment.store.spending.put_stats", fail)
     task = await system.scraping.scrape(order("bob"))
     assert (task.status, task.error) == (TaskStatus.FAILED, "the disk says no")
     assert await tweets_stored(system) == 0, "tweets and what is noted of them are one transaction"
@@ -655,9 +655,9 @@ async def test_what_a_person_must_mend_is_told_once_to_whoever_listens(system, s
         await system.scraping.scrape(order("ada", "bob", "cy"))
         await system.jobs.prepare()
         await system.jobs.look_after(ALERTS)
-        [letter] = await system.webhooks.deliveries()
-    assert (letter.topic, letter.payload["alert"]) == ("alert", alert)
-    assert KEY not in str(letter.payload)
+        [delivery] = await system.webhooks.deliveries()
+    assert (delivery.topic, delivery.payload["alert"]) == ("alert", alert)
+    assert KEY not in str(delivery.payload)
 
 
 async def firing(system: System, clock) -> set[str]:

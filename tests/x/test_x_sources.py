@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from bench import simulated_x as x
+from bench.simulated_x import XProvider, timeline, tweet_id
 from x_provider import KEY, START
 
 from catchment.bootstrap import System
@@ -16,14 +18,12 @@ from catchment.domain.scrape_task import ScrapeOrder
 from catchment.errors import BadConfig
 from catchment.manage.resolve import Pasted
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.services import x
-from catchment.simulator.services.x import XProvider, timeline, tweet_id
 from catchment.simulator.world import World
 from catchment.sources.x.fetchers import TwitterFeedFetcher, TwitterListFetcher
-from catchment.store import alert_queries, fetch_stats, spending, tweets
+from catchment.store import alert_queries, spending, tweets
 from catchment.store.spending import Period, Spent
 from catchment.store.tweets import TweetQuery
-from catchment.x.repository import end_of
+from catchment.x import end_of
 from collecting import add, collect, collect_one, get, stored
 
 HALF_HOUR = timedelta(minutes=30)
@@ -90,7 +90,7 @@ async def test_a_users_tweets_become_items_and_tweets(system):
     assert one.published_at == START - HALF_HOUR * 24
     assert found[tweet_id("Ada", 1)].metadata["urls"] == ["https://example.org/1"]
     assert await tweets_stored(system) == 25
-    stats = await system.store.read(fetch_stats.get, "ada")
+    stats = await system.store.read(spending.get_stats, "ada")
     assert (stats.last_fetched_count, stats.last_new_count, stats.total_fetches) == (25, 25, 1)
     assert (await get(system, source)).fetch_error_count == 0
 
@@ -173,7 +173,7 @@ async def test_a_tweet_is_one_row_and_an_item_of_every_source_that_lists_it(syst
     assert (results["@Ada"].inserted, results["List"].inserted) == (25, 9)
     assert await tweets_stored(system) == 25
     assert len(await stored(system)) == 34
-    assert (await system.store.read(fetch_stats.get, "list:77")).last_fetched_count == 9
+    assert (await system.store.read(spending.get_stats, "list:77")).last_fetched_count == 9
 
 
 @pytest.mark.proves("D-09")
@@ -209,11 +209,11 @@ async def test_a_source_that_is_due_before_its_interval_is_over_looks_for_itself
 async def test_a_scrape_of_some_time_alone_says_nothing_about_the_timeline(system, clock, provider):
     source = await follow(system)
     await collect(system)
-    before = await system.store.read(fetch_stats.get, "ada")
+    before = await system.store.read(spending.get_stats, "ada")
     clock.advance(timedelta(minutes=29))
     provider.users["ada"] = timeline("Ada", 40, at=START)
     assert await scrape_by_hand(system, limit=100, until=START - timedelta(days=2000)) == 0
-    assert await system.store.read(fetch_stats.get, "ada") == before
+    assert await system.store.read(spending.get_stats, "ada") == before
     assert await system.store.read(alert_queries.last_read_of_x) == clock.now(), "but that the key is good"
     assert await at_its_next_check(system, clock, source) == 15
 
@@ -254,7 +254,7 @@ async def test_after_a_visit_that_was_all_new_each_goes_twice_as_deep_until_noth
     provider.users["ada"] = timeline("Ada", 25 + 130, at=START)
     brought = [await at_its_next_check(system, clock, source) for _ in range(5)]
     assert brought == [20, 20, 40, 50, 0]
-    stats = await system.store.read(fetch_stats.get, "ada")
+    stats = await system.store.read(spending.get_stats, "ada")
     assert (stats.last_fetch_at, stats.last_fetched_count) == (clock.now(), 20)
 
 
@@ -301,7 +301,7 @@ async def test_items_and_tweets_are_stored_together_or_not_at_all(system, monkey
     def fail(*_args, **_more):
         raise ValueError("the disk says no")
 
-    monkeypatch.setattr("catchment.store.fetch_stats.put", fail)
+    monkeypatch.setattr("catchment.store.spending.put_stats", fail)
     [result] = await collect(system)
     assert "the disk says no" in result.error
     assert (await stored(system), await tweets_stored(system)) == ([], 0)
@@ -342,7 +342,7 @@ async def test_what_came_before_the_cap_is_kept_and_the_rest_is_warned_of(open_t
         assert (result.inserted, result.error) == (20, None)
         assert any("broken off after 20 tweets" in line for line in log)
         # It says nothing about how much there is, so the next visit is not held back by it.
-        assert await system.store.read(fetch_stats.get, "ada") is None
+        assert await system.store.read(spending.get_stats, "ada") is None
 
 
 @pytest.mark.proves("D-09")
@@ -429,6 +429,6 @@ def test_a_pasted_user_is_recognised(pasted):
 
 def test_other_things_are_not_taken_for_users_or_lists():
     user, of_list = TwitterFeedFetcher(None, None), TwitterListFetcher(None, path="list/tweets")
-    for pasted in ("ada", "https://x.com/home", "https://x.com/ada/status/1", "https://example.org/@ada", "77", ""):
+    for pasted in ("ada", "https://x.com/home", "https://example.org/@ada", "77", ""):
         assert (user.recognise(pasted), of_list.recognise(pasted)) == (None, None)
     assert of_list.recognise("https://x.com/i/lists/77").config == {"list_url": "https://x.com/i/lists/77"}

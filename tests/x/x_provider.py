@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from bench.simulated_x import XProvider
+
 from catchment.clock import ManualClock
 from catchment.domain.tweet import FetchStats
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import PacePolicy, Pacer
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.services.x import XProvider
 from catchment.simulator.world import World
-from catchment.sources.x.client import CapReached, Page, TweetTimeline, XClient, XError, XTrouble
+from catchment.sources.x.client import CapReached, ProviderPage, TweetTimeline, XClient, XError, XTrouble
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 KEY = "the-key-nobody-may-see"
@@ -39,7 +40,7 @@ class SpendingLog:
         self.pages += 1
         return None
 
-    async def note_trouble(self, error: XError) -> None:
+    async def record_trouble(self, error: XError) -> None:
         self.troubles.append(error.trouble)
 
     async def previewed(self, timeline: str) -> Mapping[str, Any] | None:
@@ -68,7 +69,7 @@ class Bench:
     ledger: SpendingLog
     waits: list[float]
 
-    async def pages(self, timeline: TweetTimeline, *, limit: int = 100) -> list[Page]:
+    async def pages(self, timeline: TweetTimeline, *, limit: int = 100) -> list[ProviderPage]:
         return [page async for page in self.client.pages(self.http, timeline, limit=limit)]
 
 

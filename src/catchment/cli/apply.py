@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.console import STANDARD_INPUT, AsJson, cell, print_json, print_table, read_file, say
+from catchment.cli.console import STANDARD_INPUT, AsJson, cell, print_json, print_list, print_table, read_file, say
 from catchment.cli.session import FAILED, WRONG_USAGE, with_store_if_any, with_system
 from catchment.domain.caller import OPERATOR
 
@@ -53,10 +53,12 @@ def apply(
 
 
 def _refused(bad: list[BadLine], *, as_json: bool) -> typer.Exit:
-    if as_json:
-        print_json({"bad_lines": bad})
-    else:
-        print_table(("line", "name", "address", "why"), ((one.line, one.name, one.address, one.reason) for one in bad))
+    print_list(
+        {"bad_lines": bad},
+        ("line", "name", "address", "why"),
+        ((one.line, one.name, one.address, one.reason) for one in bad),
+        as_json=as_json,
+    )
     say(f"Error: {len(bad)} bad lines in the file; nothing was done.")
     return typer.Exit(FAILED)
 

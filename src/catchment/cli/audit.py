@@ -11,8 +11,7 @@ from catchment.cli.console import AsJson, print_json, print_table, progress_bar,
 from catchment.cli.session import FAILED, read_settings, run_async
 
 if TYPE_CHECKING:
-    from catchment.monitor.audit import AuditReport
-    from catchment.monitor.leaks import Issue
+    from catchment.monitor.audit import AuditReport, Issue
     from catchment.settings import Settings
 
 
@@ -30,7 +29,7 @@ def audit(
 
     It ends with 1 when a finding is critical or high. What it finds it does not show.
 
-    Example: catchment audit --check-logs /var/log/catchment --json
+    Example: catchment audit --json --check-logs /var/log/catchment
     """
     from catchment.monitor.audit import audit_logs, audit_source, report_of
 

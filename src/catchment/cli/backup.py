@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.console import AsJson, print_json, print_table, progress_bar, say
+from catchment.cli.console import AsJson, print_list, progress_bar, say
 from catchment.cli.session import read_settings
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def restore(
     Example: catchment restore backups/catchment-20260301-120000.sqlite3 --replace
     """
     from catchment.clock import SystemClock
-    from catchment.store.activity import refuse_while_worked_on
     from catchment.store.backups import restore_backup
+    from catchment.store.copy import refuse_while_worked_on
     from catchment.store.database import store_url
 
     settings = read_settings()
@@ -97,8 +97,7 @@ def migrate_store(
     """
     from catchment.clock import SystemClock
     from catchment.settings import store_url_of
-    from catchment.store.activity import refuse_while_worked_on
-    from catchment.store.copy import copy_store, shown
+    from catchment.store.copy import copy_store, refuse_while_worked_on, shown
     from catchment.store.database import store_url
     from catchment.store.migrate import require_file
 
@@ -114,7 +113,9 @@ def migrate_store(
 
 
 def _tell(rows: Counts, *, as_json: bool, **facts: object) -> None:
-    if as_json:
-        print_json({**facts, "rows": rows})
-    else:
-        print_table(("table", "rows"), [(name, f"{count:,}") for name, count in rows.items() if count])
+    print_list(
+        {**facts, "rows": rows},
+        ("table", "rows"),
+        [(name, f"{count:,}") for name, count in rows.items() if count],
+        as_json=as_json,
+    )

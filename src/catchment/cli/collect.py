@@ -1,4 +1,4 @@
-"""`catchment collect`: one round, one source, or a loop."""
+"""`catchment collect`: one round, one source, or a loop; `catchment worker`: one of several on many machines."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from catchment.cli.console import AsJson, print_json, print_table, say, storable
-from catchment.cli.crew import MEMBER, crew, stop_at_end_of_input
-from catchment.cli.session import FAILED, with_system
+from catchment.cli.collector_processes import MEMBER, crew, stop_at_end_of_input
+from catchment.cli.console import AsJson, ShowAll, print_json, print_page, say, storable
+from catchment.cli.session import FAILED, read_settings, with_system
 from catchment.cli.signals import collect_unless_stopped, collect_until_stopped, stop_on_signals
+from catchment.errors import SettingsError
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.domain.visit import VisitResult
     from catchment.engine.round import Round
+    from catchment.settings import Settings
+
 
 REFRESH_SECONDS = 0.1
 
@@ -29,6 +32,7 @@ def collect(
     source: Annotated[
         int | None, typer.Option(help="Collect this source at once, due or not.", metavar="ID", callback=storable)
     ] = None,
+    show_all: ShowAll = False,
     as_json: AsJson = False,
     member: Annotated[bool, typer.Option(MEMBER, hidden=True)] = False,
 ) -> None:
@@ -45,7 +49,7 @@ def collect(
     elif source is not None:
         clean = _collect_source(source, as_json=as_json)
     else:
-        clean = _collect_round(as_json=as_json)
+        clean = _collect_round(show_all=show_all, as_json=as_json)
     if not clean:
         raise typer.Exit(FAILED)
 
@@ -85,7 +89,7 @@ def _collect_source(source_id: int, *, as_json: bool) -> bool:
     return result.error is None
 
 
-def _collect_round(*, as_json: bool) -> bool:
+def _collect_round(*, show_all: bool, as_json: bool) -> bool:
     rounds: list[Round] = []
 
     async def collect_due(system: System) -> bool:
@@ -105,7 +109,7 @@ def _collect_round(*, as_json: bool) -> bool:
     if as_json:
         print_json({"sources": [visit_shape(result) for result in results], "totals": totals(results)})
     elif found:
-        print_results(results)
+        print_results(results, show_all=show_all)
     elif not is_paused:
         say("Nothing is due.")
     if is_paused and not found:
@@ -157,11 +161,13 @@ def outcome(result: VisitResult) -> str:
     return "postponed" if result.postponed_until else "ok"
 
 
-def print_results(results: Sequence[VisitResult]) -> None:
+def print_results(results: Sequence[VisitResult], *, show_all: bool = True) -> None:
+    # What failed comes first, so that no page hides it.
     rows = [
-        (one.source_id, one.name, one.type, outcome(one), one.inserted, one.updated, _remark(one)) for one in results
+        (one.source_id, one.name, one.type, outcome(one), one.inserted, one.updated, _remark(one))
+        for one in sorted(results, key=lambda one: one.error is None)
     ]
-    print_table(("id", "name", "type", "result", "new", "changed", "error"), rows)
+    print_page(("id", "name", "type", "result", "new", "changed", "error"), rows, show_all=show_all)
     counts = totals(results)
     say("{sources} sources: {collected} collected, {failed} failed, {inserted} new items.".format(**counts))
 
@@ -194,3 +200,47 @@ async def _draw(rounds: Sequence[Round]) -> None:
             due = sum(len(round_.ids) for round_ in rounds)
             bar.update(task, total=due or None, completed=sum(len(round_.results) for round_ in rounds))
             await asyncio.sleep(REFRESH_SECONDS)
+
+
+def worker() -> None:
+    """Collect what is due, together with any number of other workers on any number of machines, until stopped.
+
+    They share one PostgreSQL. When one is killed, the others take its work over.
+
+    Example: catchment worker
+    """
+    settings = read_settings()
+    _require_postgres(settings)
+    _require_procrastinate()
+    from catchment.workers import for_a_worker
+
+    if not with_system(_work, for_a_worker(settings), makes_store=True):
+        raise typer.Exit(FAILED)
+
+
+def _require_postgres(settings: Settings) -> None:
+    if settings.store_url().startswith("sqlite"):
+        raise SettingsError(
+            "Workers share their work by PostgreSQL: set DATABASE_URL to postgresql://…. "
+            "On SQLite, which is one machine, COLLECTOR_PROCESSES has `collect --loop` run several collectors."
+        )
+
+
+def _require_procrastinate() -> None:
+    try:
+        import catchment.workers  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise SettingsError(f"Workers need an extra: pip install 'catchment[workers]' ({error}).") from error
+
+
+async def _work(system: System) -> bool:
+    from catchment.workers import Worker
+
+    async with stop_on_signals() as stop, asyncio.TaskGroup() as tasks:
+        tasks.create_task(system.jobs.keep(stop))
+        try:
+            await Worker(system).serve(stop)
+        except TimeoutError as error:
+            say(f"Error: {error}")
+            return False
+        return True

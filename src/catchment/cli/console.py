@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -66,14 +66,42 @@ def write_file(path: Path | None, written: bytes) -> None:
         raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from error
 
 
+@contextmanager
+def file_or_stdout(path: Path | None) -> Iterator[BinaryIO]:
+    """For what is written piece by piece. The file has its name once it is whole; stdout where none is named."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+        return
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(path)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
 #: Wide enough for a table in a file or a pipe, where nobody sees a line break coming.
 PIPED_WIDTH = 200
 
+#: Rows of a list that are shown unless all are asked for.
+MAX_ROWS = 50
+
+ShowAll = Annotated[bool, typer.Option("--all", help=f"Show all; without it the first {MAX_ROWS}.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
 
 
 def say(message: str) -> None:
-    typer.echo(_printable(message, keep="\n"), err=True)
+    typer.echo(printable(message, keep="\n"), err=True)
+
+
+def confirm(question: str) -> None:
+    """Ask whoever sits at it; a program that calls this has nobody to ask. "No" ends the command."""
+    if sys.stdin.isatty():
+        typer.confirm(question, abort=True, err=True)
 
 
 def print_json(value: object) -> None:
@@ -97,9 +125,41 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, tit
     Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, markup=False, highlight=False, emoji=False).print(table)
 
 
+def print_page(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, show_all: bool, total: int | None = None
+) -> None:
+    """The first rows of a list, or all, and how many more there are; `total` counts those that were not even read."""
+    shown = rows if show_all else rows[:MAX_ROWS]
+    print_table(columns, shown)
+    if more := (len(rows) if total is None else total) - len(shown):
+        say(f"{more} more: --all shows all.")
+
+
 def print_facts(facts: Mapping[str, object], *, title: str | None = None) -> None:
     """One thing, a fact a line."""
     print_table(("", ""), facts.items(), title=title)
+
+
+def print_result(value: object, sentence: str, *, as_json: bool) -> None:
+    """What was done: the value for machines, a sentence for people."""
+    print_json(value) if as_json else typer.echo(sentence)
+
+
+def print_one(value: object, facts: Mapping[str, object], *, as_json: bool) -> None:
+    print_json(value) if as_json else print_facts(facts)
+
+
+def print_list(
+    value: object,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    as_json: bool,
+    show_all: bool = True,
+    total: int | None = None,
+) -> None:
+    """A list: the value for machines, a table for people."""
+    print_json(value) if as_json else print_page(columns, [*rows], show_all=show_all, total=total)
 
 
 @contextmanager
@@ -133,7 +193,7 @@ def cell(value: object) -> str:
             text = json.dumps(value, ensure_ascii=False)
         case _:
             text = str(value)
-    return _printable(text)
+    return printable(text)
 
 
 def iso(moment: datetime) -> str:
@@ -150,6 +210,6 @@ def _as_json(value: Any) -> object:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-def _printable(text: str, *, keep: str = "") -> str:
+def printable(text: str, *, keep: str = "") -> str:
     """Without what could steer a terminal."""
     return "".join(char if char.isprintable() or char in keep else " " for char in text)

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.console import STANDARD_INPUT, AsJson, print_json, print_table, read_file, say
+from catchment.cli.console import (
+    STANDARD_INPUT,
+    AsJson,
+    print_json,
+    print_list,
+    print_result,
+    read_file,
+    say,
+)
 from catchment.cli.session import FAILED, with_system
 from catchment.domain.note import Platform
 from catchment.errors import InvalidInput
@@ -77,10 +85,7 @@ def list_(
     from catchment.manage.cookies import shown
 
     found = with_system(lambda system: system.cookies.list(platform))
-    if as_json:
-        print_json([shown(one) for one in found])
-    else:
-        print_table(COLUMNS, map(_row, found))
+    print_list([shown(one) for one in found], COLUMNS, map(_row, found), as_json=as_json)
 
 
 @cookies.command()
@@ -152,10 +157,7 @@ def validate(name: Name, *, as_json: AsJson = False) -> None:
     Example: catchment cookies validate account_01
     """
     found = with_system(lambda system: system.cookies.check(name))
-    if as_json:
-        print_json(found)
-    else:
-        typer.echo(f"{name}: {'valid' if found.is_valid else 'not valid'}, {found.status}.")
+    print_result(found, f"{name}: {'valid' if found.is_valid else 'not valid'}, {found.status}.", as_json=as_json)
     if not found.is_valid:
         raise typer.Exit(FAILED)
 
@@ -167,10 +169,7 @@ def rotate(*, as_json: AsJson = False) -> None:
     Example: catchment cookies rotate
     """
     found = with_system(lambda system: system.cookies.rotate(lambda done, total: say(f"{done} of {total}")))
-    if as_json:
-        print_json(found)
-    else:
-        typer.echo(f"{found.resealed} sealed anew.")
+    print_result(found, f"{found.resealed} sealed anew.", as_json=as_json)
     if found.unreadable:
         say(f"Their key is not at hand, so they stay as they are: {', '.join(found.unreadable)}.")
         raise typer.Exit(FAILED)

@@ -1,4 +1,4 @@
-"""`catchment crawl`: notes by keyword, by hand."""
+"""`catchment crawl` and `catchment feishu`: notes of the platforms that are searched by keyword, and their table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from catchment.cli.collect import print_results
-from catchment.cli.console import AsJson, print_facts, print_json, print_line, print_table, progress_bar, say, storable
+from catchment.cli.console import (
+    AsJson,
+    print_json,
+    print_line,
+    print_list,
+    print_one,
+    print_result,
+    print_table,
+    progress_bar,
+    say,
+    storable,
+)
 from catchment.cli.session import FAILED, with_system
 from catchment.cli.signals import collect_unless_stopped
 from catchment.domain.execution import ALREADY_RUNNING, MEDIA_CRAWLER
@@ -21,6 +32,8 @@ if TYPE_CHECKING:
     from catchment.domain.execution import Execution, RecoveredCounts
     from catchment.domain.note import Note, SearchPage
     from catchment.domain.visit import VisitResult
+    from catchment.platforms.bitable import FieldCheck
+
 
 crawl = typer.Typer(name="crawl", help="Notes by keyword: search, read, run, free locks, n8n.", no_args_is_help=True)
 
@@ -143,10 +156,7 @@ def detail(
         return (await system.reader.note(ref, comments_limit=comments, cookie_name=cookie)).result()
 
     shown = note_to_json(with_system(work))
-    if as_json:
-        print_json(shown)
-    else:
-        print_facts({name: value for name, value in shown.items() if value not in (None, [], "")})
+    print_one(shown, {name: value for name, value in shown.items() if value not in (None, [], "")}, as_json=as_json)
 
 
 @crawl.command()
@@ -165,12 +175,12 @@ def executions(
         return await system.workflow.latest(workflow_name=workflow, limit=limit)
 
     found = with_system(work)
-    if as_json:
-        print_json(found)
-    else:
-        print_table(
-            [name.replace("_", " ") for name in COLUMNS], ([getattr(one, key) for key in COLUMNS] for one in found)
-        )
+    print_list(
+        found,
+        [name.replace("_", " ") for name in COLUMNS],
+        ([getattr(one, key) for key in COLUMNS] for one in found),
+        as_json=as_json,
+    )
 
 
 @crawl.command()
@@ -186,10 +196,9 @@ def recover(*, as_json: AsJson = False) -> None:
         return await system.workflow.recover()
 
     recovered = with_system(work)
-    if as_json:
-        print_json(recovered)
-    else:
-        typer.echo(f"{recovered.executions} execution(s) and {recovered.records} record(s) recovered.")
+    print_result(
+        recovered, f"{recovered.executions} execution(s) and {recovered.records} record(s) recovered.", as_json=as_json
+    )
 
 
 @crawl.command()
@@ -203,10 +212,40 @@ def n8n(
 
     Example: catchment crawl n8n --out n8n
     """
-    from catchment.publish.n8n.files import write_workflows
+    from catchment.publish.bucket import write_workflows
 
     written = write_workflows(out, url)
-    if as_json:
-        print_json([str(path) for path in written])
-    else:
-        typer.echo("\n".join(str(path) for path in written))
+    print_result([str(path) for path in written], "\n".join(str(path) for path in written), as_json=as_json)
+
+
+feishu = typer.Typer(name="feishu", help="The table of Feishu Bitable that notes are copied to.", no_args_is_help=True)
+
+
+@feishu.callback()
+def _group() -> None:
+    """The table of Feishu Bitable that notes are copied to."""
+
+
+@feishu.command()
+def check(
+    *,
+    create: Annotated[bool, typer.Option("--create", help="Make the fields that are missing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check that the table can be reached and has the fields of a note; if so, copying goes on at once.
+
+    Example: catchment feishu check --create
+    """
+    from catchment.platforms.bitable import faults_told
+    from catchment.platforms.feishu import set_up
+
+    async def work(system: System) -> list[FieldCheck]:
+        return await set_up(system.copier, system.settings).check(create=create)
+
+    checks = with_system(work)
+    print_list(
+        checks, ("field", "type", "verdict"), ((one.name, one.wanted, one.verdict) for one in checks), as_json=as_json
+    )
+    if faults := faults_told(checks):
+        say(f"Error: {faults}")
+        raise typer.Exit(FAILED)

@@ -40,12 +40,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
 from catchment.cli.console import say
-from catchment.domain.alert import Alert, AlertRule
+from catchment.domain.alert import Alert
+from catchment.domain.alert_rules import AlertRule
 from catchment.domain.cookie import CookieStatus
-from catchment.errors import Conflict
+from catchment.errors import Conflict, SettingsError
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -79,7 +81,7 @@ MAX_PENDING = 20
 def demo_settings(given: Settings, *, folder: Path, speed: float) -> Settings:
     """What a demo works by; its store is in the folder, unless the environment names another place."""
     from catchment.settings import Settings
-    from catchment.simulator.addresses import NETWORKS
+    from catchment.simulator.server import NETWORKS
 
     usual = Settings()
     return replace(
@@ -121,6 +123,14 @@ COOKIES: Final[Mapping[Platform, tuple[str, ...]]] = {
 _FORMS: Final = {Platform.XHS: "a1={0}; webId={0}; web_session={0}", Platform.WEIBO: "SUB={0}; WBPSESS={0}"}
 #: The demo asks for more in an hour than a person would in a day.
 _DAILY_LIMIT: Final = 10_000
+
+
+def _require_what_signs(scenario: Scenario | None) -> None:
+    if scenario is Scenario.COOKIES and find_spec("xhshow") is None:
+        raise SettingsError(
+            "The scenario of cookies plays on Xiaohongshu, whose requests are signed by an extra: "
+            "pip install 'catchment[xhs]'."
+        )
 
 
 async def give_cookies(system: System) -> None:
@@ -187,6 +197,7 @@ def demo(
             async with _playing(scenario, system, xhs, stop, inbox=web.url("/inbox")):
                 return await serve_and_collect(system, stop)
 
+    _require_what_signs(scenario)
     wanted = _on_a_free_port(listening_on(read_settings(), host, port), is_chosen=port is not None)
     _quieten(wanted)
     with TemporaryDirectory(prefix="catchment-demo-") as folder:
@@ -229,10 +240,9 @@ def _world(sites: int, *, speed: float) -> World:
 
 
 def _simulated_web(world: World, xhs: XhsService, *, faulty: float) -> SimulatedWeb:
+    from catchment.simulator.faults import scattered
     from catchment.simulator.server import SimulatedWeb
-    from catchment.simulator.services.places import service_places
-    from catchment.simulator.troubles import scattered
-    from catchment.simulator.websites import blog
+    from catchment.simulator.services.places import blog, service_places
 
     # A site that is not followed yet, for whoever wants to add one.
     places = {**service_places(world), **xhs.places(), "/blog": blog}
@@ -283,7 +293,7 @@ def _keywords(scenario: Scenario | None) -> list[Draft]:
 
 
 def _search(platform: Platform, keyword: str, pages: int) -> Draft:
-    from catchment.sources.platforms.search import SOURCE_TYPES
+    from catchment.domain.note import SOURCE_TYPES
 
     config = {"keyword": keyword, "pages": pages, "comments_limit": COMMENTS}
     return _draft(SOURCE_TYPES[platform], f"{PLATFORM_NAMES[platform]}：{keyword}", config, "keywords")
@@ -344,7 +354,7 @@ class CookieTrouble:
                 for rule in RULES:
                     over = await self._until(partial(self._alert, rule, is_open=False))
                     _tell(f"{over.severity} {rule} is resolved.")
-            _tell(f"That was all. {self.inbox} shows every letter that was sent; the demo goes on until stopped.")
+            _tell(f"That was all. {self.inbox} shows every alert that was sent; the demo goes on until stopped.")
 
     async def _begin(self) -> None:
         _tell(f"Alerts are posted to {self.inbox}, and shown on the dashboard.")

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from catchment.cli.console import AsJson, print_facts, print_json, print_table
+from catchment.cli.console import (
+    AsJson,
+    ShowAll,
+    confirm,
+    print_facts,
+    print_json,
+    print_list,
+    print_one,
+    print_result,
+    say,
+)
 from catchment.cli.session import FAILED, with_system
 from catchment.domain.caller import OPERATOR
 from catchment.errors import InvalidInput, VisitError
@@ -55,6 +65,7 @@ def create(
     type_: Annotated[list[str] | None, typer.Option("--type", help="Only sources of this type.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="Only sources with this tag.")] = None,
     search: Annotated[str, typer.Option(help="Only items with all of these words.")] = "",
+    q: Annotated[str, typer.Option(help="Only what this search finds, as `items search` takes it.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=500, help="How many items at most.")] = 50,
     filter_: Annotated[str, typer.Option("--filter", metavar="JSON", help="More of the filter, as an object.")] = "{}",
     public: Annotated[bool, typer.Option("--public", help="Anybody may read it; else it takes a token.")] = False,
@@ -66,7 +77,7 @@ def create(
     """
     from catchment.manage.feeds import FeedDraft
 
-    named = {"sources": source, "types": type_, "tags": tag, "search": search}
+    named = {"sources": source, "types": type_, "tags": tag, "search": search, "q": q}
     draft = FeedDraft(
         slug=slug,
         title=title,
@@ -86,17 +97,15 @@ def create(
 
 
 @feeds.command("list")
-def list_(*, as_json: AsJson = False) -> None:
+def list_(*, show_all: ShowAll = False, as_json: AsJson = False) -> None:
     """List every feed.
 
     Example: catchment feeds list --json
     """
     shapes = [_shape(feed) for feed in with_system(lambda system: system.feeds.list(OPERATOR))]
-    if as_json:
-        print_json(shapes)
-        return
     columns = ("slug", "title", "public", "filter", "owner_id", "updated_at")
-    print_table([column.replace("_", " ") for column in columns], ([one[key] for key in columns] for one in shapes))
+    rows = [[one[key] for key in columns] for one in shapes]
+    print_list(shapes, [column.replace("_", " ") for column in columns], rows, as_json=as_json, show_all=show_all)
 
 
 @feeds.command()
@@ -106,23 +115,84 @@ def show(slug: Slug, *, as_json: AsJson = False) -> None:
     Example: catchment feeds show news
     """
     shape = _shape(with_system(lambda system: system.feeds.get(slug, OPERATOR)))
+    print_one(shape, {key.replace("_", " "): value for key, value in shape.items()}, as_json=as_json)
+
+
+@feeds.command("set")
+def set_(
+    slug: Slug,
+    *,
+    title: Annotated[str | None, typer.Option(help="Its title.")] = None,
+    description: Annotated[str | None, typer.Option(help="What it is about.")] = None,
+    link: Annotated[str | None, typer.Option(metavar="URL", help="The page that it belongs to.")] = None,
+    language: Annotated[str | None, typer.Option(help="Its language, such as en or zh-CN.")] = None,
+    source: Annotated[list[int] | None, typer.Option("--source", metavar="ID", help="Only this source.")] = None,
+    type_: Annotated[list[str] | None, typer.Option("--type", help="Only sources of this type.")] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only sources with this tag.")] = None,
+    q: Annotated[str | None, typer.Option(help="Only what this search finds; '' for all.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=500, help="How many items at most.")] = None,
+    filter_: Annotated[
+        str | None, typer.Option("--filter", metavar="JSON", help="The whole filter from now on, as an object.")
+    ] = None,
+    public: Annotated[bool | None, typer.Option("--public/--private", help="Who may read it.")] = None,
+    new_token: Annotated[bool, typer.Option("--new-token", help="Make another token; the old one is void.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Change a feed; what is not named stays.
+
+    Example: catchment feeds set news --title "Good news" --q 人工智能 --private
+    """
+    from catchment.domain.audit_trail import changed_values
+    from catchment.domain.feed import filter_shape
+    from catchment.manage.feeds import FeedChange, Published
+
+    named = {"sources": source, "types": type_, "tags": tag, "q": q, "limit": limit}
+    parts = {key: value for key, value in named.items() if value is not None}
+
+    async def work(system: System) -> tuple[SavedFeed, Published]:
+        before = await system.feeds.get(slug, OPERATOR)
+        kept = filter_shape(before.filter) if filter_ is None else _read_filter(filter_)
+        change = FeedChange(
+            title=title,
+            description=description,
+            link=link,
+            language=language,
+            filter={**kept, **parts} if parts or filter_ is not None else None,
+            is_public=public,
+            new_token=new_token,
+        )
+        if change == FeedChange():
+            raise InvalidInput("Nothing to change: `catchment feeds set --help` shows what can be.")
+        return before, await system.feeds.change(slug, change, OPERATOR)
+
+    before, made = with_system(work)
+    settled = ("created_at", "updated_at")
+    after = {key: value for key, value in _shape(made.feed).items() if key not in settled}
+    changed = changed_values(_shape(before), after)
+    say(f"Changed {changed}." if changed else "Nothing is different from what it was.")
     if as_json:
-        print_json(shape)
-    else:
-        print_facts({key.replace("_", " "): value for key, value in shape.items()})
+        print_json({**_shape(made.feed), **({"token": made.token} if made.token else {})})
+        return
+    print_facts({key.replace("_", " "): value for key, value in _shape(made.feed).items()})
+    if made.token:
+        typer.echo(f"Token (shown only now): {made.token}")
 
 
 @feeds.command()
-def remove(slug: Slug, *, as_json: AsJson = False) -> None:
+def remove(
+    slug: Slug,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """Stop publishing a feed; what it showed stays.
 
     Example: catchment feeds remove news
     """
+    if not (yes or as_json):
+        confirm(f"Stop publishing the feed {slug}?")
     with_system(lambda system: system.feeds.remove(slug, OPERATOR))
-    if as_json:
-        print_json({"slug": slug, "removed": True})
-    else:
-        typer.echo(f"Removed feed {slug}.")
+    print_result({"slug": slug, "removed": True}, f"Removed feed {slug}.", as_json=as_json)
 
 
 @feeds.command()
@@ -180,9 +250,9 @@ async def _documents(system: System, slugs: list[str], base_url: str) -> AsyncIt
     for slug in named:
         feed = await system.feeds.get(slug, OPERATOR)
         for format_ in FeedFormat:
-            edition = await system.press.look(feed.slug, format_, folder_url=folder)
+            edition = await system.renderer.look(feed.slug, format_, folder_url=folder)
             if edition is not None:
-                body = await system.press.printed(edition)
+                body = await system.renderer.printed(edition)
                 yield FeedDocument(name=f"{slug}.{format_}", media_type=format_.media_type, body=body)
 
 

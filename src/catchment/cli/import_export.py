@@ -11,7 +11,7 @@ import typer
 from catchment.cli.console import AsJson, print_json, print_table, progress_bar, read_file_or_url, say, write_file
 from catchment.cli.session import with_system
 from catchment.domain.caller import OPERATOR
-from catchment.manage.import_export import ListFormat
+from catchment.domain.listing import ListFormat
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System

@@ -1,4 +1,4 @@
-"""`catchment jobs`: what the system does by itself."""
+"""`catchment jobs`: what the system does by itself; `catchment config`: settings in the store, for its next tick."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.console import AsJson, print_json, print_table
+from catchment.cli.console import AsJson, print_list, print_result
 from catchment.cli.session import FAILED, with_system
 from catchment.domain.run import COLLECTOR_TICK
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.domain.run import JobState
+
 
 jobs = typer.Typer(
     name="jobs", help="List, run, pause and resume what the system does by itself.", no_args_is_help=True
@@ -34,10 +35,9 @@ def list_(*, as_json: AsJson = False) -> None:
         return await system.jobs.list()
 
     found = with_system(work)
-    if as_json:
-        print_json(found)
-        return
-    print_table(COLUMNS, ((one.name, _next_run(one), one.last_finished_at, _how(one)) for one in found))
+    print_list(
+        found, COLUMNS, ((one.name, _next_run(one), one.last_finished_at, _how(one)) for one in found), as_json=as_json
+    )
 
 
 def _next_run(job: JobState) -> object:
@@ -82,10 +82,7 @@ def run(name: Name, *, as_json: AsJson = False) -> None:
         return await system.jobs.run_and_wait(name)
 
     state = with_system(work)
-    if as_json:
-        print_json(state)
-    else:
-        typer.echo(f"{name}: {state.last_message}")
+    print_result(state, f"{name}: {state.last_message}", as_json=as_json)
     if not state.last_ok:
         raise typer.Exit(FAILED)
 
@@ -96,7 +93,42 @@ def _set_paused(name: str, *, is_paused: bool, as_json: bool) -> None:
         return await system.jobs.set_paused(name, is_paused=is_paused)
 
     state = with_system(work)
-    if as_json:
-        print_json(state)
-    else:
-        typer.echo(f"{name} is {'paused' if is_paused else 'at work'}.")
+    print_result(state, f"{name} is {'paused' if is_paused else 'at work'}.", as_json=as_json)
+
+
+config = typer.Typer(
+    name="config", help="Settings kept in the store, such as FETCH_INTERVAL_RSS.", no_args_is_help=True
+)
+
+Option = Annotated[str, typer.Argument(metavar="NAME", help="Such as FETCH_INTERVAL_RSS; upper or lower case.")]
+
+
+@config.command("list")
+def list_options(*, as_json: AsJson = False) -> None:
+    """List what is set in the store.
+
+    Example: catchment config list
+    """
+    _print_options(with_system(lambda system: system.options.read()), as_json=as_json)
+
+
+@config.command("set")
+def set_(name: Option, value: Annotated[str, typer.Argument(help="Its value.")], *, as_json: AsJson = False) -> None:
+    """Set a value; it wins over the environment.
+
+    Example: catchment config set FETCH_INTERVAL_RSS 60
+    """
+    _print_options(with_system(lambda system: system.options.change({name: value}), makes_store=True), as_json=as_json)
+
+
+@config.command()
+def unset(name: Option, *, as_json: AsJson = False) -> None:
+    """Remove a value; the environment's or the default holds again.
+
+    Example: catchment config unset FETCH_INTERVAL_RSS
+    """
+    _print_options(with_system(lambda system: system.options.change({name: None})), as_json=as_json)
+
+
+def _print_options(values: dict[str, str], *, as_json: bool) -> None:
+    print_list(values, ("name", "value"), values.items(), as_json=as_json)

@@ -2,76 +2,113 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import gc
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command as as_command
 
 from catchment import __version__
-from catchment.cli.add import add
-from catchment.cli.alerts import alerts
-from catchment.cli.apply import apply
-from catchment.cli.audit import audit
-from catchment.cli.backup import backup, migrate_store, restore
-from catchment.cli.collect import collect
-from catchment.cli.cookies import cookies
-from catchment.cli.crawl import crawl
-from catchment.cli.demo import demo
-from catchment.cli.doctor import doctor
-from catchment.cli.feeds import feeds
-from catchment.cli.feishu import feishu
-from catchment.cli.import_export import export, import_
-from catchment.cli.items import items
-from catchment.cli.jobs import jobs
-from catchment.cli.options import config
-from catchment.cli.packs import packs
-from catchment.cli.session import Commands
-from catchment.cli.signin import signin
-from catchment.cli.sitemap import sitemap
-from catchment.cli.sources import sources
-from catchment.cli.status import status
-from catchment.cli.up import up
-from catchment.cli.users import keys, users
-from catchment.cli.webhooks import hooks
-from catchment.cli.worker import worker
-from catchment.cli.x import schedule, scrape, x
+from catchment.cli.console import say
+from catchment.cli.session import FAILED, WRONG_USAGE
+from catchment.errors import CatchmentError, SettingsError
+
+OBJECTS_BETWEEN_LOOKS = 50_000
+#: The commands in the order of the help, each with where it is: its module, and its name there if that is another.
+COMMANDS = {
+    "up": "up",
+    "signin": "up",
+    "demo": "demo",
+    "collect": "collect",
+    "worker": "collect",
+    "add": "add",
+    "sources": "sources",
+    "items": "items",
+    "feeds": "feeds",
+    "sitemap": "sitemap",
+    "import": "import_export:import_",
+    "export": "import_export",
+    "apply": "apply",
+    "packs": "packs",
+    "undo": "sources",
+    "status": "status",
+    "why": "status",
+    "trail": "trail",
+    "alerts": "status",
+    "config": "jobs",
+    "x": "x",
+    "cookies": "cookies",
+    "crawl": "crawl",
+    "jobs": "jobs",
+    "mcp": "mcp",
+    "hooks": "webhooks",
+    "feishu": "crawl",
+    "keys": "users",
+    "users": "users",
+    "doctor": "status",
+    "docs": "docs",
+    "audit": "audit",
+    "backup": "backup",
+    "restore": "backup",
+    "migrate-store": "backup:migrate_store",
+}
+
+
+class Commands(TyperGroup):
+    """The commands, each imported when it is called. Errors that were raised on purpose are told as they should be."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - its base class names it
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - as above
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            self.commands[cmd_name] = _imported(cmd_name)
+        return self.commands.get(cmd_name)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CatchmentError as error:
+            raise _told(error) from error
+        except ExceptionGroup as group:
+            # Work that is done side by side fails in groups. What was not raised on purpose is a mistake of ours.
+            meant, other = group.split(CatchmentError)
+            if meant is None or other is not None:
+                raise
+            raise _told(_first(meant)) from group
+
+
+def _imported(name: str) -> Any:
+    module, _, attribute = COMMANDS[name].partition(":")
+    found = getattr(import_module(f"catchment.cli.{module}"), attribute or name)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(add_completion=False)
+        alone.command(name)(found)
+        found = alone
+    return as_command(found)
+
+
+def _told(error: BaseException) -> typer.Exit:
+    say(f"Error: {error}")
+    return typer.Exit(WRONG_USAGE if isinstance(error, SettingsError) else FAILED)
+
+
+def _first(group: BaseExceptionGroup[CatchmentError]) -> BaseException:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
 
 app = typer.Typer(
     name="catchment",
     help="Everything you follow, collected on time, exactly once, and given back anywhere.",
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-for command in (up, signin, demo, collect, worker, add):
-    app.command()(command)
-app.add_typer(sources)
-app.add_typer(items)
-app.add_typer(feeds)
-app.command()(sitemap)
-app.command("import")(import_)
-app.command()(export)
-app.command()(apply)
-app.add_typer(packs)
-app.command()(status)
-app.command()(alerts)
-app.add_typer(config)
-x.command()(scrape)
-x.command()(schedule)
-app.add_typer(x)
-app.add_typer(cookies)
-app.add_typer(crawl)
-app.add_typer(jobs)
-app.add_typer(hooks)
-app.add_typer(feishu)
-app.add_typer(keys)
-app.add_typer(users)
-app.command()(doctor)
-app.command()(audit)
-app.command()(backup)
-app.command()(restore)
-app.command("migrate-store")(migrate_store)
 
 
 def _say_version(wanted: bool) -> None:
@@ -91,4 +128,6 @@ def catchment(
 
 
 def run() -> None:
+    # While a command starts, much is made and little dropped: to look for cycles took an eighth of it.
+    gc.set_threshold(OBJECTS_BETWEEN_LOOKS)
     app()

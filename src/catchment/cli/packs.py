@@ -11,8 +11,11 @@ from catchment.cli.console import (
     STANDARD_INPUT,
     WEB,
     AsJson,
+    ShowAll,
     print_facts,
     print_json,
+    print_list,
+    print_result,
     print_table,
     read_file,
     read_file_or_url,
@@ -22,7 +25,7 @@ from catchment.cli.console import (
 from catchment.cli.import_export import Output, print_lines
 from catchment.cli.session import with_system
 from catchment.domain.caller import OPERATOR
-from catchment.manage.import_export import ListFormat
+from catchment.domain.listing import ListFormat
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -64,24 +67,26 @@ def create(
     made = with_system(work, makes_store=True)
     for note in made.notes:
         say(note)
-    if as_json:
-        print_json(made.pack.shown())
-    else:
-        typer.echo(f"Made the pack {made.pack.slug} with {len(made.pack.sources)} sources.")
+    print_result(
+        made.pack.shown(), f"Made the pack {made.pack.slug} with {len(made.pack.sources)} sources.", as_json=as_json
+    )
 
 
 @packs.command("list")
-def list_(*, as_json: AsJson = False) -> None:
+def list_(*, show_all: ShowAll = False, as_json: AsJson = False) -> None:
     """List every pack.
 
     Example: catchment packs list
     """
     found = with_system(lambda system: system.packs.list(OPERATOR))
-    if as_json:
-        print_json([pack.shown() for pack in found])
-        return
-    rows = ((one.slug, one.name, len(one.sources), one.install_count, one.is_public) for one in found)
-    print_table(("slug", "name", "sources", "installed", "public"), rows)
+    rows = [(one.slug, one.name, len(one.sources), one.install_count, one.is_public) for one in found]
+    print_list(
+        [pack.shown() for pack in found],
+        ("slug", "name", "sources", "installed", "public"),
+        rows,
+        as_json=as_json,
+        show_all=show_all,
+    )
 
 
 @packs.command()
@@ -156,10 +161,7 @@ def remove(slug: Slug, *, as_json: AsJson = False) -> None:
         await system.packs.remove((await system.packs.show(slug, OPERATOR)).id, OPERATOR)
 
     with_system(work)
-    if as_json:
-        print_json({"slug": slug, "removed": True})
-    else:
-        typer.echo(f"Removed the pack {slug}.")
+    print_result({"slug": slug, "removed": True}, f"Removed the pack {slug}.", as_json=as_json)
 
 
 def _is_file(text: str) -> bool:

@@ -20,40 +20,10 @@ if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.settings import Settings
 
-from typer.core import TyperGroup
-
-from catchment.errors import CatchmentError, MissingStore, SettingsError
+from catchment.errors import MissingStore
 
 FAILED = 1
 WRONG_USAGE = 2
-
-
-class Commands(TyperGroup):
-    """The commands, with every error that was raised on purpose told as it should be."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except CatchmentError as error:
-            raise _told(error) from error
-        except ExceptionGroup as group:
-            # Work that is done side by side fails in groups. What was not raised on purpose is a mistake of ours.
-            meant, other = group.split(CatchmentError)
-            if meant is None or other is not None:
-                raise
-            raise _told(_first(meant)) from group
-
-
-def _told(error: BaseException) -> typer.Exit:
-    say(f"Error: {error}")
-    return typer.Exit(WRONG_USAGE if isinstance(error, SettingsError) else FAILED)
-
-
-def _first(group: BaseExceptionGroup[CatchmentError]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 T = TypeVar("T")
@@ -63,16 +33,13 @@ def read_settings() -> Settings:
     """From the environment and `.env`; the logs are set up as they say."""
     from catchment.logs import set_up_logs
     from catchment.settings import load_settings
+    from catchment.settings.spec import worded_unknown
 
     settings = load_settings()
     set_up_logs(level=settings.log_level, form=settings.log_format)
     for name, meant in settings.unknown_variables.items():
         say(f"Warning: {worded_unknown(name, meant)}")
     return settings
-
-
-def worded_unknown(name: str, meant: str) -> str:
-    return f"{name} is no setting and is ignored" + (f"; did you mean {meant}?" if meant else ".")
 
 
 def with_system(
@@ -83,9 +50,12 @@ def with_system(
     A store that is not there is made only for a command that puts something into it.
     """
     from catchment.bootstrap import open_system
+    from catchment.domain.audit_trail import acting
+    from catchment.domain.caller import OPERATOR
 
     async def session() -> T:
         chosen = settings or read_settings()
+        acting.set(OPERATOR)
         if makes_store:
             _name_new_store(chosen)
         async with open_system(chosen, makes_store=makes_store) as system:
@@ -114,12 +84,11 @@ def with_store_if_any(work: Callable[[System], Coroutine[Any, Any, T]]) -> T:
 
 
 def _name_unknown_intervals(settings: Settings, types: Iterable[str]) -> None:
-    from catchment.schedule.intervals import DEFAULT_MINUTES
     from catchment.settings import INTERVAL_PREFIX
-    from catchment.settings.unknown import likely_one
+    from catchment.settings.spec import likely_one
 
     # Also those that are there once their key is.
-    known = sorted({*DEFAULT_MINUTES, *types})
+    known = sorted(types)
     given = settings.intervals_from_environment.keys() | settings.intervals_from_file.keys()
     for name in sorted(given.difference(known)):
         meant = likely_one(name, known)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from catchment.cli.console import AsJson, print_json, print_table, read_file, say
+from catchment.cli.console import AsJson, print_json, print_list, read_file, say
 from catchment.cli.session import FAILED, read_settings, run_async, with_system
 from catchment.cli.signals import collect_unless_stopped
 from catchment.domain.caller import OPERATOR
@@ -267,15 +267,12 @@ def _shape(report: SitemapReport) -> dict[str, Any]:
 
 def _print_reports(reports: Sequence[SitemapReport], *, as_json: bool) -> None:
     ordered = sorted(reports, key=lambda report: report.site)
-    if as_json:
-        print_json({"sites": [_shape(report) for report in ordered]})
-        return
     columns = ("site", "mode", "new", "changed", "in the feed", "written", "error")
     rows = (
         (one.site, one.mode, one.new, one.changed, one.items, ", ".join(one.written), one.error or "")
         for one in ordered
     )
-    print_table(columns, rows)
+    print_list({"sites": [_shape(report) for report in ordered]}, columns, rows, as_json=as_json)
 
 
 # On a terminal

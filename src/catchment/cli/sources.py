@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from catchment.cli.console import AsJson, print_facts, print_json, print_table, storable
+from catchment.cli.console import (
+    MAX_ROWS,
+    AsJson,
+    ShowAll,
+    confirm,
+    print_facts,
+    print_json,
+    print_list,
+    print_table,
+    printable,
+    say,
+    storable,
+)
 from catchment.cli.session import read_settings, say_empty, with_system
 from catchment.domain.caller import OPERATOR
-from catchment.domain.confidential import masked
 from catchment.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -29,24 +41,27 @@ SourceId = Annotated[
 
 
 @sources.command("list")
-def list_(*, as_json: AsJson = False) -> None:
-    """List every source.
+def list_(*, show_all: ShowAll = False, as_json: AsJson = False) -> None:
+    """List the sources.
 
     Example: catchment sources list --json
     """
+    most = None if show_all or as_json else MAX_ROWS
 
-    async def work(system: System) -> list[dict[str, Any]]:
-        return await source_shapes(system, await system.catalog.list(OPERATOR))
+    async def work(system: System) -> tuple[list[dict[str, Any]], int]:
+        found = await system.catalog.list(OPERATOR, most=most)
+        total = len(found) if most is None else await system.catalog.count(OPERATOR)
+        return await source_shapes(system, found), total
 
     settings = read_settings()
-    shapes = with_system(work, settings)
+    shapes, total = with_system(work, settings)
     if not shapes:
         say_empty(settings, "sources")
-    if as_json:
-        print_json(shapes)
-        return
     columns = ("id", "name", "type", "status", "marks", "tags", "last_fetched_at", "next_check_at", "next_check_reason")
-    print_table([column.replace("_", " ") for column in columns], ([one[key] for key in columns] for one in shapes))
+    rows = [[one[key] for key in columns] for one in shapes]
+    print_list(
+        shapes, [column.replace("_", " ") for column in columns], rows, as_json=as_json, show_all=show_all, total=total
+    )
 
 
 @sources.command()
@@ -85,16 +100,102 @@ def resume(source_id: SourceId, *, as_json: AsJson = False) -> None:
 
 
 @sources.command()
-def remove(source_id: SourceId, *, as_json: AsJson = False) -> None:
-    """Remove a source from every list.
+def remove(
+    source_ids: Annotated[
+        list[int], typer.Argument(metavar="ID…", help="The numbers of the sources, as `sources list` shows them.")
+    ],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove sources from every list. For a day `catchment undo` brings them back, with their items.
 
     Example: catchment sources remove 5
     """
-    with_system(lambda system: system.catalog.remove(source_id, OPERATOR))
+    for source_id in source_ids:
+        storable(source_id)
+    if not (yes or as_json):
+        confirm(f"Remove {_counted(source_ids)}?")
+    with_system(lambda system: system.catalog.remove_many(source_ids, OPERATOR))
     if as_json:
-        print_json({"id": source_id, "removed": True})
-    else:
-        typer.echo(f"Removed source {source_id}.")
+        shapes = [{"id": source_id, "removed": True} for source_id in source_ids]
+        print_json(shapes[0] if len(shapes) == 1 else shapes)
+        return
+    typer.echo(f"Removed {_counted(source_ids)}.")
+    say(f"For 24 hours this takes it back: catchment undo {' '.join(map(str, source_ids))}")
+
+
+def undo(
+    source_ids: Annotated[
+        list[int] | None, typer.Argument(metavar="[ID…]", help="The sources to have back; without, they are listed.")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Have sources back that were removed within the last day, with their items and all they remember.
+
+    Example: catchment undo 5
+    """
+    if source_ids:
+        for source_id in source_ids:
+            storable(source_id)
+        restored = with_system(lambda system: system.catalog.restore_many(source_ids, OPERATOR))
+        if as_json:
+            print_json([{"id": source.id, "name": source.name, "restored": True} for source in restored])
+        for source in () if as_json else restored:
+            typer.echo(printable(f"Source {source.id} ({source.name}) is back."))
+        return
+    removed = with_system(lambda system: system.catalog.list_removed(OPERATOR))
+    if as_json:
+        print_json(
+            [{"id": one.source.id, "name": one.source.name, "at": one.at, "until": one.until} for one in removed]
+        )
+        return
+    print_table(
+        ("id", "name", "removed", "can be had back until"),
+        [(one.source.id, one.source.name, one.at, one.until) for one in removed],
+    )
+
+
+@sources.command()
+def history(
+    source_id: SourceId,
+    *,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many visits at most.")] = 20,
+    days: Annotated[bool, typer.Option("--days", help="What came of each of the last 30 days instead.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the visits of a source, the newest first.
+
+    Example: catchment sources history 5 --limit 10
+    """
+    if days:
+        each = with_system(lambda system: system.history.days(source_id, OPERATOR))
+        if as_json:
+            print_json([{**asdict(one), "day": one.day.isoformat()} for one in each])
+        else:
+            counts = [(one.day.isoformat(), one.visits, one.failed, one.items) for one in each]
+            print_table(("day", "visits", "failed", "new items"), counts)
+        return
+    visits = with_system(lambda system: system.history.visits(source_id, OPERATOR, limit=limit))
+    if as_json:
+        print_json([asdict(one) for one in visits])
+        return
+    rows = [
+        (
+            one.started_at,
+            f"{(one.finished_at - one.started_at).total_seconds():.1f} s",
+            one.items,
+            one.inserted,
+            one.error,
+        )
+        for one in visits
+    ]
+    print_table(("started", "took", "items", "new", "error"), rows)
+
+
+def _counted(source_ids: Sequence[int]) -> str:
+    return f"source {source_ids[0]}" if len(source_ids) == 1 else f"{len(source_ids)} sources"
 
 
 @sources.command("set")
@@ -135,49 +236,29 @@ async def source_shape(system: System, source: Source) -> dict[str, Any]:
 
 async def source_shapes(system: System, found: Sequence[Source]) -> list[dict[str, Any]]:
     """Sources as JSON shows them, by the names that the API uses."""
-    from catchment.monitor.status import View, describe, read_backlogs
+    from catchment.monitor.status import SourceViewer
 
-    intervals, view = await system.cadences.load(), View(caller=OPERATOR)
-    pages = await system.store.read(read_backlogs, found, registry=system.registry)
-    shapes = []
-    for source in found:
-        health = describe(source, registry=system.registry, intervals=intervals, view=view, now=system.clock.now())
-        shapes.append(
-            {
-                "id": source.id,
-                "name": source.name,
-                "type": source.type,
-                "status": health.status,
-                "is_active": source.is_active,
-                "paused_by": source.paused_by,
-                "is_public": source.is_public,
-                "tags": list(source.tags),
-                "config": masked(source.config),
-                "created_by": source.created_by,
-                "created_at": source.created_at,
-                "updated_at": source.updated_at,
-                "fetch_interval_minutes": health.interval_minutes,
-                "last_fetched_at": source.last_fetched_at,
-                "next_fetch_at": health.next_fetch_at,
-                "next_check_at": health.next_check_at,
-                "next_check_reason": health.next_check_reason,
-                "fetch_count": source.fetch_count,
-                "fetch_error_count": source.fetch_error_count,
-                "last_error": health.last_error,
-                "marks": list(health.marks),
-                "gap_at": health.gap_at,
-                "quiet_since": health.quiet_since,
-                "pages": pages.get(source.id),
-            }
-        )
-    return shapes
+    viewer = SourceViewer(
+        store=system.store,
+        registry=system.registry,
+        intervals=await system.cadences.load(),
+        caller=OPERATOR,
+        now=system.clock.now(),
+    )
+    return await viewer.show(found)
 
 
 def _change(source_id: int, change: Change, *, as_json: bool) -> None:
-    async def work(system: System) -> dict[str, Any]:
-        return await source_shape(system, await system.catalog.change(source_id, change, OPERATOR))
+    from catchment.manage.catalog import what_changed
 
-    _print(with_system(work), as_json=as_json)
+    async def work(system: System) -> tuple[dict[str, Any], str]:
+        before = await system.catalog.get(source_id, OPERATOR)
+        after = await system.catalog.change(source_id, change, OPERATOR)
+        return await source_shape(system, after), what_changed(before, after)
+
+    shape, changed = with_system(work)
+    say(f"Changed {changed}." if changed else "Nothing is different from what it was.")
+    _print(shape, as_json=as_json)
 
 
 def _print(shape: dict[str, Any], *, as_json: bool) -> None:

@@ -1,47 +1,141 @@
-"""`catchment status`: how everything is."""
+"""`catchment status`, `alerts` and `doctor`: how everything is."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
-from catchment.cli.alerts import print_alerts
-from catchment.cli.console import AsJson, print_facts, print_json, print_table, say
-from catchment.cli.session import read_settings, say_empty, with_system
-from catchment.cli.x import print_numbers, read_numbers
+import typer
+
+from catchment.cli.console import (
+    MAX_ROWS,
+    AsJson,
+    ShowAll,
+    print_facts,
+    print_json,
+    print_list,
+    print_page,
+    print_table,
+    printable,
+    say,
+)
+from catchment.cli.session import FAILED, read_settings, run_async, say_empty, with_system
 from catchment.domain.caller import OPERATOR
+from catchment.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from catchment.bootstrap import System
-    from catchment.monitor.scraped import XNumbers
+    from catchment.domain.alert import Alert
+    from catchment.domain.source import Source
+    from catchment.monitor.alerting import XNumbers
     from catchment.monitor.status import StatusSnapshot
 
 
-def status(*, as_json: AsJson = False) -> None:
-    """Show how the collector and every source are.
+def status(
+    *,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again every few seconds, until Ctrl-C.")] = False,
+    show_all: ShowAll = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show how the collector and the sources are, those that need you first.
 
-    Example: catchment status --json
+    Example: catchment status --watch
     """
-    from catchment.monitor.status import View, snapshot
-
-    async def work(system: System) -> tuple[StatusSnapshot, XNumbers]:
-        found = await snapshot(
-            store=system.store,
-            registry=system.registry,
-            intervals=await system.cadences.load(),
-            view=View(caller=OPERATOR),
-            now=system.clock.now(),
-        )
-        return found, await read_numbers(system)
-
     settings = read_settings()
-    found, of_x = with_system(work, settings)
-    print_json({**asdict(found), "x": of_x}) if as_json else _print(found, of_x)
+    if watch:
+        with_system(partial(_watch, show_all=show_all, as_json=as_json), settings)
+    found, of_x = with_system(partial(_read, show_all=show_all or as_json), settings)
+    _show(found, of_x, show_all=show_all, as_json=as_json)
     if not found.sources:
         say_empty(settings, "sources")
 
 
-def _print(found: StatusSnapshot, of_x: XNumbers) -> None:
+#: How often `--watch` looks again, and how many sources are named at most where several are meant.
+WATCH_SECONDS, MAX_NAMED = 2.0, 5
+#: Empties a terminal, and goes to its first line.
+CLEARED = "\x1b[2J\x1b[H"
+
+
+def why(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The source's number, or a part of its name.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a source brought nothing: what its last visits came to, and when the next one is.
+
+    Example: catchment why 5
+    """
+    from catchment.monitor.why import explain
+
+    async def work(system: System) -> tuple[Source, list[str]]:
+        found, _ = await _read(system, show_all=True)
+        wanted = _meant(source, await system.catalog.list(OPERATOR))
+        health = next(one for one in found.sources if one.id == wanted.id)
+        visits = await system.history.visits(wanted.id, OPERATOR, limit=200)
+        return wanted, explain(wanted, health, visits, network_away=found.collector.network_away)
+
+    wanted, sentences = with_system(work)
+    if as_json:
+        print_json({"id": wanted.id, "name": wanted.name, "why": sentences})
+        return
+    typer.echo(printable(f"{wanted.name} (source {wanted.id}):"))
+    for sentence in sentences:
+        typer.echo(printable(f"- {sentence}"))
+
+
+def _meant(text: str, known: Sequence[Source]) -> Source:
+    """By number, else by the one name that this is a part of."""
+    fits = [one for one in known if str(one.id) == text] or [
+        one for one in known if text.casefold() in one.name.casefold()
+    ]
+    if len(fits) == 1:
+        return fits[0]
+    if not fits:
+        raise NotFound(f"There is no source {text}. `catchment sources list` shows those there are.")
+    some = ", ".join(f"{one.id} ({one.name})" for one in fits[:MAX_NAMED])
+    raise InvalidInput(f"Several sources are called like that: {some}. Name one by its number.")
+
+
+async def _watch(system: System, *, show_all: bool, as_json: bool) -> None:
+    while True:
+        found, of_x = await _read(system, show_all=show_all or as_json)
+        if not as_json and sys.stdout.isatty():
+            typer.echo(CLEARED, nl=False)
+        _show(found, of_x, show_all=show_all, as_json=as_json)
+        sys.stdout.flush()
+        await asyncio.sleep(WATCH_SECONDS)
+
+
+async def _read(system: System, *, show_all: bool) -> tuple[StatusSnapshot, XNumbers]:
+    from catchment.cli.x import read_numbers
+    from catchment.monitor.status import View, snapshot
+
+    found = await snapshot(
+        store=system.store,
+        registry=system.registry,
+        intervals=await system.cadences.load(),
+        view=View(caller=OPERATOR, most=None if show_all else MAX_ROWS),
+        now=system.clock.now(),
+    )
+    return found, await read_numbers(system)
+
+
+def _show(found: StatusSnapshot, of_x: XNumbers, *, show_all: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({**asdict(found), "x": of_x})
+    else:
+        _print(found, of_x, show_all=show_all)
+
+
+def _print(found: StatusSnapshot, of_x: XNumbers, *, show_all: bool) -> None:
+    from catchment.cli.x import print_numbers
+
     if found.collector.network_away:
         say("The network is away: nothing outside can be reached. No source is to blame; all are tried again soon.")
     if not found.store.writable:
@@ -64,8 +158,64 @@ def _print(found: StatusSnapshot, of_x: XNumbers) -> None:
         )
         for one in found.sources
     ]
-    print_table(("id", "name", "type", "status", "last fetched", "next check", "why then", "error"), rows)
+    columns = ("id", "name", "type", "status", "last fetched", "next check", "why then", "error")
+    print_page(columns, rows, show_all=show_all, total=found.stats.total_sources)
 
 
 def _worded(facts: dict[str, object]) -> dict[str, object]:
     return {name.replace("_", " "): value for name, value in facts.items()}
+
+
+ALERT_COLUMNS = ("severity", "rule", "subject", "since", "resolved_at", "message", "runbook")
+
+
+def alerts(*, as_json: AsJson = False) -> None:
+    """Show what fires, and what ended within a day.
+
+    Example: catchment alerts --json
+    """
+    from catchment.monitor.alerting import list_alerts
+
+    async def work(system: System) -> list[Alert]:
+        return await system.store.read(list_alerts, OPERATOR, now=system.clock.now())
+
+    found = with_system(work)
+    if as_json:
+        print_json([as_row(alert) for alert in found])
+    else:
+        print_alerts(found)
+        say(f"{sum(alert.is_open for alert in found)} open.")
+
+
+def as_row(alert: Alert) -> dict[str, Any]:
+    return {name: getattr(alert, name, None) for name in ALERT_COLUMNS} | {
+        "fired_at": alert.fired_at,
+        "runbook": alert.rule.runbook,
+    }
+
+
+def print_alerts(found: Iterable[Alert], *, title: str | None = None) -> None:
+    rows = [as_row(alert) for alert in found]
+    print_table(
+        [name.replace("_", " ") for name in ALERT_COLUMNS],
+        ([row[name] for name in ALERT_COLUMNS] for row in rows),
+        title=title,
+    )
+
+
+def doctor(*, as_json: AsJson = False) -> None:
+    """Check what Catchment stands on: Python, settings, data folder, store, network and clock.
+
+    Example: catchment doctor
+    """
+    from catchment.manage.doctor import CheckVerdict, examine
+
+    findings = run_async(examine())
+    print_list(
+        findings,
+        ("check", "result", "found", "what to do"),
+        ((one.name, one.verdict, one.found, one.advice) for one in findings),
+        as_json=as_json,
+    )
+    if any(one.verdict is CheckVerdict.FAIL for one in findings):
+        raise typer.Exit(FAILED)

@@ -1,4 +1,4 @@
-"""`catchment up`: migrate, collect, serve and show the dashboard, in one process."""
+"""`catchment up`: migrate, collect, serve and show the dashboard, in one process; `signin`: a link to it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from loguru import logger
 
-from catchment.cli.console import say
+from catchment.cli.console import AsJson, print_json, say
 from catchment.cli.session import FAILED, command_for, read_settings, with_system
 from catchment.cli.signals import collect_until_stopped, stop_on_signals
-from catchment.cli.signin import remember_address, sign_in_address
 from catchment.domain.caller import OPERATOR
 from catchment.domain.outbox import WebhookFormat
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from catchment.bootstrap import System
     from catchment.settings import Settings
+
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on; else CATCHMENT_HOST.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen on; else CATCHMENT_PORT.")]
@@ -71,6 +72,8 @@ async def seal_plain(system: System) -> None:
     """Secrets that an earlier release stored as they are."""
     sealed = await system.catalog.seal_plain() + await system.webhooks.seal_plain()
     if sealed:
+        from loguru import logger
+
         logger.info("The secrets of {} sources and webhooks were stored as they are, and are sealed now.", sealed)
 
 
@@ -86,7 +89,7 @@ async def follow_environment(system: System) -> None:
 
 
 async def _collect(system: System, stop: asyncio.Event) -> bool:
-    from catchment.cli.crew import crew
+    from catchment.cli.collector_processes import crew
 
     async with crew(system.settings.processes - 1, stop) as others:
         clean = await collect_until_stopped(system, stop)
@@ -112,3 +115,55 @@ async def _welcome(system: System, listening: asyncio.Future[str]) -> None:
         typer.echo(f"Admin key (shown only now): {first_key.secret}")
         typer.echo(f"Sign in once, until {link.expires_at:%H:%M} UTC: {sign_in_address(address, link.token)}")
     typer.echo(f"A new link to sign in, at any time: {command_for(system.settings)} signin")
+
+
+#: In the data folder: where the server was reached when it last began to listen.
+ADDRESS_FILE = "server.address"
+
+
+def signin(*, as_json: AsJson = False) -> None:
+    """Print a new link that signs one browser in as an administrator, once and within a quarter of an hour.
+
+    It leads to where the server listened last, or to CATCHMENT_PUBLIC_URL.
+
+    Example: catchment signin
+    """
+    settings = read_settings()
+    link = with_system(lambda system: system.accounts.make_sign_in_link(), settings)
+    address = sign_in_address(server_address(settings), link.token)
+    if as_json:
+        print_json({"url": address, "expires_at": link.expires_at})
+        return
+    typer.echo(address)
+    say(f"It signs one browser in, once, until {link.expires_at:%H:%M} UTC.")
+
+
+def sign_in_address(server: str, token: str) -> str:
+    return f"{server}/signin?token={token}"
+
+
+def server_address(settings: Settings) -> str:
+    """Where the server is reached, as far as this process can know."""
+    if settings.public_url:
+        return settings.public_url
+    try:
+        return _address_file(settings).read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        return f"http://{host}:{settings.port}"
+
+
+def remember_address(settings: Settings, address: str) -> None:
+    """The port may be one that was free, or come from the command line: `signin` could not know it."""
+    file = _address_file(settings)
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.write_text(f"{address}\n", encoding="utf-8")
+    except OSError as error:
+        from loguru import logger
+
+        logger.warning("{} cannot be written: {}; set CATCHMENT_PUBLIC_URL for `signin`", file, error.strerror)
+
+
+def _address_file(settings: Settings) -> Path:
+    return settings.home / ADDRESS_FILE

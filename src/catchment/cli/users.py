@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.console import AsJson, print_json, print_table, storable
+from catchment.cli.console import AsJson, ShowAll, print_json, print_list, print_result, storable
 from catchment.cli.session import with_system
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def create(
 def list_keys(
     *,
     user: Annotated[str | None, typer.Option(help="Only those of this user: number or e-mail address.")] = None,
+    show_all: ShowAll = False,
     as_json: AsJson = False,
 ) -> None:
     """List the keys, without their secrets.
@@ -76,14 +77,17 @@ def list_keys(
         return await system.accounts.list_keys_of((await system.accounts.find_user(user)).id)
 
     found = with_system(work)
-    if as_json:
-        print_json(found)
-        return
-    rows = (
+    rows = [
         (one.id, one.prefix + "…", one.name, one.role, one.scope, one.user_id, one.is_active, one.last_used_at)
         for one in found
+    ]
+    print_list(
+        found,
+        ("id", "key", "name", "role", "scope", "user", "active", "last used"),
+        rows,
+        as_json=as_json,
+        show_all=show_all,
     )
-    print_table(("id", "key", "name", "role", "scope", "user", "active", "last used"), rows)
 
 
 @keys.command()
@@ -99,10 +103,7 @@ def revoke(
     Example: catchment keys revoke 3
     """
     key = with_system(lambda system: system.accounts.revoke_key(key_id))
-    if as_json:
-        print_json(key)
-    else:
-        typer.echo(f"Revoked key {key.id} ({key.name}).")
+    print_result(key, f"Revoked key {key.id} ({key.name}).", as_json=as_json)
 
 
 @users.command("add")
@@ -127,17 +128,16 @@ def add_user(
 
 
 @users.command("list")
-def list_users(*, as_json: AsJson = False) -> None:
+def list_users(*, show_all: ShowAll = False, as_json: AsJson = False) -> None:
     """List the users.
 
     Example: catchment users list
     """
     found = with_system(lambda system: system.accounts.list_users())
-    if as_json:
-        print_json(found)
-        return
-    rows = ((one.id, one.email, one.name, one.slug, one.is_admin, one.is_active, one.created_at) for one in found)
-    print_table(("id", "e-mail", "name", "slug", "admin", "active", "since"), rows)
+    rows = [(one.id, one.email, one.name, one.slug, one.is_admin, one.is_active, one.created_at) for one in found]
+    print_list(
+        found, ("id", "e-mail", "name", "slug", "admin", "active", "since"), rows, as_json=as_json, show_all=show_all
+    )
 
 
 @users.command()
@@ -175,10 +175,9 @@ def digests(
         return await system.accounts.set_digests_public(found.id, is_public=public)
 
     user = with_system(work)
-    if as_json:
-        print_json(user)
-    else:
-        typer.echo(f"The digests of {user.name} <{user.email}> are {'public' if public else 'private'}.")
+    print_result(
+        user, f"The digests of {user.name} <{user.email}> are {'public' if public else 'private'}.", as_json=as_json
+    )
 
 
 @users.command("reset-password")
@@ -204,10 +203,9 @@ def _switch(who: str, *, is_active: bool, as_json: bool) -> None:
         return await system.accounts.set_active(found.id, is_active=is_active)
 
     user = with_system(work)
-    if as_json:
-        print_json(user)
-    else:
-        typer.echo(f"{'Enabled' if is_active else 'Disabled'} user {user.id}: {user.name} <{user.email}>")
+    print_result(
+        user, f"{'Enabled' if is_active else 'Disabled'} user {user.id}: {user.name} <{user.email}>", as_json=as_json
+    )
 
 
 def _show_key(secret: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from catchment.cli.console import AsJson, print_json, print_table, say, storable
+from catchment.cli.console import AsJson, print_json, print_list, print_result, say, storable
 from catchment.cli.session import with_system
 from catchment.domain.outbox import WebhookFormat
 
@@ -20,7 +20,7 @@ hooks = typer.Typer(name="hooks", help="Webhooks: have new items posted to a URL
 HookId = Annotated[
     int, typer.Argument(metavar="ID", help="The webhook's number, as `hooks list` shows it.", callback=storable)
 ]
-LETTER_COLUMNS = ("id", "topic", "webhook_id", "created_at", "attempts", "next_try_at", "delivered_at", "last_error")
+DELIVERY_COLUMNS = ("id", "topic", "webhook_id", "created_at", "attempts", "next_try_at", "delivered_at", "last_error")
 
 
 @hooks.command()
@@ -60,12 +60,11 @@ def list_(*, as_json: AsJson = False) -> None:
     Example: catchment hooks list
     """
     found = with_system(lambda system: system.webhooks.list())
-    if as_json:
-        print_json([_shape(hook) for hook in found])
-        return
-    print_table(
+    print_list(
+        [_shape(hook) for hook in found],
         ("id", "name", "url", "topics", "format", "active"),
         ((one.id, one.name, one.url, one.topics, one.format, one.is_active) for one in found),
+        as_json=as_json,
     )
 
 
@@ -86,7 +85,7 @@ def ping(webhook_id: HookId, *, as_json: AsJson = False) -> None:
     Example: catchment hooks ping 2
     """
     delivery = with_system(lambda system: system.webhooks.ping(webhook_id))
-    print_json(delivery) if as_json else typer.echo(f"Event {delivery.event_id} is on its way.")
+    print_result(delivery, f"Event {delivery.event_id} is on its way.", as_json=as_json)
 
 
 @hooks.command()
@@ -105,11 +104,8 @@ def deliveries(
         return list(await system.webhooks.deliveries(webhook_id=webhook, limit=limit))
 
     found = with_system(work)
-    if as_json:
-        print_json(found)
-        return
-    rows = ([getattr(one, key) for key in LETTER_COLUMNS] for one in found)
-    print_table([name.replace("_", " ") for name in LETTER_COLUMNS], rows)
+    rows = ([getattr(one, key) for key in DELIVERY_COLUMNS] for one in found)
+    print_list(found, [name.replace("_", " ") for name in DELIVERY_COLUMNS], rows, as_json=as_json)
 
 
 @hooks.command()
@@ -125,7 +121,7 @@ def redeliver(
     Example: catchment hooks redeliver 17
     """
     delivery = with_system(lambda system: system.webhooks.redeliver(delivery_id))
-    print_json(delivery) if as_json else typer.echo(f"Event {delivery.event_id} is on its way again.")
+    print_result(delivery, f"Event {delivery.event_id} is on its way again.", as_json=as_json)
 
 
 def _shape(hook: Webhook) -> dict[str, Any]:

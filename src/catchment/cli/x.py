@@ -1,26 +1,27 @@
-"""`catchment x`: whom the scraper of X follows, and how scraping goes."""
+"""`catchment x`: whom the scraper of X follows, how scraping goes, and scraping by hand."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
-from catchment.cli.console import AsJson, print_facts, print_json, print_table
-from catchment.cli.session import with_system
-
-if TYPE_CHECKING:
-    from catchment.bootstrap import System
-    from catchment.monitor.scraped import XNumbers
 import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from catchment.cli.console import say
-from catchment.cli.session import FAILED
+import typer
+
+from catchment.cli.console import (
+    AsJson,
+    print_facts,
+    print_json,
+    print_list,
+    print_one,
+    print_result,
+    print_table,
+    say,
+)
+from catchment.cli.session import FAILED, with_system
 from catchment.cli.signals import stop_on_signals
 from catchment.domain.run import LEAST_INTERVAL, MAX_INTERVAL, SCRAPER_JOB
 from catchment.domain.scrape_task import LEAST_LIMIT, MAX_LIMIT, TaskStatus, how_far
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask
     from catchment.domain.tweet import Depth
     from catchment.manage.scraper_schedule import ScheduleView
-
+    from catchment.monitor.alerting import XNumbers
 
 REFRESH_SECONDS = 0.2
 
@@ -83,10 +84,7 @@ def schedule(
     facts = with_system(
         lambda system: _schedule(system, interval, take_back=take_back), makes_store=interval is not None
     )
-    if as_json:
-        print_json(facts)
-    else:
-        print_facts({name.replace("_", " "): value for name, value in facts.items()})
+    print_one(facts, {name.replace("_", " "): value for name, value in facts.items()}, as_json=as_json)
 
 
 async def _schedule(system: System, interval: int | None, *, take_back: bool) -> dict[str, Any]:
@@ -193,7 +191,7 @@ def status(*, as_json: AsJson = False) -> None:
 
 
 async def read_numbers(system: System) -> XNumbers:
-    from catchment.monitor.scraped import read_x
+    from catchment.monitor.alerting import read_x
 
     return await system.store.read(read_x, system.settings, now=system.clock.now())
 
@@ -228,10 +226,7 @@ def follow(
     added = with_system(
         lambda system: system.follows.add(username, reason=reason, added_by="operator"), makes_store=True
     )
-    if as_json:
-        print_json(added)
-    else:
-        typer.echo(f"Following @{added.username}.")
+    print_result(added, f"Following @{added.username}.", as_json=as_json)
 
 
 @x.command()
@@ -241,16 +236,15 @@ def unfollow(username: Username, *, as_json: AsJson = False) -> None:
     Example: catchment x unfollow @openai
     """
     removed = with_system(lambda system: system.follows.remove(username))
-    if as_json:
-        print_json(removed)
-    else:
-        typer.echo(f"No longer following @{removed.username}.")
+    print_result(removed, f"No longer following @{removed.username}.", as_json=as_json)
 
 
 @x.command()
 def follows(
     *,
-    everybody: Annotated[bool, typer.Option("--all", help="Those who were given up too.")] = False,
+    everybody: Annotated[
+        bool, typer.Option("--all", help="Everybody, also those who were given up; else the first 50.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List whom the scraper follows.
@@ -258,8 +252,9 @@ def follows(
     Example: catchment x follows --json
     """
     found = with_system(lambda system: system.follows.list(include_inactive=everybody))
-    if as_json:
-        print_json(found)
-        return
-    rows = ((one.username, one.reason, one.added_by, one.added_at, one.is_active) for one in found)
-    print_table(("user", "reason", "added by", "since", "active"), rows)
+    rows = [(one.username, one.reason, one.added_by, one.added_at, one.is_active) for one in found]
+    print_list(found, ("user", "reason", "added by", "since", "active"), rows, as_json=as_json, show_all=everybody)
+
+
+x.command()(scrape)
+x.command()(schedule)

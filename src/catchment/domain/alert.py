@@ -4,6 +4,8 @@ What holds at a moment are findings; `step` compares them with the alerts that a
 are told of and end. A finding must last as long as its rule says before it fires. One that fired is told of at once,
 and again after the cool-down as long as it lasts; its end is told if its beginning was. The cool-down counts from when
 the news reached somebody, and goes on when the alert ends, so that one that comes and goes is not told of each time.
+One that somebody acknowledged is not told again in this turn, one that is muted not before that is over; that it ended
+is told all the same where its beginning was, so that whoever waits for the end hears of it.
 """
 
 from __future__ import annotations
@@ -11,73 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
-NO_TIME = timedelta(0)
-
-
-class Severity(StrEnum):
-    """P0 is for now, P1 for soon, P2 for today, P3 for when there is time."""
-
-    P0 = "P0"
-    P1 = "P1"
-    P2 = "P2"
-    P3 = "P3"
-
-
-class AlertRule(StrEnum):
-    COOKIE_EXHAUSTED = "COOKIE_EXHAUSTED"
-    COOKIES_RUNNING_DRY = "COOKIES_RUNNING_DRY"
-    API_SUCCESS_RATE_LOW = "API_SUCCESS_RATE_LOW"
-    PROCESSING_BACKLOG = "PROCESSING_BACKLOG"
-    LOCK_TIMEOUT_RECOVERED = "LOCK_TIMEOUT_RECOVERED"
-    INVALID_INPUT = "INVALID_INPUT"
-    SOURCE_BROKEN = "SOURCE_BROKEN"
-    SOURCE_QUIET = "SOURCE_QUIET"
-    SOURCE_GAP = "SOURCE_GAP"
-    X_KEY_REFUSED = "X_KEY_REFUSED"
-    X_NO_CREDIT = "X_NO_CREDIT"
-    X_RATE_LIMITED = "X_RATE_LIMITED"
-    X_SCRAPE_FAILED = "X_SCRAPE_FAILED"
-    SPENDING_NEAR_CAP = "SPENDING_NEAR_CAP"
-    DISK_NEARLY_FULL = "DISK_NEARLY_FULL"
-    COLLECTOR_LATE = "COLLECTOR_LATE"
-    WEBHOOK_GIVEN_UP = "WEBHOOK_GIVEN_UP"
-
-    @property
-    def runbook(self) -> str:
-        """Where it says what to do."""
-        return f"docs/runbooks/{self.lower().replace('_', '-')}.md"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """How long it must last before it fires, and how long nothing more is said of it after that."""
-
-    lasting: timedelta = NO_TIME
-    cool_down: timedelta
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    rule: AlertRule
-    #: What it is about: a platform, a source's id.
-    subject: str
-    severity: Severity
-    message: str
-
-    @property
-    def key(self) -> Key:
-        return self.rule, self.subject
-
-
-Key = tuple[AlertRule, str]
+from catchment.domain.alert_rules import AlertRule, Finding, Key, Severity, Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
+    #: 0 until it is stored.
+    id: int = 0
     rule: AlertRule
     subject: str
     severity: Severity
@@ -92,6 +37,10 @@ class Alert:
     heard_at: datetime | None = None
     #: It is told of, and may still reach somebody.
     is_on_its_way: bool = False
+    #: When somebody last said that they look after it, in this turn or an earlier one, and who.
+    answered_at: datetime | None = None
+    answered_by: str = ""
+    muted_until: datetime | None = None
 
     @property
     def key(self) -> Key:
@@ -109,6 +58,18 @@ class Alert:
     def is_told(self) -> bool:
         """Whether it was told of since it fired."""
         return self.fired_at is not None and self.told_at is not None and self.told_at >= self.fired_at
+
+    @property
+    def acknowledged_at(self) -> datetime | None:
+        """Whoever answered an earlier turn knows nothing of this one."""
+        return self.answered_at if self.answered_at is not None and self.answered_at >= self.since else None
+
+    @property
+    def acknowledged_by(self) -> str:
+        return self.answered_by if self.acknowledged_at else ""
+
+    def is_muted(self, now: datetime) -> bool:
+        return self.muted_until is not None and now < self.muted_until
 
     def is_cooling(self, cool_down: timedelta, now: datetime) -> bool:
         """Whether nothing more should be said yet. News that reached nobody cool nothing down."""
@@ -163,12 +124,14 @@ def _begun(finding: Finding, known: Alert | None, now: datetime) -> Alert:
 
 
 def _is_news(alert: Alert, terms: Terms, now: datetime) -> bool:
-    return alert.is_firing and not alert.is_cooling(terms.cool_down, now)
+    is_wanted = alert.acknowledged_at is None and not alert.is_muted(now)
+    return alert.is_firing and is_wanted and not alert.is_cooling(terms.cool_down, now)
 
 
 def _is_nothing(alert: Alert) -> bool:
-    """It ended before it fired, and nobody ever heard of it."""
-    return not alert.is_open and alert.fired_at is None and alert.told_at is None
+    """It ended before it fired, and nobody ever heard of it or wanted to hear nothing."""
+    is_unheard = alert.told_at is None and alert.muted_until is None
+    return not alert.is_open and alert.fired_at is None and is_unheard
 
 
 #: Of many alerts the first are told in full.

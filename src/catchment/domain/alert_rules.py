@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Self
 
-from catchment.domain.alert import AlertRule, Finding, Severity, Terms
 from catchment.domain.cookie_pool import Forecast
 
 #: The window in which requests are counted, and how many there must be before their rate means anything.
@@ -24,7 +24,99 @@ LEAST_FREE_SHARE, LEAST_FREE_BYTES = 0.05, 512 * 1024**2
 #: A source that waits this long after its time is late.
 LATE_AFTER = timedelta(minutes=10)
 
-_MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
+NO_TIME, _MINUTE, _DAY = timedelta(0), timedelta(minutes=1), timedelta(days=1)
+
+
+class Severity(StrEnum):
+    """P0 is for now, P1 for soon, P2 for today, P3 for when there is time."""
+
+    P0 = "P0"
+    P1 = "P1"
+    P2 = "P2"
+    P3 = "P3"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How long it must last before it fires, and how long nothing more is said of it after that."""
+
+    lasting: timedelta = NO_TIME
+    cool_down: timedelta
+
+
+class AlertRule(StrEnum):
+    """What it is called on pages in English and Chinese, and its terms. How it is found is said by `look`."""
+
+    english: str
+    chinese: str
+    terms: Terms
+
+    def __new__(cls, name: str, english: str, chinese: str, terms: Terms) -> Self:
+        rule = str.__new__(cls, name)
+        rule._value_, rule.english, rule.chinese, rule.terms = name, english, chinese, terms
+        return rule
+
+    COOKIE_EXHAUSTED = "COOKIE_EXHAUSTED", "Cookies used up", "Cookie 耗尽", Terms(cool_down=5 * _MINUTE)
+    COOKIES_RUNNING_DRY = (
+        "COOKIES_RUNNING_DRY",
+        "Cookies running dry",
+        "Cookie 即将用尽",
+        Terms(lasting=5 * _MINUTE, cool_down=60 * _MINUTE),
+    )
+    API_SUCCESS_RATE_LOW = (
+        "API_SUCCESS_RATE_LOW",
+        "Requests fail too often",
+        "成功率低",
+        Terms(lasting=10 * _MINUTE, cool_down=15 * _MINUTE),
+    )
+    PROCESSING_BACKLOG = (
+        "PROCESSING_BACKLOG",
+        "Notes pile up",
+        "处理积压",
+        Terms(lasting=30 * _MINUTE, cool_down=60 * _MINUTE),
+    )
+    LOCK_TIMEOUT_RECOVERED = "LOCK_TIMEOUT_RECOVERED", "Locks recovered", "锁超时已回收", Terms(cool_down=15 * _MINUTE)
+    INVALID_INPUT = "INVALID_INPUT", "Notes skipped", "笔记已跳过", Terms(cool_down=60 * _MINUTE)
+    SOURCE_BROKEN = "SOURCE_BROKEN", "Source broken", "信息源故障", Terms(cool_down=_DAY)
+    SOURCE_QUIET = "SOURCE_QUIET", "Source gone quiet", "信息源久无更新", Terms(cool_down=7 * _DAY)
+    SOURCE_GAP = "SOURCE_GAP", "Items missed", "有内容漏采", Terms(cool_down=_DAY)
+    X_KEY_REFUSED = "X_KEY_REFUSED", "X refuses the key", "X 拒绝密钥", Terms(cool_down=60 * _MINUTE)
+    X_NO_CREDIT = "X_NO_CREDIT", "No credit left for X", "X 余额不足", Terms(cool_down=60 * _MINUTE)
+    X_RATE_LIMITED = "X_RATE_LIMITED", "X asks for fewer requests", "X 请求过于频繁", Terms(cool_down=60 * _MINUTE)
+    X_SCRAPE_FAILED = "X_SCRAPE_FAILED", "Scheduled scrape failed", "定时抓取失败", Terms(cool_down=60 * _MINUTE)
+    SPENDING_NEAR_CAP = "SPENDING_NEAR_CAP", "Spending near its cap", "用量接近上限", Terms(cool_down=_DAY)
+    DISK_NEARLY_FULL = (
+        "DISK_NEARLY_FULL",
+        "Disk nearly full",
+        "磁盘空间不足",
+        Terms(lasting=2 * _MINUTE, cool_down=60 * _MINUTE),
+    )
+    COLLECTOR_LATE = "COLLECTOR_LATE", "Collector late", "采集延迟", Terms(lasting=10 * _MINUTE, cool_down=60 * _MINUTE)
+    WEBHOOK_GIVEN_UP = "WEBHOOK_GIVEN_UP", "Webhook given up", "Webhook 投递已放弃", Terms(cool_down=_DAY)
+
+    @property
+    def runbook(self) -> str:
+        """Where it says what to do."""
+        return f"docs/runbooks/{self.lower().replace('_', '-')}.md"
+
+
+TERMS: Mapping[AlertRule, Terms] = {rule: rule.terms for rule in AlertRule}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    rule: AlertRule
+    #: What it is about: a platform, a source's id.
+    subject: str
+    severity: Severity
+    message: str
+
+    @property
+    def key(self) -> Key:
+        return self.rule, self.subject
+
+
+Key = tuple[AlertRule, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,27 +200,6 @@ class AlertSnapshot:
     spending: tuple[Spending, ...] = ()
     room: Room | None = None
     webhooks: tuple[SilentWebhook, ...] = ()
-
-
-TERMS: Mapping[AlertRule, Terms] = {
-    AlertRule.COOKIE_EXHAUSTED: Terms(cool_down=5 * _MINUTE),
-    AlertRule.COOKIES_RUNNING_DRY: Terms(lasting=5 * _MINUTE, cool_down=60 * _MINUTE),
-    AlertRule.API_SUCCESS_RATE_LOW: Terms(lasting=10 * _MINUTE, cool_down=15 * _MINUTE),
-    AlertRule.PROCESSING_BACKLOG: Terms(lasting=30 * _MINUTE, cool_down=60 * _MINUTE),
-    AlertRule.LOCK_TIMEOUT_RECOVERED: Terms(cool_down=15 * _MINUTE),
-    AlertRule.INVALID_INPUT: Terms(cool_down=60 * _MINUTE),
-    AlertRule.SOURCE_BROKEN: Terms(cool_down=_DAY),
-    AlertRule.SOURCE_QUIET: Terms(cool_down=7 * _DAY),
-    AlertRule.SOURCE_GAP: Terms(cool_down=_DAY),
-    AlertRule.X_KEY_REFUSED: Terms(cool_down=60 * _MINUTE),
-    AlertRule.X_NO_CREDIT: Terms(cool_down=60 * _MINUTE),
-    AlertRule.X_RATE_LIMITED: Terms(cool_down=60 * _MINUTE),
-    AlertRule.X_SCRAPE_FAILED: Terms(cool_down=60 * _MINUTE),
-    AlertRule.SPENDING_NEAR_CAP: Terms(cool_down=_DAY),
-    AlertRule.DISK_NEARLY_FULL: Terms(lasting=2 * _MINUTE, cool_down=60 * _MINUTE),
-    AlertRule.COLLECTOR_LATE: Terms(lasting=10 * _MINUTE, cool_down=60 * _MINUTE),
-    AlertRule.WEBHOOK_GIVEN_UP: Terms(cool_down=_DAY),
-}
 
 
 def look(snapshot: AlertSnapshot) -> list[Finding]:

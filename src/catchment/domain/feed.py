@@ -13,6 +13,7 @@ from typing import Any
 from catchment.domain.caller import Caller
 from catchment.domain.filters import Filters, read_filters
 from catchment.domain.item import Item
+from catchment.domain.search import read_query
 from catchment.errors import InvalidInput
 
 
@@ -65,7 +66,7 @@ LIMIT, MAX_LIMIT = 50, 500
 MAX_NAMED, MAX_NAME, MAX_SEARCH, MAX_DAYS = 500, 200, 500, 36_500
 MAX_ID = 2**63 - 1
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?")
-_KEYS = frozenset({"sources", "types", "tags", "include", "exclude", "search", "since_days", "limit"})
+_KEYS = frozenset({"sources", "types", "tags", "include", "exclude", "search", "q", "since_days", "limit"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +80,8 @@ class FeedFilter:
     rules: Filters = field(default_factory=Filters)
     #: Each of its words is somewhere in the title or the text, whatever its case.
     search: str = ""
+    #: A search as `domain/search.py` reads it; its finds are narrowed by the rest.
+    q: str = ""
     #: Whole days in UTC, today included.
     since_days: int | None = None
     limit: int = LIMIT
@@ -89,7 +92,7 @@ class FeedFilter:
 
     def looks_inside(self) -> bool:
         """Whether items have to be read to know if they belong."""
-        return bool(self.rules or self.words)
+        return bool(self.rules or self.words or self.q)
 
     def since(self, now: datetime) -> datetime | None:
         """A day's beginning, so that what is shown changes by the clock at midnight and at no other time."""
@@ -178,6 +181,7 @@ def read_feed_filter(value: Any) -> FeedFilter:
         tags=tuple(_text(one, "a tag") for one in _some(value, "tags")),
         rules=read_filters({key: value[key] for key in ("include", "exclude") if key in value}),
         search=_search(value.get("search", "")),
+        q=_query(value.get("q", "")),
         since_days=None if days is None else _whole(days, "since_days", MAX_DAYS),
         limit=_whole(value.get("limit", LIMIT), "limit", MAX_LIMIT),
     )
@@ -195,6 +199,7 @@ def filter_shape(wanted: FeedFilter) -> dict[str, Any]:
         "tags": list(wanted.tags),
         **rules,
         "search": wanted.search,
+        "q": wanted.q,
         "since_days": wanted.since_days,
     }
     return {**{name: value for name, value in shape.items() if value}, "limit": wanted.limit}
@@ -223,6 +228,16 @@ def _search(value: Any) -> str:
     if not isinstance(value, str) or len(value) > MAX_SEARCH:
         raise _wrong(f"search is a text of at most {MAX_SEARCH} characters.")
     return " ".join(value.split())
+
+
+def _query(value: Any) -> str:
+    q = _search(value)
+    if q:
+        try:
+            read_query(q)
+        except InvalidInput as error:
+            raise _wrong(f"q: {error}") from error
+    return q
 
 
 def _wrong(message: str) -> InvalidInput:

@@ -87,6 +87,21 @@ class StoredItem:
     metadata: Mapping[str, Any]
 
 
+#: So many versions of an item are kept beside the present one, each up to so many characters.
+MAX_VERSIONS, MAX_VERSION_CHARS = 5, 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemVersion:
+    """What an item said before it was edited."""
+
+    revision: int
+    title: str
+    content: str
+    #: Since when it was like this.
+    seen_at: datetime
+
+
 def _key(name: str, title: str, content: str) -> str:
     """The item's own id or URL, else a hash of its content."""
     if not name:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from catchment.domain.caller import Caller
@@ -14,6 +15,12 @@ from catchment.domain.confidential import masked
 from catchment.domain.options import INTERVAL_KEY, without_options
 from catchment.errors import InvalidInput
 from catchment.redact import redact_url
+
+
+class ListFormat(StrEnum):
+    OPML = "opml"
+    JSON = "json"
+    YAML = "yaml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +82,9 @@ class ListedSource:
         if isinstance(url, str):
             return redact_url(url)
         return json.dumps(masked(without_options(self.config)), ensure_ascii=False, sort_keys=True)
+
+    def refused(self, reason: str) -> BadLine:
+        return BadLine(line=self.line, name=self.name, address=self.address, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

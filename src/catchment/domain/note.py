@@ -68,6 +68,14 @@ class Platform(StrEnum):
     WEIBO = "wb"
 
 
+#: The source type that searches a platform.
+SOURCE_TYPES: Final = {
+    Platform.XHS: "xhs_search",
+    Platform.WEIBO: "weibo_search",
+    Platform.DOUYIN: "douyin_search",
+}
+
+
 class NoteType(StrEnum):
     NORMAL = "normal"
     VIDEO = "video"

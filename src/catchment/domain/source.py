@@ -17,6 +17,10 @@ FAILURES_UNTIL_PAUSE = 5
 MOVES_UNTIL_ADOPTED = 3
 #: Where the address of a source that has one is, in its config.
 ADDRESS_KEY = "url"
+#: Where its config says what the feed of a site tells of the site.
+CHANNEL_KEY = "channel"
+#: In what is remembered of a watched page: how often in a row it was another; from so many on it always changes.
+CHANGES, NOISY_AFTER = "changes", 5
 
 
 class PausedBy(StrEnum):
@@ -32,8 +36,8 @@ class PausedBy(StrEnum):
 RESTING = frozenset({PausedBy.PERSON, PausedBy.OWNER})
 
 
-#: Types that are there once their service's key is, by the setting that holds it.
-NEEDING_A_KEY: Mapping[str, str] = {"twitter_feed": "TWITTER_API_KEY", "twitter_list": "TWITTER_API_KEY"}
+#: For so long a removal can be taken back.
+UNDO = timedelta(hours=24)
 
 
 class SourceStatus(StrEnum):
@@ -118,22 +122,22 @@ class Source:
     type: str
     config: Mapping[str, Any]
     identity: str
-    is_active: bool
-    paused_by: PausedBy | None
+    is_active: bool = True
+    paused_by: PausedBy | None = None
     is_public: bool
-    is_deleted: bool
+    is_deleted: bool = False
     created_by: int | None
     tags: tuple[str, ...]
     created_at: datetime
     updated_at: datetime
     #: The last success.
-    last_fetched_at: datetime | None
+    last_fetched_at: datetime | None = None
     #: The last try, whatever came of it.
-    last_attempt_at: datetime | None
-    fetch_count: int
+    last_attempt_at: datetime | None = None
+    fetch_count: int = 0
     #: Failures in a row.
-    fetch_error_count: int
-    last_error: LastError | None
+    fetch_error_count: int = 0
+    last_error: LastError | None = None
     next_check: NextCheck
     #: What the fetcher wants to be told on its next visit (validators, cursors); opaque to the engine.
     memory: Mapping[str, Any] = field(default_factory=dict)

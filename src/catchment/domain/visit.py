@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -69,6 +69,14 @@ class Failed:
     ours: bool = False
     #: The other side says that it is gone for good.
     gone: bool = False
+
+
+def network_is_down(*, reached: bool, unreachable_hosts: Collection[str | None] = (), surely_ours: bool) -> bool:
+    """Whether it is our own network: the one place where that is judged, of a round, a crawl, a source or the whole.
+
+    No host at all could be reached. One dead host alone proves nothing, unless the error says it was us.
+    """
+    return not reached and (surely_ours or len(unreachable_hosts) > 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

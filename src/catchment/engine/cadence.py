@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from loguru import logger
@@ -10,8 +11,9 @@ from sqlalchemy import Connection
 from catchment.domain.options import ADAPTIVE_KEY
 from catchment.domain.source import Source
 from catchment.schedule.due import Bounds, Cadence, after_interval_change
-from catchment.schedule.intervals import DEFAULT_MINUTES, FALLBACK_MINUTES, Intervals, resolve_intervals
+from catchment.schedule.intervals import Intervals, read_chosen
 from catchment.settings import Settings
+from catchment.sources.registry import Registry
 from catchment.store import config, sources
 from catchment.store.database import Store
 
@@ -19,9 +21,10 @@ PAGE = 1000
 ALL_TYPES = "all"
 
 
-class CadenceBook:
-    def __init__(self, *, store: Store, settings: Settings) -> None:
+class Cadences:
+    def __init__(self, *, store: Store, settings: Settings, registry: Registry) -> None:
         self._store = store
+        self._registry = registry
         self._settings = settings
         self._probe_after = timedelta(hours=settings.probe_hours) if settings.probe_hours else None
         self._bounds = Bounds(
@@ -30,7 +33,7 @@ class CadenceBook:
         )
         self._adaptive = {name.strip().lower() for name in settings.adaptive_types.split(",")}
         self._warned: set[tuple[str, str]] = set()
-        self.intervals = Intervals()
+        self.intervals = Intervals(default=registry.default_minutes)
 
     def of(self, source: Source) -> Cadence:
         adapt = self._bounds if self._adapts(source) else None
@@ -45,12 +48,13 @@ class CadenceBook:
 
     async def load(self) -> Intervals:
         """Read the intervals that hold now. Unusable values are warned about once and passed over."""
-        self.intervals = resolve_intervals(
+        chosen = read_chosen(
             table=await self._store.read(config.read_config),
             environment=self._settings.intervals_from_environment,
             file=self._settings.intervals_from_file,
             warn=self._warn_once,
         )
+        self.intervals = replace(self.intervals, chosen=chosen)
         return self.intervals
 
     async def apply(self) -> None:
@@ -59,7 +63,7 @@ class CadenceBook:
         applied = await self._store.read(config.read_applied_intervals)
         for source_type in sorted({*applied, *intervals.chosen}):
             minutes = intervals.minutes(source_type)
-            if applied.get(source_type, _default(source_type)) != minutes:
+            if applied.get(source_type, self._registry.default_minutes(source_type)) != minutes:
                 await self._reschedule(source_type, minutes)
 
     async def _reschedule(self, source_type: str, minutes: int) -> None:
@@ -79,7 +83,3 @@ class CadenceBook:
         if (place, value) not in self._warned:
             self._warned.add((place, value))
             logger.warning("{}: {!r} is not a positive number of minutes; it is ignored", place, value)
-
-
-def _default(source_type: str) -> int:
-    return DEFAULT_MINUTES.get(source_type, FALLBACK_MINUTES)

@@ -1,4 +1,4 @@
-"""Cleaning up: old items, log lines, events and runs, at most once an hour, in batches that hold nobody up."""
+"""Cleaning up what is old: items, log lines, events, runs and hosts, at most once an hour, holding up nobody."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from functools import partial
 from loguru import logger
 
 from catchment.clock import Clock
-from catchment.store import alerts, crawl_minutes, fetch_log, items, outbox, runs
+from catchment.domain.source import UNDO
+from catchment.store import alerts, audit_trail, fetch_log, hosts, items, outbox, reading, runs
 from catchment.store.database import Store
 
 EVERY = timedelta(hours=1)
@@ -18,10 +19,13 @@ BATCH = 500
 
 
 class Cleaner:
-    def __init__(self, *, store: Store, clock: Clock, keep: timedelta) -> None:
+    def __init__(
+        self, *, store: Store, clock: Clock, keep: timedelta, keep_trail: timedelta = timedelta(days=90)
+    ) -> None:
         self._store = store
         self._clock = clock
         self._keep = keep
+        self._keep_trail = keep_trail
         self._last: datetime | None = None
 
     async def tidy_if_due(self) -> None:
@@ -35,10 +39,14 @@ class Cleaner:
         """Remove what is too old and return how many items went."""
         before = now - self._keep
         removed = await self._in_batches(partial(items.delete_old, now=now, keep=self._keep, limit=BATCH))
+        await self._in_batches(partial(items.delete_of_removed, before=now - UNDO, limit=BATCH))
+        await self._in_batches(partial(audit_trail.delete_old, before=now - self._keep_trail, limit=BATCH))
         await self._in_batches(partial(fetch_log.delete_old, finished_before=before, limit=BATCH))
         await self._in_batches(partial(outbox.delete_old, before=before, limit=BATCH))
         await self._store.write(alerts.delete_old, before=before)
-        await self._store.write(crawl_minutes.delete_old, before=now - KEEP_RUNS)
+        await self._store.write(fetch_log.delete_old_requests, before=now - KEEP_RUNS)
+        await self._in_batches(partial(hosts.forget_unshared, before=now - KEEP_RUNS, limit=BATCH))
+        await self._store.write(reading.fold_oldest)
         await self._in_batches(partial(runs.purge, finished_before=now - KEEP_RUNS, limit=BATCH))
         if removed:
             logger.info("cleaned {} item(s) that were kept long enough ({} days)", removed, self._keep.days)

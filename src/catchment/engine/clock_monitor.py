@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from loguru import logger
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
-from catchment.schedule.clock_jumps import Reading, described_jump, jump_between, not_before
 from catchment.store import alerts
 from catchment.store.alerts import Incident
 from catchment.store.clock_repair import (
@@ -19,13 +19,48 @@ from catchment.store.clock_repair import (
 )
 from catchment.store.database import Store
 
+#: Clocks of machines differ a little, and are set right by seconds; none of that is a jump.
+TOLERANCE = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockReading:
+    """What the clock said, and how many seconds had passed since some beginning, whatever the clock says."""
+
+    at: datetime
+    elapsed: float
+
+
+def jump_between(before: ClockReading, after: ClockReading) -> timedelta | None:
+    """How far the clock jumped, backward if negative; a machine that slept woke up to a jump as well."""
+    jump = (after.at - before.at) - timedelta(seconds=after.elapsed - before.elapsed)
+    return jump if abs(jump) > TOLERANCE else None
+
+
+def not_before(now: datetime) -> datetime:
+    """Whatever is later than this and was put down as past was put down by a clock that was ahead."""
+    return now + TOLERANCE
+
+
+def described_jump(jump: timedelta) -> str:
+    direction = "forward" if jump > timedelta(0) else "back"
+    return f"The clock jumped {direction} by {_rounded(abs(jump))}."
+
+
+def _rounded(duration: timedelta) -> str:
+    if duration >= timedelta(days=2):
+        return f"{duration.days:,} days"
+    if duration >= timedelta(hours=2):
+        return f"{duration // timedelta(hours=1)} hours"
+    return f"{duration // timedelta(minutes=1)} minutes"
+
 
 class ClockMonitor:
     def __init__(self, *, store: Store, clock: Clock, lease: timedelta) -> None:
         self._store = store
         self._lease = lease
         self._clock = clock
-        self._last: Reading | None = None
+        self._last: ClockReading | None = None
 
     async def start(self) -> None:
         """Look for what a clock put down that was ahead before this process began."""
@@ -39,8 +74,8 @@ class ClockMonitor:
         if jump is not None:
             await self._repair(described_jump(jump), is_jump=True)
 
-    def _read(self) -> Reading:
-        return Reading(at=self._clock.now(), elapsed=self._clock.elapsed())
+    def _read(self) -> ClockReading:
+        return ClockReading(at=self._clock.now(), elapsed=self._clock.elapsed())
 
     async def _repair(self, what: str, *, is_jump: bool = False) -> None:
         told = await self._store.write(_repair, what, is_jump=is_jump, now=self._clock.now(), lease=self._lease)

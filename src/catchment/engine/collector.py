@@ -17,7 +17,7 @@ from catchment.domain.run import COLLECTOR_TICK, Run, RunKind
 from catchment.domain.source import Source
 from catchment.domain.visit import VisitResult
 from catchment.engine.background import background_tasks
-from catchment.engine.cadence import CadenceBook
+from catchment.engine.cadence import Cadences
 from catchment.engine.cleanup import Cleaner
 from catchment.engine.clock_monitor import ClockMonitor
 from catchment.engine.commit import Committer
@@ -26,7 +26,7 @@ from catchment.engine.leases import LeasePolicy, keep_leases, recover
 from catchment.engine.pool import Pool
 from catchment.engine.round import Round
 from catchment.errors import Conflict, NotFound, StoreError
-from catchment.sources.base import Registry
+from catchment.sources.registry import Registry
 from catchment.store import jobs, runs, sources
 from catchment.store.database import Store
 
@@ -47,8 +47,8 @@ class Collector:
         pool: Pool,
         hosts: HostRegistry,
         committer: Committer,
-        cadences: CadenceBook,
-        housekeeper: Cleaner,
+        cadences: Cadences,
+        cleaner: Cleaner,
         leases: LeasePolicy,
         clock: Clock,
     ) -> None:
@@ -58,7 +58,7 @@ class Collector:
         self._hosts = hosts
         self._committer = committer
         self._cadences = cadences
-        self._housekeeper = housekeeper
+        self._cleaner = cleaner
         self._leases = leases
         self._clock = clock
         self._clock_watch = ClockMonitor(store=store, clock=clock, lease=leases.duration)
@@ -80,7 +80,7 @@ class Collector:
         """
         await self._clock_watch.start()
         await self._cadences.apply()
-        await self._store.write(sources.wake_types, list(self._registry), now=self._clock.now())
+        await self._store.write(sources.wake_types, self._registry.can_fetch, now=self._clock.now())
         await self._store.write(_register, leases=self._leases, now=self._clock.now())
         self._pool.reset()
         self._round = Round([])
@@ -157,7 +157,7 @@ class Collector:
             if until is None and (not round_.ids or (len(round_.ids) < LOOK_LIMIT and not round_.dropped)):
                 break
             await self._sleep_until(until)
-        await self._housekeeper.tidy_if_due()
+        await self._cleaner.tidy_if_due()
         return list(results.values())
 
     async def collect_some(self, limit: int) -> list[VisitResult]:
@@ -187,12 +187,14 @@ class Collector:
         """Work until told to stop, then finish what is in flight within the grace, or raise TimeoutError."""
         async with self.working(grace_seconds=grace_seconds, stop=stop):
             await self.run(stop, tick_seconds=tick_seconds)
-        logger.info("collector: stop completed")
+        logger.bind(event="collector.stopped").info("collector: stop completed")
 
     async def run(self, stop: asyncio.Event, *, tick_seconds: float) -> None:
         """Tick until told to stop. State is in the database: nothing that is not due is fetched."""
         intervals = await self._cadences.load()
-        logger.info("collector started: tick {:g} s, intervals in minutes {}", tick_seconds, intervals.by_type())
+        minutes = {name: intervals.minutes(name) for name in sorted({*self._registry, *intervals.chosen})}
+        said = "collector started: tick {:g} s, intervals in minutes {}"
+        logger.bind(event="collector.started").info(said, tick_seconds, minutes)
         while not stop.is_set():
             is_late = self.is_in_round
             await self._tick_or_complain()
@@ -210,7 +212,7 @@ class Collector:
         try:
             await self.tick()
         except StoreError as error:
-            logger.error("this tick is skipped: {}", error)
+            logger.bind(event="store.failed").error("this tick is skipped: {}", error)
 
     async def report(self, tick_seconds: float) -> None:
         """Say in the database how the collector is, for whoever asks in whatever process; or complain in the log."""
@@ -294,4 +296,5 @@ async def _rest(stop: asyncio.Event, round_: Round, tick_seconds: float, *, is_l
 
 def _log_round(round_: Round) -> None:
     counts = round_.summary()
-    logger.info("round over: {}", ", ".join(f"{count} {name}" for name, count in counts.items()))
+    said = ", ".join(f"{count} {name}" for name, count in counts.items())
+    logger.bind(event="round.over", **counts).info("round over: {}", said)

@@ -6,40 +6,34 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from loguru import logger
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 
 from catchment.clock import Clock
 from catchment.domain.confidential import holds_secrets
 from catchment.domain.run import RunStatus
 from catchment.domain.source import ADDRESS_KEY, Source
-from catchment.domain.visit import Collected, Failed, Postponed, Skipped, SourceState, Visit, VisitResult
+from catchment.domain.visit import Collected, Failed, Fetched, Postponed, Skipped, SourceState, Visit, VisitResult
 from catchment.engine.decide import (
     NO_NEWS,
     ItemChanges,
     address_to_adopt,
     decide,
-    each_once,
     held_against,
     is_excused_again,
-    sort_items,
-    without_harm,
 )
-from catchment.engine.events import Told, emit_events
+from catchment.engine.items import UNSTORABLE, FoundItems, store_items, why_unstorable
 from catchment.errors import Conflict, StoreError
+from catchment.fetch.client import why_distrusted
 from catchment.fetch.pacing import host_of
-from catchment.fetch.redirects import why_distrusted
-from catchment.redact import redact_text
 from catchment.schedule.due import Cadence
-from catchment.store import fetch_log, hosts, items, runs, sources
+from catchment.store import fetch_log, hosts, runs, sources
 from catchment.store.database import Store
 from catchment.store.fetch_log import LogLine
-from catchment.store.items import Owned
 
 WriteRecords = Callable[[Connection, Sequence[Any], datetime], None]
 KeepRecords = Callable[[Connection, Sequence[object], datetime], None]
@@ -79,47 +73,52 @@ class Rules:
     keep_records: KeepRecords = keep_no_records
 
 
-@dataclass(slots=True)
-class _Batch:
-    """What a group of visits writes, gathered so that each table is written once."""
-
-    now: datetime
-    new: list[Owned] = field(default_factory=list)
-    changed: list[Owned] = field(default_factory=list)
-    states: list[tuple[Source, SourceState]] = field(default_factory=list)
-    lines: list[LogLine] = field(default_factory=list)
-    records: list[object] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
-
-
 def commit_visits(conn: Connection, visits: Sequence[Visit], rules: Rules, now: datetime) -> list[VisitResult]:
-    """Store what these visits brought. A visit whose run was taken over stores nothing and says so."""
+    """Store what these visits brought, each table written once for all of them.
+
+    A visit whose run was taken over stores nothing and says so.
+    """
     held = _finish_runs(conn, visits, now)
     current = sources.get_for_commit(conn, [visit.source for visit in visits if visit.run.id in held])
-    batch = _Batch(now=now)
-    results = []
+    results: dict[int, VisitResult] = {}
+    counted: list[tuple[Visit, Source]] = []
     for visit in _judged(conn, visits):
         source = current.get(visit.source.id) if visit.run.id in held else None
         if source is None or source.is_deleted:
-            results.append(_result(visit, NO_NEWS, fenced=visit.run.id not in held))
+            results[visit.run.id] = _result(visit, NO_NEWS, fenced=visit.run.id not in held)
         elif source.identity != visit.source.identity:
             # What came is of the old address. The new one is due already.
-            results.append(_result(replace(visit, ending=Skipped(reason=ADDRESS_CHANGED)), NO_NEWS))
+            results[visit.run.id] = _result(replace(visit, ending=Skipped(reason=ADDRESS_CHANGED)), NO_NEWS)
         else:
-            news = _find_news(conn, visit, source, rules)
-            state = decide(source, visit.ending, rules.cadence_of(source), now, news)
-            batch.states.append((source, state))
-            results.append(_settle(batch, visit, news))
-            if address := address_to_adopt(source, state):
-                _adopt(conn, source, address, rules, now)
-    items.insert_new(conn, batch.new, now=now)
-    items.update_changed(conn, batch.changed, now=now)
-    rules.keep_records(conn, batch.records, now)
-    emit_events(conn, batch.told, now=now)
+            counted.append((visit, source))
+    stored = store_items(conn, [_found(visit, source, rules) for visit, source in counted], now=now)
+    states = []
+    for (visit, source), news in zip(counted, stored, strict=True):
+        results[visit.run.id] = _result(visit, news)
+        state = decide(source, visit.ending, rules.cadence_of(source), now, news)
+        states.append((source, state))
+        _log_change(source, state)
+        if address := address_to_adopt(source, state):
+            _adopt(conn, source, address, rules, now)
+    rules.keep_records(conn, [record for visit, _ in counted for record in _records(visit)], now)
     _hold_hosts(conn, visits)
-    sources.save_states(conn, batch.states)
-    fetch_log.write(conn, batch.lines)
-    return results
+    sources.save_states(conn, states)
+    lines = [_line(visit, results[visit.run.id], now) for visit, _ in counted if _is_logged(visit)]
+    fetch_log.write(conn, lines)
+    return [results[visit.run.id] for visit in visits]
+
+
+def _log_change(source: Source, state: SourceState) -> None:
+    """What operators filter by: a visit that failed, a source that was paused for it, and one that is back."""
+    about = logger.bind(source_id=source.id, type=source.type, failures=state.fetch_error_count)
+    if state.last_error is not None and state.last_error != source.last_error:
+        failed = about.bind(event="visit.failed")
+        failed.info("source {} ({}): visit failed: {}", source.id, source.name, state.last_error.message)
+    if source.is_active and not state.is_active:
+        paused = about.bind(event="source.paused")
+        paused.warning("source {} ({}) is paused: {}", source.id, source.name, state.paused_by)
+    elif state.is_active and not source.is_active:
+        about.bind(event="source.resumed").info("source {} ({}) works again", source.id, source.name)
 
 
 def _adopt(conn: Connection, source: Source, address: str, rules: Rules, now: datetime) -> None:
@@ -159,18 +158,12 @@ def _finish_runs(conn: Connection, visits: Sequence[Visit], now: datetime) -> se
     return held
 
 
-def _settle(batch: _Batch, visit: Visit, news: ItemChanges) -> VisitResult:
-    """Put down what this visit writes."""
-    source_id = visit.source.id
-    batch.new += [(source_id, item) for item in news.new]
-    batch.changed += [(source_id, item) for item in news.changed]
-    batch.told.append((visit.source, news.new))
-    result = _result(visit, news)
-    if isinstance(visit.ending, Collected):
-        batch.records += visit.ending.fetched.records
-    if isinstance(visit.ending, Collected | Failed):
-        batch.lines.append(_line(visit, result, batch.now))
-    return result
+def _records(visit: Visit) -> Sequence[object]:
+    return visit.ending.fetched.records if isinstance(visit.ending, Collected) else ()
+
+
+def _is_logged(visit: Visit) -> bool:
+    return isinstance(visit.ending, Collected | Failed)
 
 
 def _judged(conn: Connection, visits: Sequence[Visit]) -> Sequence[Visit]:
@@ -181,18 +174,12 @@ def _judged(conn: Connection, visits: Sequence[Visit]) -> Sequence[Visit]:
     return [replace(visit, ending=held_against(visit.source, visit.ending, latest)) for visit in visits]
 
 
-def _find_news(conn: Connection, visit: Visit, source: Source, rules: Rules) -> ItemChanges:
-    if not isinstance(visit.ending, Collected) or not visit.ending.fetched.items:
-        return NO_NEWS
-    found = each_once(visit.ending.fetched.items)
+def _found(visit: Visit, source: Source, rules: Rules) -> FoundItems:
+    fetched = visit.ending.fetched if isinstance(visit.ending, Collected) else Fetched()
     # Items and the count of fetches are stored together, so that where nothing was ever fetched nothing is remembered;
     # but crawls store items on their way.
-    may_be_known = source.fetch_count or rules.is_crawled(source.type)
-    known = items.remembered(conn, source.id, [item.key for item in found]) if may_be_known else {}
-    news = sort_items(found, known)
-    if not (visit.ending.fetched.is_damaged and may_be_known):
-        return news
-    return without_harm(news, items.alike(conn, source.id, new=news.new, changed=news.changed))
+    may_be_known = bool(source.fetch_count or rules.is_crawled(source.type))
+    return FoundItems(source=source, items=fetched.items, may_be_known=may_be_known, is_damaged=fetched.is_damaged)
 
 
 def _line(visit: Visit, result: VisitResult, now: datetime) -> LogLine:
@@ -228,8 +215,6 @@ MAX_AT_ONCE = 200
 #: A transaction costs as much as ten visits, so one is not begun for a few while more are on their way.
 GATHER_SECONDS = 0.1
 RETRY_SECONDS = 1.0
-#: What a value that no column can hold leads to: the database refuses it, or it cannot be written for the database.
-UNSTORABLE = (DBAPIError, TypeError, ValueError, OverflowError)
 
 Report = Callable[[VisitResult], None]
 
@@ -290,8 +275,7 @@ class Committer:
         try:
             return (await self._store_together([visit]))[0]
         except UNSTORABLE as error:
-            reason = error.orig if isinstance(error, DBAPIError) else error
-            failed = replace(visit, ending=Failed(message=redact_text(f"What came cannot be stored: {reason}")))
+            failed = replace(visit, ending=Failed(message=why_unstorable(error)))
             return (await self._store_together([failed]))[0]
 
     async def _store_together(self, visits: list[Visit]) -> list[VisitResult]:
@@ -300,5 +284,6 @@ class Committer:
             try:
                 return await self._store.write(commit_visits, visits, self._rules, self._clock.now())
             except StoreError as error:
-                logger.error("{} visits wait to be stored: {}", len(visits), error)
+                waiting = logger.bind(event="store.failed", visits=len(visits))
+                waiting.error("{} visits wait to be stored: {}", len(visits), error)
                 await asyncio.sleep(RETRY_SECONDS)

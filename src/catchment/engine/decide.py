@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,9 +18,8 @@ from catchment.domain.source import (
     NextCheck,
     PausedBy,
     Source,
-    Why,
 )
-from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, SourceState
+from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, SourceState, network_is_down
 from catchment.schedule.due import (
     Cadence,
     after_failure,
@@ -125,15 +124,10 @@ def decide(source: Source, ending: Ending, cadence: Cadence, now: datetime, news
     return state
 
 
-def network_is_down(*, reached: bool, unreachable_hosts: Collection[str | None], surely_ours: bool) -> bool:
-    """No host at all could be reached. One dead host alone proves nothing, unless the error says it was us."""
-    return not reached and (surely_ours or len(unreachable_hosts) > 1)
-
-
 def is_excused_again(source: Source, ending: Ending) -> bool:
     """Whether its host could not be reached, as at its last visit, and our own network was to blame both times."""
     excused = isinstance(ending, Failed) and ending.ours and ending.unreachable_host is not None
-    return excused and source.next_check.why is Why.OFFLINE
+    return excused and source.is_excused
 
 
 def held_against(source: Source, ending: Ending, latest_success: datetime | None) -> Ending:
@@ -141,9 +135,11 @@ def held_against(source: Source, ending: Ending, latest_success: datetime | None
 
     Dead hosts come to be due with nobody else around who could be reached, and would be excused for ever.
     """
-    if latest_success is None or source.last_attempt_at is None or latest_success <= source.last_attempt_at:
+    if not isinstance(ending, Failed) or not is_excused_again(source, ending):
         return ending
-    return replace(ending, ours=False) if isinstance(ending, Failed) and is_excused_again(source, ending) else ending
+    last = source.last_attempt_at
+    reached = latest_success is not None and last is not None and latest_success > last
+    return replace(ending, ours=network_is_down(reached=reached, surely_ours=ending.ours))
 
 
 def address_to_adopt(source: Source, state: SourceState) -> str | None:

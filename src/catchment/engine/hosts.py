@@ -56,9 +56,9 @@ class HostRegistry:
             logger.info("{} source(s) wait for their hosts", len(left.later))
         return left
 
-    def has_room(self, host: str, *, background_tasks: int) -> bool:
+    def has_room(self, host: str, *, chosen: int) -> bool:
         """Whether the host takes one more visit at once, beside those that are about to begin."""
-        return self._visits[host] + background_tasks < self._pacer.concurrency
+        return self._visits[host] + chosen < self._pacer.concurrency
 
     def took(self, taken: Iterable[HostUse]) -> None:
         """These hosts are ours: go on where whoever had them before left off."""

@@ -13,9 +13,9 @@ from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.domain.run import Run
+from catchment.engine.clock_monitor import not_before
 from catchment.errors import LeaseLost, StoreError
 from catchment.processes import is_gone, owner_name
-from catchment.schedule.clock_jumps import not_before
 from catchment.store import alerts, found_notes, hosts, runs
 from catchment.store.clock_repair import has_leases_ahead, pull_back_leases
 from catchment.store.database import Store

@@ -175,16 +175,16 @@ class Pool:
     def _window(self, most: int) -> dict[int, Round]:
         """What to claim from: of sources that share hosts no more than are claimed, or others would find none."""
         window: dict[int, Round] = {}
-        background_tasks: Counter[str] = Counter()
+        chosen: Counter[str] = Counter()
         for source_id, round_ in list(islice(self._waiting.items(), WINDOW * most)):
             host = self._host_of.get(source_id)
             if host is None:
                 window[source_id] = round_
-            elif not self._hosts.has_room(host, background_tasks=background_tasks[host]):
+            elif not self._hosts.has_room(host, chosen=chosen[host]):
                 self._parked.setdefault(host, {})[source_id] = self._waiting.pop(source_id)
             elif len(window) < most:
                 window[source_id] = round_
-                background_tasks[host] += 1
+                chosen[host] += 1
         return window
 
     def _job(self, run: Run, source: Source, round_: Round) -> QueuedSource:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from catchment.domain.visit import Collected, Failed, Visit, VisitResult
-from catchment.engine.decide import network_is_down
+from catchment.domain.visit import Collected, Failed, Visit, VisitResult, network_is_down
 
 
 class Round:

@@ -16,7 +16,7 @@ from catchment.crypto import Unsealable
 from catchment.domain.filters import Filters
 from catchment.domain.options import UNRESOLVED_KEY, Options
 from catchment.domain.run import Run
-from catchment.domain.source import NEEDING_A_KEY, Source
+from catchment.domain.source import Source
 from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, Tally, Visit
 from catchment.engine.leases import FencedStore
 from catchment.errors import (
@@ -36,9 +36,10 @@ from catchment.errors import (
 )
 from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text
-from catchment.sources.base import Context, CrawlingType, CrawlSession, Fetcher, Registry
+from catchment.sources.base import CrawlingType, CrawlSession, Fetcher
 from catchment.sources.client import ClientFactory
-from catchment.sources.listing import survey
+from catchment.sources.full_crawl import crawl_in_full
+from catchment.sources.registry import Registry
 from catchment.store.database import Store
 
 #: Until when a host asked to be left alone, if it did.
@@ -135,7 +136,7 @@ class Visitor:
             return Failed(message=f"The fetcher for {source.type!r} broke: {redact_text(repr(error))}")
 
     async def _fetch(self, fetcher: Fetcher, source: Source) -> Fetched:
-        options, context = self._prepare(source)
+        options, context = self._clients.context(source, self._clock.now())
         return self._sifted(source, await fetcher.fetch(context), options)
 
     async def _crawl(self, crawling_type: CrawlingType, run: Run, source: Source) -> Visit:
@@ -145,10 +146,10 @@ class Visitor:
         return Visit(run=run, source=source, ending=ending, tally=sum((crawl.tally for crawl in crawls), Tally()))
 
     async def _run_crawl(self, crawling_type: CrawlingType, run: Run, source: Source, crawls: list[Crawl]) -> Fetched:
-        options, context = self._prepare(source)
+        options, context = self._clients.context(source, self._clock.now())
         crawl_session = crawling_type.start_crawl(context)
         if not crawl_session.policy.incremental:
-            return self._sifted(source, await survey(crawl_session), options)
+            return self._sifted(source, await crawl_in_full(crawl_session), options)
         store = FencedStore(store=self._store, run_id=run.id)
         crawl = self._start_crawl(
             store=store, clock=self._clock, source=source, crawl_session=crawl_session, filters=options.filters
@@ -161,13 +162,8 @@ class Visitor:
             if not crawl_session.policy.is_complete:
                 raise
             logger.warning("source {} ({}) is read in full: {}", source.id, source.name, error)
-            return self._sifted(source, await survey(crawl_session), options)
+            return self._sifted(source, await crawl_in_full(crawl_session), options)
         return Fetched(memory=source.memory)
-
-    def _prepare(self, source: Source) -> tuple[Options, Context]:
-        source = self._clients.opened(source)
-        options, http = self._clients.client_for(source.config)
-        return options, Context(source=source, now=self._clock.now(), http=http, parsers=self._clients.parsers)
 
     def _sifted(self, source: Source, fetched: Fetched, options: Options) -> Fetched:
         for warning in fetched.warnings:
@@ -179,7 +175,7 @@ class Visitor:
         return _filtered(fetched, options) if options.filters else fetched
 
     def _skip(self, source: Source) -> Skipped:
-        key = NEEDING_A_KEY.get(source.type)
+        key = self._registry.needed_key(source.type)
         reason = f"no fetcher for type '{source.type}'" + (f": set {key}" if key else "")
         if source.type not in self._warned_types:
             self._warned_types.add(source.type)

@@ -13,10 +13,10 @@ from yarl import URL
 from catchment.domain.note import Platform
 from catchment.domain.options import BasicAuth, Options
 from catchment.errors import BadConfig
+from catchment.fetch.body import Stream
 from catchment.fetch.client import HttpClient, Request, Response
 from catchment.fetch.freshness import Validators
 from catchment.fetch.pacing import host_of
-from catchment.fetch.streaming import Stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

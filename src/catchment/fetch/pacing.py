@@ -239,7 +239,7 @@ class Pacer:
             now = timeline.time()
             earliest = queue.pace.earliest(now)
             if earliest > now:
-                self._set_alarm(queue, timeline, earliest)
+                self._set_timer(queue, timeline, earliest)
                 return
             turn = queue.waiting.popleft()
             if not turn.cancelled():
@@ -247,7 +247,7 @@ class Pacer:
                 queue.in_flight += 1
                 turn.set_result(None)
 
-    def _set_alarm(self, queue: _Queue, timeline: HostTimeline, when: float) -> None:
+    def _set_timer(self, queue: _Queue, timeline: HostTimeline, when: float) -> None:
         if queue.alarm is not None:
             queue.alarm.cancel()
         queue.alarm = timeline.call_at(when, lambda: self._advance(queue))

@@ -50,7 +50,7 @@ async def run_on_state(site: Site, state: State, *, clock: Clock | None = None) 
 
 async def run_without_state(site: Site, settings: Settings, *, clock: Clock | None = None) -> SiteRun:
     async with open_outside(settings, clock=clock) as outside:
-        return await run_in_full(outside.surveyor, site)
+        return await run_in_full(outside.site_lister, site)
 
 
 async def run_or_start_over(site: Site, state: State) -> SiteRun:

@@ -9,11 +9,11 @@ from loguru import logger
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
-from catchment.domain.alert import AlertNews, AlertRule, Decisions, Finding, Key, Severity, Terms, news_of, step
-from catchment.domain.alert_rules import look
+from catchment.domain.alert import AlertNews, Decisions, news_of, step
+from catchment.domain.alert_rules import AlertRule, Finding, Key, Severity, Terms, look
 from catchment.domain.outbox import Topic
-from catchment.monitor.alerting import AlertInputs, gather
 from catchment.store import alerts, outbox
+from catchment.store.alert_queries import AlertInputs, gather
 from catchment.store.database import Store
 
 _LEVELS: Mapping[Severity, str] = {Severity.P0: "ERROR", Severity.P1: "ERROR", Severity.P2: "WARNING"}
@@ -30,16 +30,16 @@ class AlertEvaluator:
         """Look once; says what is amiss."""
         now = self._clock.now()
         findings = look(await self._store.read(gather, self._watched, now=now))
-        news = await self._store.write(_note, findings, self._terms, now=now)
+        news = await self._store.write(_record, findings, self._terms, now=now)
         for one in news:
             _log(one)
         return f"{len(findings)} found, {len(news)} told"
 
 
-def _note(
+def _record(
     conn: Connection, findings: list[Finding], terms: Mapping[AlertRule, Terms], *, now: datetime
 ) -> list[AlertNews]:
-    """The alerts and the letters that tell of them together: nothing is told that is not noted, or noted untold."""
+    """The alerts together with the events that tell of them: nothing is told unrecorded, or recorded untold."""
     decisions = step(alerts.list_known(conn), findings, terms, now)
     news = news_of(decisions.told)
     event_ids = outbox.emit(conn, Topic.ALERT, (one.payload() for one in news), now=now)
@@ -64,4 +64,6 @@ def _log(news: AlertNews) -> None:
     severity = news.alerts[0].severity
     level = _LEVELS.get(severity, "INFO") if news.is_firing else "INFO"
     state = "" if news.is_firing else "resolved: "
-    logger.log(level, "alert {} {}{}: {} ({})", severity, state, news.rule, news.message, news.rule.runbook)
+    event = "alert.fired" if news.is_firing else "alert.resolved"
+    told = logger.bind(event=event, rule=news.rule, severity=severity)
+    told.log(level, "alert {} {}{}: {} ({})", severity, state, news.rule, news.message, news.rule.runbook)

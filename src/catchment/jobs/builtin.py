@@ -20,19 +20,20 @@ from catchment.errors import Conflict, InvalidInput, TooManyAttempts, VisitError
 from catchment.jobs.alerts import AlertEvaluator
 from catchment.jobs.scheduler import Job, at_once, every, not_by_the_clock
 from catchment.jobs.webhooks import WebhookDispatcher
-from catchment.platforms.feishu.copy import NoteCopier
+from catchment.platforms.feishu import NoteCopier
 from catchment.platforms.workflow import Workflow
 from catchment.sources.x.client import TROUBLES_OF_ALL
 from catchment.store import jobs
 from catchment.store.backups import backup_name, keep_newest, make_backup
 from catchment.store.database import Store
-from catchment.x.scraping import ScrapingService
+from catchment.x import ScrapingService
 
 CLEANUP, RECOVERY, LOCK_RECOVERY, OUTBOX = "cleanup", "recovery", "lock_recovery", "outbox"
 CLEANUP_EVERY, RECOVERY_EVERY, OUTBOX_EVERY = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=10)
 FEISHU_EVERY = timedelta(minutes=1)
 ALERTS, ALERTS_EVERY = "alerts", timedelta(seconds=30)
 BACKUP = "backup"
+SEARCH, SEARCH_EVERY = "search_index", timedelta(seconds=5)
 
 Usernames = Callable[[], Awaitable[tuple[str, ...]]]
 
@@ -53,9 +54,9 @@ def collector_tick(collector: Collector) -> Job:
     )
 
 
-def cleanup(housekeeper: Cleaner, clock: Clock) -> Job:
+def cleanup(cleaner: Cleaner, clock: Clock) -> Job:
     async def tidy() -> str:
-        return f"{await housekeeper.tidy(clock.now())} item(s) cleaned"
+        return f"{await cleaner.tidy(clock.now())} item(s) cleaned"
 
     return Job(name=CLEANUP, work=tidy, first=at_once, next_after=every(CLEANUP_EVERY))
 
@@ -83,10 +84,15 @@ def _at_each_start(conn: Connection, state: JobState, now: datetime) -> None:
 
 
 def _within(interval: timedelta) -> Callable[[Connection, JobState, datetime], None]:
-    """An interval that is shorter than it was before the start counts at once, and not after the longer one."""
+    """An interval that is shorter than it was before the start counts at once, and not after the longer one.
+
+    What ran only by hand until now runs at once.
+    """
 
     def pull(conn: Connection, state: JobState, now: datetime) -> None:
-        if state.due_at is not None and state.due_at > now + interval:
+        if state.due_at is None:
+            jobs.set_due(conn, state.name, now)
+        elif state.due_at > now + interval:
             jobs.set_due(conn, state.name, now + interval)
 
     return pull
@@ -104,15 +110,35 @@ def watching(watch: AlertEvaluator) -> Job:
     return Job(name=ALERTS, work=watch.look, first=at_once, next_after=every(ALERTS_EVERY))
 
 
-def backing_up(store: Store, clock: Clock, folder: Path, *, interval: timedelta, keep: int) -> Job:
+def indexing(take_in: Callable[[], Awaitable[int]]) -> Job:
+    """What was stored since the last time can be searched for within seconds."""
+
+    async def index() -> str:
+        return f"{await take_in()} item(s) taken in"
+
+    return Job(name=SEARCH, work=index, first=at_once, next_after=every(SEARCH_EVERY))
+
+
+def backing_up(store: Store, clock: Clock, folder: Path, *, interval: timedelta | None, keep: int) -> Job:
+    """Without an interval only by hand."""
+
     async def back_up() -> str:
         file = folder / backup_name(clock.now())
         made = await asyncio.to_thread(make_backup, store.url, file)
         gone = await asyncio.to_thread(keep_newest, folder, keep)
+        logger.bind(event="backup.made", file=made.file.name, bytes=made.size_bytes).info("backup made: {}", made.file)
         return (
             f"{made.file.name}: {sum(made.rows.values())} row(s), {made.size_bytes} bytes; {len(gone)} old one(s) gone"
         )
 
+    if interval is None:
+        return Job(
+            name=BACKUP,
+            work=back_up,
+            first=not_by_the_clock,
+            next_after=not_by_the_clock,
+            on_restore=lambda conn, state, _: jobs.set_due(conn, state.name, None),
+        )
     return Job(name=BACKUP, work=back_up, first=at_once, next_after=every(interval), on_restore=_within(interval))
 
 

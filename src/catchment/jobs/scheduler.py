@@ -1,4 +1,4 @@
-"""The keeper of jobs: what the system does by itself from time to time, once for all processes on one store.
+"""The scheduler of jobs: what the system does by itself from time to time, once for all processes on one store.
 
 The database says when a job is due. Every process looks when its alarm rings, and at each tick; the one whose statement
 takes the due job runs it, under a lease, so that a run that takes longer than its interval is not joined by another.
@@ -16,14 +16,16 @@ from loguru import logger
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
+from catchment.domain.audit_trail import deed
 from catchment.domain.run import JobState, Run, RunKind, RunStatus
 from catchment.engine.background import background_tasks
+from catchment.engine.clock_monitor import not_before
 from catchment.engine.leases import LeasePolicy, keep_leases
 from catchment.errors import Conflict, InvalidInput, NotFound, StoreError, VisitError
 from catchment.redact import redact_text
-from catchment.schedule.clock_jumps import not_before
 from catchment.schedule.jobs import Timers
 from catchment.store import jobs, runs
+from catchment.store.audit_trail import recorded
 from catchment.store.database import Store
 
 #: Does the work and says in a few words what came of it.
@@ -51,13 +53,13 @@ class Job:
 
 
 class JobScheduler:
-    def __init__(self, *, store: Store, clock: Clock, leases: LeasePolicy, alarms: Timers, jobs: Iterable[Job]) -> None:
+    def __init__(self, *, store: Store, clock: Clock, leases: LeasePolicy, timers: Timers, jobs: Iterable[Job]) -> None:
         self._store = store
         self._clock = clock
         self._leases = leases
         self._jobs = {job.name: job for job in jobs}
         self._running: set[asyncio.Task[None]] = set()
-        self.alarms = alarms
+        self.timers = timers
 
     def __contains__(self, name: str) -> bool:
         return name in self._jobs
@@ -65,13 +67,13 @@ class JobScheduler:
     async def keep(self, stop: asyncio.Event) -> None:
         """Look after the jobs until told to stop; what runs then is cut off and its lease given back."""
         await self.prepare()
-        self.alarms.start(self._wake)
+        self.timers.start(self._wake)
         try:
             await self.follow()
             async with background_tasks(self._follow_on(), keep_leases(self._store, self._leases, self._clock)):
                 await stop.wait()
         finally:
-            self.alarms.stop()
+            self.timers.stop()
             await self._cut_off()
             await self._store.write(runs.release_owner, self._leases.owner, now=self._clock.now())
 
@@ -87,7 +89,7 @@ class JobScheduler:
         for state in states:
             job = self._jobs.get(state.name)
             if job is not None and not job.is_driven_elsewhere:
-                self._set_alarm(state)
+                self._set_timer(state)
 
     def _is_ahead(self, state: JobState) -> bool:
         """It ran under a clock that was ahead, and would wait for that clock's next time."""
@@ -101,11 +103,11 @@ class JobScheduler:
                 jobs.set_due(conn, state.name, job.next_after(conn, now))
         return jobs.list_all(conn)
 
-    def _set_alarm(self, state: JobState) -> None:
+    def _set_timer(self, state: JobState) -> None:
         wanted = None if state.is_paused else state.due_at
         # One whose time has come is set again: an alarm counts time that passes, and a clock may have jumped over it.
-        if self.alarms.at(state.name) != wanted or (wanted is not None and wanted <= self._clock.now()):
-            self.alarms.set(state.name, wanted)
+        if self.timers.at(state.name) != wanted or (wanted is not None and wanted <= self._clock.now()):
+            self.timers.set(state.name, wanted)
 
     async def look_after(self, name: str) -> None:
         """Run the job if it is due and nobody else takes it."""
@@ -139,7 +141,8 @@ class JobScheduler:
 
     async def set_paused(self, name: str, *, is_paused: bool) -> JobState:
         self._known(name)
-        await self._store.write(jobs.set_paused, name, is_paused=is_paused)
+        entry = deed("job.pause" if is_paused else "job.resume", f"job {name}", now=self._clock.now())
+        await self._store.write(recorded, entry, jobs.set_paused, name, is_paused=is_paused)
         await self.follow()
         return await self._store.read(jobs.get, name)
 
@@ -194,10 +197,10 @@ class JobScheduler:
         try:
             message, ok = await job.work(), True
         except VisitError as error:
-            logger.warning("the job {} failed: {}", job.name, error)
+            logger.bind(event="job.failed", job=job.name).warning("the job {} failed: {}", job.name, error)
             message, ok = redact_text(str(error)), False
         except Exception as error:  # noqa: BLE001 - the edge: a job that fails must not stop the next one
-            logger.opt(exception=error).error("the job {} failed", job.name)
+            logger.bind(event="job.failed", job=job.name).opt(exception=error).error("the job {} failed", job.name)
             message, ok = redact_text(f"{type(error).__name__}: {error}"), False
         await self._put_down(job, run, ok=ok, message=message)
         await self.follow()

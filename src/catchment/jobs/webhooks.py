@@ -41,13 +41,13 @@ class WebhookDispatcher:
 
     async def deliver_due(self) -> str:
         """Deliver everything whose time has come, to all webhooks side by side; says how it went."""
-        waiting = await self._store.read(outbox.heads, now=self._clock.now())
+        waiting = await self._store.read(outbox.oldest_due, now=self._clock.now())
         async with background_tasks(keep_leases(self._store, self._leases, self._clock)):
             counts = await asyncio.gather(*(self._deliver_to(delivery.webhook_id) for delivery in waiting))
         return f"{sum(counts)} delivered"
 
     async def _deliver_to(self, webhook_id: int) -> int:
-        """One letter after the other; the first that is not taken in ends it. Only one process does this at a time."""
+        """One delivery after the other; the first that is not taken in ends it. One process does this at a time."""
         now = self._clock.now()
         run = await self._store.write(
             runs.start,
@@ -71,7 +71,7 @@ class WebhookDispatcher:
             while self._clock.now() < end and await self._deliver_next(webhook_id, fenced):
                 delivered += 1
         except LeaseLost:
-            # Whoever took it over delivers the letter again, under the same id.
+            # Whoever took it over delivers the event again, under the same id.
             logger.warning("webhook {}: another process delivers to it now", webhook_id)
         return delivered
 
@@ -87,7 +87,7 @@ class WebhookDispatcher:
             await fenced.write(outbox.put_off, delivery.id, until=self._clock.now() + timedelta(seconds=later.seconds))
         except (VisitError, Unsealable) as error:
             reason = redact_mentions(hook.url, redact_text(str(error)))[:MAX_ERROR]
-            await self._note_failure(fenced, hook, delivery, reason)
+            await self._record_failure(fenced, hook, delivery, reason)
         else:
             await fenced.write(outbox.record_delivered, delivery.id, now=self._clock.now())
             return True
@@ -110,12 +110,16 @@ class WebhookDispatcher:
         if refusal := refusal_in(answer.body, hook.format):
             raise BadAnswer(refusal)
 
-    async def _note_failure(self, fenced: FencedStore, hook: Webhook, delivery: Delivery, error: str) -> None:
+    async def _record_failure(self, fenced: FencedStore, hook: Webhook, delivery: Delivery, error: str) -> None:
         now = self._clock.now()
         again = next_try(delivery.attempts + 1, now)
         await fenced.write(outbox.record_failed, delivery.id, error=error, next_try_at=again, now=now)
+        outcome = "delivery.given_up" if again is None else "delivery.failed"
+        told = logger.bind(event=outcome, webhook_id=hook.id, delivery_id=delivery.id, attempts=delivery.attempts + 1)
         if again is None:
-            logger.error("webhook {} ({}): event {} is given up: {}", hook.id, hook.name, delivery.event_id, error)
+            told.error("webhook {} ({}): event {} is given up: {}", hook.id, hook.name, delivery.event_id, error)
+        else:
+            told.info("webhook {} ({}): event {} is tried again: {}", hook.id, hook.name, delivery.event_id, error)
 
 
 def opened(hook: Webhook, vault: Vault) -> Webhook:
@@ -125,5 +129,5 @@ def opened(hook: Webhook, vault: Vault) -> Webhook:
 
 def _next_delivery(conn: Connection, webhook_id: int, *, now: datetime) -> tuple[Webhook, Delivery] | None:
     hook = outbox.get_webhook(conn, webhook_id)
-    delivery = outbox.head_of(conn, webhook_id, now=now)
+    delivery = outbox.next_for(conn, webhook_id, now=now)
     return (hook, delivery) if hook is not None and hook.is_active and delivery is not None else None

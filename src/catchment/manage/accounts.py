@@ -13,13 +13,14 @@ from sqlalchemy import Connection
 from catchment.clock import Clock
 from catchment.crypto import SHOWN, hash_secret, new_api_key, new_token
 from catchment.domain.account import ApiKey, User, read_email
+from catchment.domain.audit_trail import AuditEntry, deed
 from catchment.domain.caller import Caller, Role, Scope
 from catchment.domain.feed import slug_of
 from catchment.domain.item import is_storable
 from catchment.errors import Forbidden, InvalidInput, NotFound
 from catchment.manage.logins import Logins, Passwords, checked_password, new_password
-from catchment.schedule.resuming import resumed
 from catchment.store import keys, sessions, sources, users
+from catchment.store.audit_trail import recorded
 from catchment.store.database import Store
 from catchment.store.sessions import SessionPrincipal
 
@@ -74,15 +75,25 @@ class Accounts:
 
     async def add_user(self, email: str, *, name: str = "", is_admin: bool = False) -> User:
         """Add somebody who comes in by key alone. A known address is a Conflict."""
-        return await self._store.write(users.add, **_person(email, name, is_admin), now=self._clock.now())
+        person, now = _person(email, name, is_admin), self._clock.now()
+        return await self._store.write(recorded, _added(person, now), lambda conn: users.add(conn, **person, now=now))
 
     async def enrol(self, email: str, *, name: str = "", is_admin: bool = False) -> NewAccount:
         """Add somebody with a password to begin with and a first key. A known address is a Conflict."""
         person, password = _person(email, name, is_admin), new_password()
         person["password_hash"] = await self._passwords.hash(password)
-        user, made = await self._store.write(_enrol, person, now=self._clock.now())
+        now = self._clock.now()
+        user, made = await self._store.write(recorded, _added(person, now), _enrol, person, now=now)
         logger.info("User {} was added{}.", user.id, " as an admin" if is_admin else "")
         return NewAccount(user=user, temp_password=password, api_key=made.secret)
+
+    async def add_with_password(self, email: str, password: str, *, is_admin: bool = False) -> User:
+        """Add somebody with a password of their own choice. A known address is a Conflict."""
+        person = _person(email, "", is_admin)
+        person["password_hash"] = await self._passwords.hash(checked_password(password))
+        user = await self._store.write(users.add, **person, now=self._clock.now())
+        logger.info("User {} was added{}.", user.id, " as an admin" if is_admin else "")
+        return user
 
     async def list_users(self) -> list[User]:
         return await self._store.read(users.list_all)
@@ -102,21 +113,34 @@ class Accounts:
 
         Their feeds are not there then, and their private sources rest; enabled, all of it goes on.
         """
-        user = await self._store.write(_set_active, user_id, is_active=is_active, now=self._clock.now())
+        now = self._clock.now()
+        entry = deed("user.enable" if is_active else "user.disable", f"user {user_id}", now=now)
+        user = await self._store.write(recorded, entry, _set_active, user_id, is_active=is_active, now=now)
         logger.info("User {} was {}.", user.id, "enabled" if is_active else "disabled")
         return user
 
     async def set_digests_public(self, user_id: int, *, is_public: bool) -> User:
         """Show somebody's digests to everybody, or to them alone."""
-        changed = await self._store.write(users.set_digests_public, user_id, is_public=is_public)
+        told = "digests: public" if is_public else "digests: private"
+        entry = deed("user.change", f"user {user_id}", told, now=self._clock.now())
+        changed = await self._store.write(recorded, entry, users.set_digests_public, user_id, is_public=is_public)
         return _found(changed, user_id)
 
     async def reset_password(self, user_id: int) -> str:
         """A new password to begin with; whoever was signed in by the old one is out."""
         password = new_password()
-        user = await self._store.write(users.set_password, user_id, await self._passwords.hash(password))
+        entry = deed("user.reset_password", f"user {user_id}", now=self._clock.now())
+        hashed = await self._passwords.hash(password)
+        user = await self._store.write(recorded, entry, users.set_password, user_id, hashed)
         logger.info("The password of user {} was reset.", _found(user, user_id).id)
         return password
+
+    async def sign_out_everywhere(self, user_id: int) -> User:
+        """Every browser, login token and reader app is out; keys stay good, and so does the password."""
+        entry = deed("user.sign_out", f"user {user_id}", now=self._clock.now())
+        user = await self._store.write(recorded, entry, _sign_out_everywhere, user_id)
+        logger.info("User {} was signed out everywhere.", user.id)
+        return user
 
     async def change_password(self, user: User, old: str, new: str, *, address: str) -> bool:
         """False if the old one is wrong. Whoever was signed in by it is out."""
@@ -125,7 +149,10 @@ class Accounts:
         if login is None:
             return False
         password_hash = await self._passwords.hash(wanted)
-        changed = await self._store.write(users.set_password, user.id, password_hash, from_version=login.version)
+        entry = deed("user.change_password", f"user {user.id}", now=self._clock.now())
+        changed = await self._store.write(
+            recorded, entry, users.set_password, user.id, password_hash, from_version=login.version
+        )
         return changed is not None
 
     async def create_key(
@@ -137,7 +164,9 @@ class Accounts:
         if role is not None and role not in _KEY_ROLES:
             raise InvalidInput(f"A key without a user is of role service or admin, not {role}.", field="role")
         label = _checked_text(name, "name", MAX_KEY_NAME)
-        return await self._store.write(_create_key, label, user_id, role or Role.USER, scope, now=self._clock.now())
+        now, whose = self._clock.now(), f"user {user_id}" if user_id is not None else str(role)
+        entry = deed("key.create", f"key {label}", f"for {whose}, scope {scope}", now=now)
+        return await self._store.write(recorded, entry, _create_key, label, user_id, role or Role.USER, scope, now=now)
 
     async def create_own_key(self, caller: Caller, name: str, *, scope: Scope | None = None) -> NewKey:
         """A further key for whoever asks, of the scope that they have themselves unless they want less."""
@@ -154,7 +183,8 @@ class Accounts:
 
     async def revoke_key(self, key_id: int, *, owner_id: int | None = None) -> ApiKey:
         """From now on the key is refused, and so is every session that stands on it. Others' keys are NotFound."""
-        key = await self._store.write(keys.revoke, key_id, owner_id=owner_id)
+        entry = deed("key.revoke", f"key {key_id}", now=self._clock.now())
+        key = await self._store.write(recorded, entry, keys.revoke, key_id, owner_id=owner_id)
         if key is None:
             raise NotFound(f"There is no key {key_id}.")
         return key
@@ -176,12 +206,22 @@ def user_of(caller: Caller) -> int:
     return caller.user_id
 
 
+def _added(person: dict[str, Any], now: datetime) -> AuditEntry:
+    return deed("user.add", f"user {person['email']}", "as an admin" if person["is_admin"] else "", now=now)
+
+
 def _set_active(conn: Connection, user_id: int, *, is_active: bool, now: datetime) -> User:
     user = _found(users.set_active(conn, user_id, is_active=is_active), user_id)
     if is_active:
-        sources.wake_private_of(conn, user_id, resumed(now), now=now)
+        sources.wake_private_of(conn, user_id, sources.resumed(now), now=now)
     else:
         sources.rest_private_of(conn, user_id, now=now)
+    return user
+
+
+def _sign_out_everywhere(conn: Connection, user_id: int) -> User:
+    user = _found(users.void_logins(conn, user_id), user_id)
+    sessions.remove_of_user(conn, user_id)
     return user
 
 

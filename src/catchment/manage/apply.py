@@ -20,7 +20,7 @@ from catchment.domain.sealing import open_config
 from catchment.domain.source import Source
 from catchment.errors import CatchmentError, InvalidInput, VisitError
 from catchment.manage.catalog import Catalog, Change
-from catchment.manage.import_export import LineResult, add_entries, draft_of
+from catchment.manage.import_export import LineResult, add_entries, draft_of, listed_of
 from catchment.store.sources import identity_hash
 
 NEW_SECRET = "(a new secret)"  # noqa: S105 - what is shown in its place
@@ -145,10 +145,10 @@ class Applier:
             try:
                 one = self._checked(listed, stored, caller)
             except (InvalidInput, VisitError) as error:
-                bad.append(_bad(listed, str(error)))
+                bad.append(listed.refused(str(error)))
                 continue
             if one.key in wanted:
-                bad.append(_bad(listed, f"It is the same source as on line {wanted[one.key].listed.line}."))
+                bad.append(listed.refused(f"It is the same source as on line {wanted[one.key].listed.line}."))
             else:
                 wanted[one.key] = one
         return list(wanted.values()), sorted(bad, key=lambda one: one.line)
@@ -181,14 +181,7 @@ class Applier:
         return Present(
             key=source.identity,
             id=source.id,
-            listed=ListedSource(
-                type=source.type,
-                config=self._open(source.config),
-                name=source.name,
-                tags=source.tags,
-                is_public=source.is_public,
-                is_active=source.is_active,
-            ),
+            listed=replace(listed_of(source), config=self._open(source.config), is_active=source.is_active),
             is_mine=source.created_by == caller.user_id,
         )
 
@@ -198,10 +191,6 @@ class Applier:
             return open_config(config, self._vault)
         except Unsealable:
             return masked(config)
-
-
-def _bad(listed: ListedSource, reason: str) -> BadLine:
-    return BadLine(line=listed.line, name=listed.name, address=listed.address, reason=reason)
 
 
 def _step(wanted: DesiredSource, present: Present | None) -> PlanStep:

@@ -1,7 +1,12 @@
-"""The ways in: by key, by login token, by a browser's session. Whoever comes is looked up afresh each time."""
+"""The ways in: by key, by login token, by the token of a reader app, by a browser's session.
+
+Whoever comes is looked up afresh each time.
+"""
 
 from __future__ import annotations
 
+import hmac
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +17,7 @@ import jwt
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
-from catchment.crypto import hash_secret, new_token, same_secret
+from catchment.crypto import KEY_PREFIX, hash_secret, new_token, same_secret
 from catchment.domain.account import KeyHolder, Login
 from catchment.domain.caller import Caller, Role
 from catchment.errors import StoreError
@@ -71,16 +76,73 @@ class Tokens:
 
 
 SESSION_LIFE = timedelta(days=30)
+#: It is good for so long at least, and at most for twice as long.
+POST_TOKEN_LIFE = timedelta(hours=12)
+POST_TOKEN_LENGTH = 57
+_STANDING = re.compile(r"k(?P<key>[0-9]{1,18})|u(?P<user>[0-9]{1,18})\.(?P<version>[0-9]{1,9})", re.ASCII)
+_KEY = re.compile(rf"{KEY_PREFIX}[0-9a-f]{{40}}")
+
+
+class ReaderTokens:
+    """What reader apps come with once they signed in: it names the key or the login that it stands on, and is signed.
+
+    They keep it for months and few of them ask again, so it has no end of its own: it is void once the key is revoked,
+    or the password or the account changed.
+    """
+
+    def __init__(self, *, signing_key: Callable[[], bytes]) -> None:
+        self._signing_key = signing_key
+
+    def issue(self, standing: SessionPrincipal) -> str:
+        of_key = standing.api_key_id is not None
+        named = f"k{standing.api_key_id}" if of_key else f"u{standing.user_id}.{standing.login_version}"
+        return f"{named}.{self._signature(named)}"
+
+    def read(self, token: str) -> SessionPrincipal | None:
+        named, _, signature = token.rpartition(".")
+        found = _STANDING.fullmatch(named)
+        if found is None or not same_secret(signature, self._signature(named)):
+            return None
+        if found["key"]:
+            return SessionPrincipal(api_key_id=int(found["key"]))
+        return SessionPrincipal(user_id=int(found["user"]), login_version=int(found["version"]))
+
+    def post_token(self, token: str, *, now: datetime) -> str:
+        """What an app sends along with each change."""
+        return self._post_token(token, int(now.timestamp() // POST_TOKEN_LIFE.total_seconds()))
+
+    def is_post_token(self, given: str, token: str, *, now: datetime) -> bool:
+        window = int(now.timestamp() // POST_TOKEN_LIFE.total_seconds())
+        return any(same_secret(given, self._post_token(token, one)) for one in (window, window - 1))
+
+    def _post_token(self, token: str, window: int) -> str:
+        return self._signature(f"{token}\0{window}")[:POST_TOKEN_LENGTH]
+
+    def _signature(self, text: str) -> str:
+        return hmac.digest(self._key, text.encode("utf-8", "replace"), "sha256").hex()
+
+    @cached_property
+    def _key(self) -> bytes:
+        return hmac.digest(self._signing_key(), b"reader apps", "sha256")
 
 
 class Authenticator:
     def __init__(
-        self, *, store: Store, clock: Clock, logins: Logins, tokens: Tokens, service_key: str, admin_key: str
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        logins: Logins,
+        tokens: Tokens,
+        reader_tokens: ReaderTokens,
+        service_key: str,
+        admin_key: str,
     ) -> None:
         self._store = store
         self._clock = clock
         self._logins = logins
         self._tokens = tokens
+        self._reader_tokens = reader_tokens
         # In this order: a key that is both is an admin's.
         self._environment = {Role.ADMIN: admin_key, Role.SERVICE: service_key}
 
@@ -100,6 +162,27 @@ class Authenticator:
         """A login token, or None; TooManyAttempts for whoever was wrong too often."""
         login = await self._logins.check(email, password, address=address)
         return self._tokens.issue(login, now=self._clock.now()) if login else None
+
+    async def log_in_reader(self, email: str, secret: str, *, address: str) -> str | None:
+        """A token for a reader app, by the user's password or one of their keys, or None; TooManyAttempts as above."""
+        if _KEY.fullmatch(secret):
+            holder = await self._logins.check_key(email, secret, address=address)
+            return self._reader_tokens.issue(SessionPrincipal(api_key_id=holder.key.id)) if holder else None
+        login = await self._logins.check(email, secret, address=address)
+        if login is None:
+            return None
+        return self._reader_tokens.issue(SessionPrincipal(user_id=login.user.id, login_version=login.version))
+
+    async def identify_reader(self, token: str) -> Caller | None:
+        """Who signed in with a reader app, as long as the key or the password they did it with is good."""
+        standing = self._reader_tokens.read(token)
+        return await self._caller_on(standing) if standing else None
+
+    def reader_post_token(self, token: str) -> str:
+        return self._reader_tokens.post_token(token, now=self._clock.now())
+
+    def is_reader_post_token(self, given: str, token: str) -> bool:
+        return self._reader_tokens.is_post_token(given, token, now=self._clock.now())
 
     async def sign_in(self, secret: str) -> str | None:
         """The token of a new session for whoever holds this key, or None."""
@@ -124,11 +207,9 @@ class Authenticator:
         standing = await self._store.read(sessions.find, hash_secret(token), now=self._clock.now())
         if standing is None:
             return None
-        if standing.api_key_id is not None:
-            return await self._use(await self._store.read(keys.get_holder, standing.api_key_id))
-        if standing.user_id is not None and standing.login_version is not None:
-            return await self._user_at(standing.user_id, standing.login_version)
-        return self._caller_by_proof(standing.environment_proof or "", token)
+        if standing.environment_proof is not None:
+            return self._caller_by_proof(standing.environment_proof, token)
+        return await self._caller_on(standing)
 
     async def sign_out(self, token: str) -> None:
         await self._store.write(sessions.remove, hash_secret(token))
@@ -142,6 +223,13 @@ class Authenticator:
             if keys.needs_touch(holder.key, now=now):
                 await self._store.write(keys.touch, holder.key.id, now=now)
         return holder.caller()
+
+    async def _caller_on(self, standing: SessionPrincipal) -> Caller | None:
+        if standing.api_key_id is not None:
+            return await self._use(await self._store.read(keys.get_holder, standing.api_key_id))
+        if standing.user_id is not None and standing.login_version is not None:
+            return await self._user_at(standing.user_id, standing.login_version)
+        return None
 
     async def _user_at(self, user_id: int, version: int) -> Caller | None:
         user = await self._store.read(users.get_at_version, user_id, version)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from loguru import logger
 from sqlalchemy import Connection
@@ -14,8 +14,9 @@ from yarl import URL
 
 from catchment.clock import Clock
 from catchment.crypto import Unsealable, Vault
+from catchment.domain.audit_trail import changed_values, deed
 from catchment.domain.caller import Caller
-from catchment.domain.confidential import mask_paths, restored
+from catchment.domain.confidential import mask_paths, masked, restored
 from catchment.domain.item import is_storable
 from catchment.domain.listing import HTML_URL
 from catchment.domain.options import (
@@ -29,26 +30,27 @@ from catchment.domain.options import (
     read_options,
 )
 from catchment.domain.sealing import is_plain, open_config, seal_config
-from catchment.domain.source import RESTING, NewSource, NextCheck, PausedBy, Source, Why
-from catchment.engine.cadence import CadenceBook
+from catchment.domain.source import CHANNEL_KEY, RESTING, UNDO, NewSource, NextCheck, PausedBy, Source, Why
+from catchment.engine.cadence import Cadences
 from catchment.errors import CatchmentError, Conflict, Forbidden, InvalidInput, NotFound, VisitError
 from catchment.fetch.guard import AddressGuard
-from catchment.publish.views import CHANNEL_KEY
+from catchment.redact import redact_url
 from catchment.schedule.due import after_interval_change
-from catchment.schedule.intervals import DEFAULT_MINUTES, MAX_MINUTES, read_minutes
-from catchment.schedule.resuming import resumed
+from catchment.schedule.intervals import MAX_MINUTES, read_minutes
 from catchment.settings import INTERVAL_PREFIX
-from catchment.settings.unknown import likely_one
-from catchment.sources.base import Registry
-from catchment.store import config, sources
+from catchment.settings.spec import likely_one
+from catchment.sources.registry import Registry
+from catchment.store import audit_trail, config, overview, sources
 from catchment.store.database import Store
+
+T = TypeVar("T")
 
 
 class RuntimeOptions:
     def __init__(self, *, store: Store, registry: Registry, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._names = {f"{INTERVAL_PREFIX}{name.upper()}" for name in {*DEFAULT_MINUTES, *registry}}
+        self._names = {f"{INTERVAL_PREFIX}{name.upper()}" for name in registry}
 
     async def read(self) -> dict[str, str]:
         return await self._store.read(config.read_config)
@@ -56,7 +58,10 @@ class RuntimeOptions:
     async def change(self, values: Mapping[str, Any]) -> dict[str, str]:
         """Set what has a value, remove what has None; all of it or, at the first mistake, nothing."""
         checked = {self._checked_name(name): _checked_minutes(name, value) for name, value in values.items()}
-        return await self._store.write(_change, checked, now=self._clock.now())
+        now = self._clock.now()
+        told = ", ".join(f"{name}: {value or 'default'}" for name, value in checked.items())
+        entry = deed("config.change", "intervals", told, now=now)
+        return await self._store.write(audit_trail.recorded, entry, _change, checked, now=now)
 
     def _checked_name(self, name: str) -> str:
         known = name.strip().upper()
@@ -91,6 +96,8 @@ def _change(conn: Connection, values: Mapping[str, str | None], *, now: datetime
 RESOLVABLE = frozenset({"rss", "website", "sitemap"})
 #: Sources added in one transaction.
 BATCH = 500
+#: Removed sources that are listed.
+MAX_REMOVED = 500
 MAX_NAME, MAX_CONFIG_CHARS, MAX_TAGS, MAX_TAG = 500, 65_536, 50, 100
 
 
@@ -123,6 +130,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    source: Source
+    at: datetime
+    #: Until then it can be had back.
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
     source: Source
 
@@ -141,7 +156,7 @@ class Catalog:
         store: Store,
         registry: Registry,
         guard: AddressGuard,
-        cadences: CadenceBook,
+        cadences: Cadences,
         vault: Vault,
         clock: Clock,
     ) -> None:
@@ -192,16 +207,52 @@ class Catalog:
         source = await self._store.read(sources.get, source_id)
         return _visible(source, source_id, caller)
 
-    async def list(self, caller: Caller) -> list[Source]:
-        return await self._store.read(sources.list_visible, caller.user_id, all_sources=caller.sees_all)
+    async def list(self, caller: Caller, *, most: int | None = None) -> list[Source]:
+        """Those that the caller may see, the oldest first; all of them unless `most` says how many."""
+        user, sees_all = caller.user_id, caller.sees_all
+        return await self._store.read(sources.list_visible, user, all_sources=sees_all, limit=most)
+
+    async def count(self, caller: Caller) -> int:
+        counts = await self._store.read(overview.count_sources, caller.user_id, all_sources=caller.sees_all)
+        return counts.total
 
     async def change(self, source_id: int, change: Change, caller: Caller) -> Source:
         # Loaded first: a new interval is applied against the other sources of truth.
         await self._cadences.load()
-        return await self._store.write(self._change, source_id, change, caller)
+        changed = await self._store.write(self._change, source_id, change, caller)
+        if change.is_active is not None:
+            told = logger.bind(event="source.resumed" if changed.is_active else "source.paused", source_id=changed.id)
+            told.info("source {} ({}): {} set is_active", changed.id, changed.name, caller.name)
+        return changed
+
+    async def change_many(self, source_ids: Sequence[int], change: Change, caller: Caller) -> Sequence[Source]:
+        """Change all of them, or none where one cannot be changed."""
+        await self._cadences.load()
+        return await self._store.write(_each, source_ids, lambda conn, one: self._change(conn, one, change, caller))
 
     async def remove(self, source_id: int, caller: Caller) -> None:
+        """Out of every list at once; for a day it can be had back with all that belongs to it."""
         await self._store.write(self._remove, source_id, caller)
+
+    async def remove_many(self, source_ids: Sequence[int], caller: Caller) -> None:
+        await self._store.write(_each, source_ids, lambda conn, one: self._remove(conn, one, caller))
+
+    async def restore(self, source_id: int, caller: Caller) -> Source:
+        """Take a removal of the last day back; Conflict if the same source was added again since."""
+        return await self._store.write(self._restore, source_id, caller)
+
+    async def restore_many(self, source_ids: Sequence[int], caller: Caller) -> Sequence[Source]:
+        return await self._store.write(_each, source_ids, lambda conn, one: self._restore(conn, one, caller))
+
+    async def list_removed(self, caller: Caller) -> Sequence[Removed]:
+        """What the caller can have back, the last first."""
+        since = self._clock.now() - UNDO
+        found = await self._store.read(sources.list_removed, since=since, limit=MAX_REMOVED)
+        return [Removed(source=one, at=at, until=at + UNDO) for one, at in found if caller.may_change(one)]
+
+    async def make_due(self, source_id: int, caller: Caller) -> Source:
+        """Have it looked at as soon as somebody collects, also one that rests."""
+        return await self._store.write(self._make_due, source_id, caller)
 
     async def seal_plain(self) -> int:
         """Seal the secrets that were stored before they were sealed; says of how many sources."""
@@ -237,7 +288,11 @@ class Catalog:
             values["tags"] = list(_checked_tags(change.tags))
         values |= self._changed_config(source, change, caller, now)
         values |= _changed_activity(source, change.is_active, now)
-        return sources.change(conn, source_id, values, now=now) if values else source
+        if not values:
+            return source
+        changed = sources.change(conn, source_id, values, now=now)
+        _record(conn, "source.change", changed, what_changed(source, changed), caller=caller, now=now)
+        return changed
 
     def _changed_config(self, source: Source, change: Change, caller: Caller, now: datetime) -> dict[str, Any]:
         """A new address starts afresh; a new interval moves the next check."""
@@ -284,11 +339,33 @@ class Catalog:
         return stored if wanted is None else restored(wanted, stored)
 
     def _remove(self, conn: Connection, source_id: int, caller: Caller) -> None:
-        _changeable(conn, source_id, caller)
-        sources.delete(conn, source_id, now=self._clock.now())
+        source, now = _changeable(conn, source_id, caller), self._clock.now()
+        sources.delete(conn, source_id, now=now)
+        _record(conn, "source.remove", source, caller=caller, now=now)
+
+    def _restore(self, conn: Connection, source_id: int, caller: Caller) -> Source:
+        source, now = sources.get_for_change(conn, [source_id]).get(source_id), self._clock.now()
+        removed_at = sources.removed_at(conn, source_id)
+        if source is None or removed_at is None or not caller.may_change(source) or now - removed_at > UNDO:
+            raise NotFound(f"There is no source {source_id} that was removed within the last day.")
+        try:
+            restored_source = sources.restore(conn, source, _check_again(source, now), now=now)
+        except Conflict as error:
+            raise Conflict(
+                f"Source {source_id} ({source.name}) was added again since it was removed: remove the new one first."
+            ) from error
+        _record(conn, "source.restore", restored_source, caller=caller, now=now)
+        return restored_source
+
+    def _make_due(self, conn: Connection, source_id: int, caller: Caller) -> Source:
+        source, now = _changeable(conn, source_id, caller), self._clock.now()
+        if source.is_active:
+            sources.reschedule(conn, [(source_id, NextCheck(at=now, why=Why.NEW))])
+        _record(conn, "source.fetch", source, caller=caller, now=now)
+        return source
 
     def _checked_type(self, source_type: object) -> str:
-        known = sorted({*DEFAULT_MINUTES, *self._registry})
+        known = sorted(self._registry)
         if source_type not in known:
             raise InvalidInput(f"There is no source type {source_type!r}; there are {', '.join(known)}.", field="type")
         return str(source_type)
@@ -327,6 +404,7 @@ def _add(conn: Connection, new: NewSource, caller: Caller, *, now: datetime) -> 
     source = sources.add(conn, new, now=now)
     if new.created_by is not None:
         sources.subscribe(conn, new.created_by, source.id, now=now)
+    _record(conn, "source.add", source, _address_of(source), caller=caller, now=now)
     return source
 
 
@@ -340,6 +418,8 @@ def _add_batch(
         if hash_ not in known:
             fresh.setdefault(hash_, one)
     added = {source.identity: source for source in sources.add_all(conn, list(fresh.values()), now=now)}
+    for source in added.values():
+        _record(conn, "source.add", source, _address_of(source), caller=caller, now=now)
     if caller.user_id is not None:
         for source in added.values():
             sources.subscribe(conn, caller.user_id, source.id, now=now)
@@ -352,6 +432,49 @@ def _add_batch(
             known[hash_] = added[hash_]
             outcomes.append(Added(source=added[hash_]))
     return outcomes
+
+
+def _check_again(source: Source, now: datetime) -> NextCheck:
+    """When one that is back is looked at: at once, unless something but errors has it rest."""
+    if source.is_active:
+        return NextCheck(at=now, why=Why.NEW)
+    return NextCheck(at=now if source.paused_by is PausedBy.ERROR else None, why=Why.PROBE)
+
+
+def _each(conn: Connection, source_ids: Sequence[int], work: Callable[[Connection, int], T]) -> list[T]:
+    """In one order, so that two who do it at once do not wait for each other for ever."""
+    if len(source_ids) > BATCH:
+        raise InvalidInput(f"At most {BATCH} sources at once.", field="ids")
+    return [work(conn, one) for one in sorted(set(source_ids))]
+
+
+def _record(conn: Connection, action: str, source: Source, summary: str = "", *, caller: Caller, now: datetime) -> None:
+    entry = deed(action, f"source {source.id} ({source.name})", summary, now=now, caller=caller)
+    audit_trail.record(conn, entry)
+
+
+def _address_of(source: Source) -> str:
+    url = source.config.get("url")
+    return f"{source.type} {redact_url(url)}" if isinstance(url, str) else source.type
+
+
+def what_changed(before: Source, after: Source) -> str:
+    """Of a config by name alone, but for what everybody may read."""
+    old, new = masked(before.config), masked(after.config)
+    keys = sorted(key for key in {*old, *new} - {INTERVAL_KEY} if old.get(key) != new.get(key))
+    told = changed_values(_telling(before), _telling(after))
+    return "; ".join(filter(None, [told, f"config: {', '.join(keys)}" if keys else ""]))
+
+
+def _telling(source: Source) -> dict[str, Any]:
+    return {
+        "name": source.name,
+        "type": source.type,
+        "tags": source.tags,
+        "public": source.is_public,
+        "active": source.is_active,
+        "interval": source.config.get(INTERVAL_KEY),
+    }
 
 
 def _exists(twin: Source) -> Conflict:
@@ -374,7 +497,7 @@ def _changeable(conn: Connection, source_id: int, caller: Caller) -> Source:
 def _changed_activity(source: Source, is_active: bool | None, now: datetime) -> dict[str, Any]:
     """A person's pause also holds where errors paused it before: it is neither probed nor resumed by itself then."""
     if is_active is True and not source.is_active:
-        return resumed(now)
+        return sources.resumed(now)
     if is_active is False and source.paused_by is not PausedBy.PERSON:
         return _paused()
     return {}
@@ -384,7 +507,7 @@ def _due_at_new_address(source: Source, now: datetime) -> dict[str, Any]:
     """At once, also where the old address was given up; not where a person paused it or its owner is disabled."""
     if source.is_active:
         return sources.schedule_columns(NextCheck(at=now, why=Why.NEW))
-    return {} if source.paused_by in RESTING else resumed(now)
+    return {} if source.paused_by in RESTING else sources.resumed(now)
 
 
 def _paused() -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.crypto import Unsealable
+from catchment.domain.audit_trail import AuditEntry, deed
 from catchment.domain.cookie import Cookie, CookiePolicy, CookieStatus, as_of, missing_parts, renewed
 from catchment.domain.cookie_pool import HOUR, Forecast, forecast
 from catchment.domain.note import Platform
@@ -21,6 +22,7 @@ from catchment.platforms.cookies import CookieSeal, StoredCookiePool
 from catchment.sources.platforms.reader import PlatformReader
 from catchment.sources.platforms.request import Waiting
 from catchment.store import cookies
+from catchment.store.audit_trail import recorded
 from catchment.store.cookies import CookieChange
 from catchment.store.database import Store
 
@@ -107,7 +109,8 @@ class Cookies:
             counted_since=now,
             **settings.given(),
         )
-        return self._by_now(await self._store.write(_add_or_replace, new, settings))
+        entry = deed("cookie.add", f"cookie {name}", platform, now=self._clock.now())
+        return self._by_now(await self._store.write(recorded, entry, _add_or_replace, new, settings))
 
     async def list(self, platform: Platform | None = None) -> list[Cookie]:
         return [self._by_now(one) for one in await self._store.read(cookies.list_all, platform)]
@@ -117,15 +120,20 @@ class Cookies:
 
     async def change(self, name: str, changes: CookieChanges) -> Cookie:
         _check(changes)
-        return await self._change(name, lambda cookie: replace(cookie, updated_at=self._clock.now(), **changes.given()))
+        entry = deed("cookie.change", f"cookie {name}", ", ".join(changes.given()), now=self._clock.now())
+        return await self._change(
+            name, entry, lambda cookie: replace(cookie, updated_at=self._clock.now(), **changes.given())
+        )
 
     async def reset(self, name: str) -> Cookie:
         """Active again, with a clean record."""
-        return await self._change(name, lambda cookie: renewed(cookie, self._clock.now()))
+        entry = deed("cookie.reset", f"cookie {name}", now=self._clock.now())
+        return await self._change(name, entry, lambda cookie: renewed(cookie, self._clock.now()))
 
     async def remove(self, name: str) -> None:
         """Whoever uses it at the moment finishes undisturbed."""
-        if not await self._store.write(cookies.remove, name):
+        entry = deed("cookie.remove", f"cookie {name}", now=self._clock.now())
+        if not await self._store.write(recorded, entry, cookies.remove, name):
             raise _missing(name)
 
     async def check(self, name: str) -> Checked:
@@ -183,8 +191,8 @@ class Cookies:
             wait = last_used_at + self._policy.spacing - self._clock.now()
             await asyncio.sleep(max(0.0, wait.total_seconds()))
 
-    async def _change(self, name: str, judge: Callable[[Cookie], Cookie]) -> Cookie:
-        changed: CookieChange | None = await self._store.write(cookies.change, name, judge)
+    async def _change(self, name: str, entry: AuditEntry, judge: Callable[[Cookie], Cookie]) -> Cookie:
+        changed: CookieChange | None = await self._store.write(recorded, entry, cookies.change, name, judge)
         return self._by_now(_found(changed.after if changed is not None else None, name))
 
     def _by_now(self, cookie: Cookie) -> Cookie:

@@ -19,7 +19,7 @@ from catchment.parse.robots import Robots
 from catchment.parse.sitemap import SitemapParser
 from catchment.sandbox.pool import ParserPool
 from catchment.sources.base import Suggestion
-from catchment.sources.feed_items import read_items
+from catchment.sources.items import read_items
 from catchment.sources.shortcuts import unnamed_feeds
 from catchment.sources.website import MAX_FEEDS, MAX_REFRESHES, Watched, read_page
 
@@ -45,7 +45,7 @@ class Discovered:
         return (*led_to, *unnamed_feeds(str(self.suggestion.config["url"])))
 
 
-async def explore(http: SourceClient, parsers: ParserPool, address: str) -> Discovered:
+async def look_behind(http: SourceClient, parsers: ParserPool, address: str) -> Discovered:
     """Ask for the address once. What is neither feed nor page is an InvalidInput."""
     response = await _followed(http, address)
     return await parsers.read(
@@ -112,12 +112,12 @@ async def _usual_sitemaps(http: SourceClient, page: URL) -> list[str]:
     """A sitemap is about what lies beneath its own folder, so a page that is no folder has none."""
     if not page.path.endswith("/"):
         return []
-    background_tasks = str(page.with_query(None).with_fragment(None) / "sitemap.xml")
+    beside = str(page.with_query(None).with_fragment(None) / "sitemap.xml")
     if page.path != "/":
-        return [background_tasks]
+        return [beside]
     robots = await _ask(http, str(page.origin() / "robots.txt"))
     named = (await asyncio.to_thread(Robots.parse, robots.body, robots.url)).sitemaps if robots else ()
-    return [*named[:_MAX_SITEMAPS], background_tasks]
+    return [*named[:_MAX_SITEMAPS], beside]
 
 
 async def _is_sitemap(http: SourceClient, parsers: ParserPool, address: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,14 +11,18 @@ from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.crypto import hash_secret, new_token, same_secret
+from catchment.domain.audit_trail import changed_values, deed
 from catchment.domain.caller import Caller
-from catchment.domain.feed import NewFeed, SavedFeed, check_slug, filter_shape, read_feed_filter
+from catchment.domain.feed import NewFeed, SavedFeed, check_slug, filter_shape, read_feed_filter, slug_of
 from catchment.domain.item import is_storable
-from catchment.errors import Forbidden, InvalidInput, NotFound
+from catchment.errors import Conflict, Forbidden, InvalidInput, NotFound
 from catchment.store import feeds
+from catchment.store.audit_trail import record, recorded
 from catchment.store.database import Store
 
 MAX_TITLE, MAX_DESCRIPTION, MAX_LINK, MAX_LANGUAGE = 500, 5000, 2000, 35
+#: Feeds whose titles make the same short name.
+MAX_NAMESAKES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +77,40 @@ class Feeds:
             token_hash=hash_secret(token) if token else None,
             owner_id=caller.user_id,
         )
-        return Published(feed=await self._store.write(feeds.add, new, now=self._clock.now()), token=token)
+        now = self._clock.now()
+        entry = deed("feed.add", f"feed {new.slug}", "public" if new.is_public else "private", now=now, caller=caller)
+        return Published(feed=await self._store.write(recorded, entry, feeds.add, new, now=now), token=token)
+
+    async def add_by_title(self, draft: FeedDraft, caller: Caller) -> Published:
+        """Publish a view under a short name that is made of its title."""
+        wanted = slug_of(draft.title, otherwise="feed")
+        for number in range(1, MAX_NAMESAKES):
+            slug = wanted if number == 1 else f"{wanted}-{number}"
+            try:
+                return await self.add(replace(draft, slug=slug), caller)
+            except Conflict:
+                continue
+        raise Conflict(f"There are too many feeds like {wanted} already: give it a short name of its own.")
+
+    def imagine(self, draft: FeedDraft, caller: Caller) -> SavedFeed:
+        """The feed that the draft would be, to look at what it shows."""
+        now = self._clock.now()
+        return SavedFeed(
+            id=0,
+            slug="preview",
+            title=draft.title,
+            description=draft.description,
+            link=draft.link,
+            language=draft.language,
+            filter=read_feed_filter(_checked_filter(draft.filter)),
+            is_public=draft.is_public,
+            token_hash=None,
+            owner_id=caller.user_id,
+            sees_all=caller.sees_all,
+            version=0,
+            created_at=now,
+            updated_at=now,
+        )
 
     async def list(self, caller: Caller) -> list[SavedFeed]:
         return await self._store.read(feeds.list_visible, caller.user_id, all_feeds=caller.sees_all)
@@ -85,7 +122,7 @@ class Feeds:
         return await self._store.write(_change, slug, change, caller, now=self._clock.now())
 
     async def remove(self, slug: str, caller: Caller) -> None:
-        await self._store.write(_remove, slug, caller)
+        await self._store.write(_remove, slug, caller, now=self._clock.now())
 
 
 def opens(feed: SavedFeed, token: str) -> bool:
@@ -112,6 +149,10 @@ def _change(conn: Connection, slug: str, change: FeedChange, caller: Caller, *, 
         values["token_hash"] = hash_secret(token)
     if values:
         feeds.change(conn, feed.id, values, now=now)
+        before = {name: filter_shape(feed.filter) if name == "filter" else getattr(feed, name) for name in wanted}
+        told = changed_values(before, {name: value for name, value in values.items() if name in wanted})
+        summary = "; ".join(filter(None, [told, "a new token" if token else ""]))
+        record(conn, deed("feed.change", f"feed {slug}", summary, now=now, caller=caller))
     return Published(feed=feeds.find(conn, slug) or feed, token=token)
 
 
@@ -121,8 +162,9 @@ def _needs_token(feed: SavedFeed, change: FeedChange) -> bool:
     return change.new_token or becomes_private
 
 
-def _remove(conn: Connection, slug: str, caller: Caller) -> None:
+def _remove(conn: Connection, slug: str, caller: Caller, *, now: datetime) -> None:
     feeds.remove(conn, _changeable(conn, slug, caller).id)
+    record(conn, deed("feed.remove", f"feed {slug}", now=now, caller=caller))
 
 
 def _changeable(conn: Connection, slug: str, caller: Caller) -> SavedFeed:

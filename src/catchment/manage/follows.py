@@ -7,10 +7,12 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
+from catchment.domain.audit_trail import deed
 from catchment.domain.item import is_storable
 from catchment.domain.tweet import Follow, normal_username
 from catchment.errors import Conflict, InvalidInput, NotFound
 from catchment.store import follows
+from catchment.store.audit_trail import recorded
 from catchment.store.database import Store
 
 MAX_REASON, MAX_ADDED_BY = 500, 100
@@ -26,12 +28,15 @@ class Follows:
 
     async def add(self, username: str, *, reason: str, added_by: str) -> Follow:
         """Follow somebody, or again somebody who was given up; Conflict for one who is followed already."""
+        now = self._clock.now()
         return await self._store.write(
+            recorded,
+            deed("follow.add", f"@{normal_username(username)}", now=now),
             _add,
             normal_username(username),
             reason=_checked(reason, "reason", MAX_REASON),
             added_by=_checked(added_by, "added_by", MAX_ADDED_BY),
-            now=self._clock.now(),
+            now=now,
         )
 
     async def change(self, username: str, *, reason: str | None = None, is_active: bool | None = None) -> Follow:
@@ -42,11 +47,15 @@ class Follows:
             values["is_active"] = is_active
         if not values:
             raise InvalidInput("Nothing to change: give a reason or is_active.")
-        return _there(await self._store.write(follows.change, normal_username(username), values), username)
+        name = normal_username(username)
+        entry = deed("follow.change", f"@{name}", ", ".join(values), now=self._clock.now())
+        return _there(await self._store.write(recorded, entry, follows.change, name, values), username)
 
     async def remove(self, username: str) -> Follow:
         """Give somebody up; NotFound for one who is not followed."""
-        return _there(await self._store.write(_give_up, normal_username(username)), username)
+        name = normal_username(username)
+        entry = deed("follow.remove", f"@{name}", now=self._clock.now())
+        return _there(await self._store.write(recorded, entry, _give_up, name), username)
 
 
 def _add(conn: Connection, username: str, *, reason: str, added_by: str, now: datetime) -> Follow:

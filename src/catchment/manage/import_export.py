@@ -22,24 +22,17 @@ from catchment.domain.confidential import (
     secret_paths,
     without,
 )
-from catchment.domain.listing import HTML_URL, BadLine, ListedSource, SourceList, as_entry, read_listed
+from catchment.domain.listing import HTML_URL, BadLine, ListedSource, ListFormat, SourceList, as_entry, read_listed
 from catchment.domain.options import HEADERS_KEY
 from catchment.domain.source import PausedBy, Source
 from catchment.errors import Conflict, InvalidInput, ParserFailed
 from catchment.manage.catalog import BATCH, MAX_TAG, MAX_TAGS, Added, Catalog, Change, Draft, Refused
-from catchment.parse.listing import read_listing
 from catchment.parse.opml import MAX_DEPTH, FeedOutline, read_opml
+from catchment.parse.source_lists import read_listing
 from catchment.publish.opml import write_json, write_opml, write_yaml
 from catchment.redact import redact_url
 from catchment.sandbox.pool import ParserPool
 from catchment.sources.shortcuts import address_in
-
-
-class ListFormat(StrEnum):
-    OPML = "opml"
-    JSON = "json"
-    YAML = "yaml"
-
 
 #: Told how many of how many lines are done.
 Progress = Callable[[int, int], None]
@@ -155,8 +148,7 @@ def refuse_risky(entry: ListedSource | BadLine, why: str) -> ListedSource | BadL
     risky += [f"a variable of this machine in {key}" for key in _SENT if "${" in json.dumps(entry.config.get(key))]
     if not risky:
         return entry
-    reason = f"It asks for {' and '.join(risky)}, {why}."
-    return BadLine(line=entry.line, name=entry.name, address=entry.address, reason=reason)
+    return entry.refused(f"It asks for {' and '.join(risky)}, {why}.")
 
 
 def _without_masks(listed: ListedSource) -> ListedSource:

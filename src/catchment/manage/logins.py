@@ -17,9 +17,10 @@ from argon2.exceptions import VerifyMismatchError
 from loguru import logger
 
 from catchment.clock import Clock
-from catchment.domain.account import Login, read_email
+from catchment.crypto import hash_secret
+from catchment.domain.account import KeyHolder, Login, read_email
 from catchment.errors import InvalidInput, TooBusy, TooManyAttempts
-from catchment.store import users
+from catchment.store import keys, users
 from catchment.store.database import Store
 
 LEAST, MOST = 8, 200
@@ -149,6 +150,18 @@ class Logins:
         self._by_account.forget(account)
         self._by_address.take_back(place, at=now)
         return login
+
+    async def check_key(self, email: str, secret: str, *, address: str) -> KeyHolder | None:
+        """The same for a key in place of the password, where it acts for whoever has this address."""
+        account, place, now = read_email(email) or "", neighbourhood(address), self._clock.now()
+        self._admit(account, place, now)
+        holder = await self._store.read(keys.find_holder, hash_secret(secret))
+        if holder is None or holder.user is None or holder.user.email != account:
+            logger.warning("A sign-in by key from {} was refused.", address)
+            return None
+        self._by_account.forget(account)
+        self._by_address.take_back(place, at=now)
+        return holder
 
     def _admit(self, account: str, place: str, now: datetime) -> None:
         """Attempts count from their beginning, or many at once would slip past together."""

@@ -14,17 +14,26 @@ from typing import Any
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
+from catchment.domain.audit_trail import deed
 from catchment.domain.caller import Caller
 from catchment.domain.confidential import RISKY_OPTIONS, has_secret_address, names_of, secret_paths, without
 from catchment.domain.feed import slug_of
 from catchment.domain.item import is_storable
-from catchment.domain.listing import BadLine, LinedList, ListedSource, Pack, SourceList, as_entry, read_entries
+from catchment.domain.listing import (
+    BadLine,
+    LinedList,
+    ListedSource,
+    ListFormat,
+    Pack,
+    SourceList,
+    as_entry,
+    read_entries,
+)
 from catchment.errors import Forbidden, InvalidInput, NotFound, VisitError
 from catchment.manage.catalog import Added, Catalog, Draft
 from catchment.manage.import_export import (
     ImportedLine,
     LineResult,
-    ListFormat,
     add_entries,
     draft_of,
     listed_of,
@@ -33,6 +42,7 @@ from catchment.manage.import_export import (
 from catchment.manage.subscriptions import Subscriptions
 from catchment.publish.opml import write_json, write_yaml
 from catchment.store import config, packs
+from catchment.store.audit_trail import recorded
 from catchment.store.database import Store
 from catchment.store.sources import identity_hash
 
@@ -123,7 +133,10 @@ class Packs:
         if len(draft.listing.entries) > MAX_SOURCES:
             raise InvalidInput(f"A pack has at most {MAX_SOURCES:,} sources.", field="sources")
         shared = [_shared(entry) for entry in draft.listing.entries]
+        now = self._clock.now()
         pack = await self._store.write(
+            recorded,
+            deed("pack.make", f"pack {name}", now=now, caller=caller),
             packs.add,
             slug=slug_of(draft.slug or name, otherwise="pack"),
             name=name,
@@ -131,7 +144,7 @@ class Packs:
             entries=[as_entry(entry) for entry, _ in shared if entry is not None],
             is_public=draft.is_public,
             created_by=caller.user_id,
-            now=self._clock.now(),
+            now=now,
         )
         return Made(pack=pack, notes=tuple(note for _, note in shared if note))
 
@@ -162,7 +175,8 @@ class Packs:
             raise NotFound(f"There is no pack {pack_id}.")
         if not caller.may_change_what_is_of(pack.created_by):
             raise Forbidden(f"The pack {pack.slug!r} belongs to somebody else.")
-        await self._store.write(packs.remove, pack_id)
+        entry = deed("pack.remove", f"pack {pack.slug}", now=self._clock.now(), caller=caller)
+        await self._store.write(recorded, entry, packs.remove, pack_id)
 
     async def install(self, slug: str, caller: Caller) -> Installed:
         pack = await self.show(slug, caller)
@@ -182,15 +196,16 @@ class Packs:
     async def _without_removed(
         self, entries: Sequence[ListedSource | BadLine], caller: Caller
     ) -> Sequence[ListedSource | BadLine]:
-        hashes = {position: self._hash(entry, caller) for position, entry in enumerate(entries)}
-        known = [found for found in hashes.values() if found is not None]
+        hashes = [self._hash(entry, caller) for entry in entries]
+        known = [found for found in hashes if found is not None]
         removed: set[str] = set()
         for start in range(0, len(known), _LOOKED_UP):
             batch = known[start : start + _LOOKED_UP]
             removed |= await self._store.read(packs.removed_by, caller.user_id, batch)
+        why = "You removed it once, so it is not brought back."
         return [
-            _bad(entry, "You removed it once, so it is not brought back.") if hashes[position] in removed else entry
-            for position, entry in enumerate(entries)
+            entry.refused(why) if isinstance(entry, ListedSource) and found in removed else entry
+            for entry, found in zip(entries, hashes, strict=True)
         ]
 
     def _hash(self, entry: ListedSource | BadLine, caller: Caller) -> str | None:
@@ -234,7 +249,3 @@ def _shared(entry: ListedSource | BadLine) -> tuple[ListedSource | None, str]:
 
 def _private(entry: ListedSource | BadLine) -> ListedSource | BadLine:
     return replace(entry, is_public=False, is_active=None) if isinstance(entry, ListedSource) else entry
-
-
-def _bad(entry: ListedSource | BadLine, why: str) -> BadLine:
-    return BadLine(line=entry.line, name=entry.name, address=entry.address, reason=why)

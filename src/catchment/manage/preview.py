@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 from loguru import logger
@@ -11,20 +11,21 @@ from loguru import logger
 from catchment.clock import Clock
 from catchment.domain.caller import Caller
 from catchment.domain.item import Item
-from catchment.domain.source import NEEDING_A_KEY, NewSource, NextCheck, Source, Why
+from catchment.domain.source import NewSource, NextCheck, Source, Why
 from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig, CatchmentError, HttpError, ParseError, RefusedAddress
 from catchment.manage.catalog import Catalog, Draft
 from catchment.redact import redact_text
-from catchment.sources.base import Context, CrawlingType, Previewable, Registry, SourceType
+from catchment.sources.base import Context, CrawlingType, Previewable, SourceType
 from catchment.sources.client import ClientFactory
-from catchment.sources.listing import glimpse
+from catchment.sources.full_crawl import sample
+from catchment.sources.registry import Registry
 
 #: What is wrong with the source itself: it would never work. All else may be better tomorrow.
 HOPELESS = (RefusedAddress, ParseError, BadConfig)
 _MISSING = frozenset({404, 410})
 #: Of what lists more than is fetched at one visit, so many are fetched to see.
-GLIMPSED = 3
+MAX_SAMPLED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +51,9 @@ class Previewer:
         new = self._catalog.check(draft, caller)
         fetcher = self._registry.get(new.type)
         if fetcher is None:
-            return Preview(doubt=_missing(new.type))
+            return Preview(doubt=self._why_skipped(new.type))
         now = self._clock.now()
-        source = self._clients.opened(unsaved(new, now))
-        _, http = self._clients.client_for(source.config)
-        context = Context(source=source, now=now, http=http, parsers=self._clients.parsers)
+        _, context = self._clients.context(unsaved(new, now), now)
         try:
             fetched = await _first_look(fetcher, context)
         except HOPELESS:
@@ -66,10 +65,16 @@ class Previewer:
             return Preview(doubt=f"the fetcher for {new.type!r} broke: {redact_text(repr(error))}")
         return Preview(title=fetched.title, items=fetched.items)
 
+    def _why_skipped(self, source_type: str) -> str:
+        if key := self._registry.needed_key(source_type):
+            name = self._registry.display_name(source_type)
+            return f"{name} gives nothing without a key: set {key}; until then this is skipped"
+        return f"there is no fetcher for the type {source_type!r} yet, so it will be skipped"
+
 
 async def _first_look(fetcher: SourceType, context: Context) -> Fetched:
     if isinstance(fetcher, CrawlingType):
-        return await glimpse(fetcher.start_crawl(context), most=GLIMPSED)
+        return await sample(fetcher.start_crawl(context), most=MAX_SAMPLED)
     return await (fetcher.preview(context) if isinstance(fetcher, Previewable) else fetcher.fetch(context))
 
 
@@ -80,30 +85,5 @@ def is_missing(error: Exception) -> bool:
 
 def unsaved(new: NewSource, now: datetime) -> Source:
     """What a fetcher is shown of a source that is not stored."""
-    return Source(
-        id=0,
-        name=new.name,
-        type=new.type,
-        config=new.config,
-        identity=new.identity,
-        is_active=True,
-        paused_by=None,
-        is_public=new.is_public,
-        is_deleted=False,
-        created_by=new.created_by,
-        tags=new.tags,
-        created_at=now,
-        updated_at=now,
-        last_fetched_at=None,
-        last_attempt_at=None,
-        fetch_count=0,
-        fetch_error_count=0,
-        last_error=None,
-        next_check=NextCheck(at=now, why=Why.NEW),
-    )
-
-
-def _missing(source_type: str) -> str:
-    if source_type in NEEDING_A_KEY:
-        return f"X gives nothing without a key: set {NEEDING_A_KEY[source_type]}; until then this is skipped"
-    return f"there is no fetcher for the type {source_type!r} yet, so it will be skipped"
+    given = {one.name: getattr(new, one.name) for one in fields(new)}
+    return Source(id=0, **given, created_at=now, updated_at=now, next_check=NextCheck(at=now, why=Why.NEW))

@@ -8,25 +8,24 @@ from typing import Any
 
 from yarl import URL
 
-from catchment.domain.caller import Caller
+from catchment.domain.caller import OPERATOR, Caller
 from catchment.domain.item import Item
-from catchment.domain.options import OPTION_KEYS, UNRESOLVED_KEY
-from catchment.errors import InvalidInput, ParseError, RefusedAddress, TimedOut, Unreachable, VisitError
+from catchment.domain.options import OPTION_KEYS, SEALED_KEY, UNRESOLVED_KEY
+from catchment.domain.source import Source
+from catchment.errors import Conflict, InvalidInput, ParseError, RefusedAddress, TimedOut, Unreachable, VisitError
 from catchment.fetch.pacing import Deferred
-from catchment.manage.catalog import Catalog, Draft
-from catchment.manage.discovery import explore, find_podcast, find_sitemap
+from catchment.manage.catalog import Catalog, Change, Draft, default_name
+from catchment.manage.discovery import find_podcast, find_sitemap, look_behind
 from catchment.manage.preview import Preview, Previewer, is_missing
 from catchment.parse.discovery import is_title_of_comments
 from catchment.parse.html import plain_text
-from catchment.sources import shortcuts
-from catchment.sources.base import Registry, Suggestion
+from catchment.sources.base import Suggestion
 from catchment.sources.client import ClientFactory
+from catchment.sources.registry import Registry
 from catchment.sources.shortcuts import Services, address_in, looks_like_feed, podcast_id
 
 MAX_PREVIEWED = 5
 MAX_NAME = 100
-#: What is searched for on these is the pasted text itself.
-SEARCHED = frozenset({"xhs_search", "weibo_search", "douyin_search"})
 FEED_TYPE, WEBSITE_TYPE, SITEMAP_TYPE = "rss", "website", "sitemap"
 _SPELT = {FEED_TYPE: "feed", WEBSITE_TYPE: "page"}
 
@@ -130,15 +129,14 @@ class Resolver:
 
     def _guess(self, pasted: Pasted, caller: Caller) -> DetectedType:
         text = pasted.text.strip()
-        if pasted.type in SEARCHED:
-            found = Suggestion(type=str(pasted.type), config={"keyword": text}, name=text, why="It is searched for.")
+        if pasted.type is not None and (found := self._registry.suggest(pasted.type, text)):
             return DetectedType(suggestion=found, address=None, is_sure=True)
         address = address_in(text)
         if address is not None:
             # Whatever it turns out to be, the catalogue has to be willing to ask for it.
             options = {key: value for key, value in pasted.config.items() if key in OPTION_KEYS}
             self._catalog.check(Draft(type=WEBSITE_TYPE, config={**options, "url": address}), caller)
-        known = self._registry.recognise(address or text) or shortcuts.recognise(text, self._services)
+        known = self._registry.recognise(address or text)
         if known is not None and pasted.type in {None, known.type}:
             return DetectedType(suggestion=known, address=address, is_sure=True)
         if address is None:
@@ -150,7 +148,7 @@ class Resolver:
         _, http = self._clients.client_for({**visit.pasted.config, "url": address})
         if number := podcast_id(address):
             return await visit.look(await find_podcast(http, self._services.apple_podcasts, number))
-        found = await explore(http, self._clients.parsers, address)
+        found = await look_behind(http, self._clients.parsers, address)
         if found.page is None:
             return await visit.complete(found.suggestion, found.items)
         visit = replace(visit, icon=found.page.icon or visit.icon)
@@ -207,11 +205,11 @@ def _resolved(suggestion: Suggestion, pasted: Pasted, *, icon: str | None) -> Re
 
 def _with_preview(resolved: Resolved, preview: Preview) -> Resolved:
     """Named as it names itself, with the first of what it brings."""
-    glimpses = tuple(PreviewItem(title=item.title, url=item.url) for item in preview.items[:MAX_PREVIEWED])
+    previewed = tuple(PreviewItem(title=item.title, url=item.url) for item in preview.items[:MAX_PREVIEWED])
     return replace(
         resolved,
         name=plain_text(preview.title, MAX_NAME) or resolved.name,
-        preview=None if preview.doubt else glimpses,
+        preview=None if preview.doubt else previewed,
         doubt=preview.doubt,
         is_missing=preview.is_missing,
     )
@@ -240,3 +238,40 @@ def _usual_icon(address: str | None) -> str | None:
 def _neither(text: str) -> str:
     shown = plain_text(text, MAX_NAME)
     return f"{shown!r} is not an http:// or https:// address, nor a name such as @handle, r/python or hn."
+
+
+class FirstContact:
+    """What was added while it could not be reached is looked at when it can be, and becomes what it is."""
+
+    def __init__(self, *, resolver: Resolver, catalog: Catalog) -> None:
+        self._resolver = resolver
+        self._catalog = catalog
+
+    async def resolve(self, source: Source) -> Source:
+        """The source as what it turned out to be; as it is where it still cannot be reached, or leads nowhere."""
+        url = source.config.get("url")
+        if SEALED_KEY in source.config or not isinstance(url, str):
+            # An address that is sealed opens only where it is collected: it stays what it was taken for.
+            return source
+        rest = {key: value for key, value in source.config.items() if key not in {"url", UNRESOLVED_KEY}}
+        try:
+            found = await self._resolver.resolve(Pasted(text=url, config=rest), OPERATOR)
+        except (InvalidInput, VisitError):
+            return source
+        return source if found.doubt else await self._become(source, found)
+
+    async def _become(self, source: Source, found: Resolved) -> Source:
+        """The catalogue leaves it alone where somebody changed it while it was looked at."""
+        try:
+            return await self._catalog.change(source.id, _as(source, found), OPERATOR)
+        except Conflict:
+            # Its feed is followed already: this one goes on as the page that was asked for.
+            config = {key: value for key, value in source.config.items() if key != UNRESOLVED_KEY}
+            return await self._catalog.change(source.id, Change(config=config, seen_version=source.version), OPERATOR)
+
+
+def _as(source: Source, found: Resolved) -> Change:
+    """A name that somebody gave it stays."""
+    is_unnamed = source.name == default_name(source.type, source.config)
+    name = found.name or None if is_unnamed else None
+    return Change(type=found.type, config=found.config, name=name, seen_version=source.version)

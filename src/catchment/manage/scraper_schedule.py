@@ -11,10 +11,12 @@ from loguru import logger
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
+from catchment.domain.audit_trail import deed
 from catchment.domain.run import SCRAPER_JOB, BadMoment, JobState, ScraperSchedule, fault_of_next_run
 from catchment.errors import InvalidInput, SchedulerFailed
 from catchment.schedule.jobs import Cron, Timers
 from catchment.store import jobs, scraper_schedule
+from catchment.store.audit_trail import record
 from catchment.store.database import Store
 
 
@@ -68,10 +70,10 @@ class ScheduleView:
 
 
 class ScraperScheduling:
-    def __init__(self, *, store: Store, clock: Clock, alarms: Timers, defaults: ScraperDefaults) -> None:
+    def __init__(self, *, store: Store, clock: Clock, timers: Timers, defaults: ScraperDefaults) -> None:
         self._store = store
         self._clock = clock
-        self._alarms = alarms
+        self._timers = timers
         self._defaults = defaults
 
     async def show(self) -> ScheduleView:
@@ -151,7 +153,9 @@ class ScraperScheduling:
     async def _change(
         self, values: dict[str, Any], *, by: str, due: Callable[[ScraperSchedule, datetime], datetime | None]
     ) -> ScheduleView:
-        before = self._alarms.at(SCRAPER_JOB)
+        before = self._timers.at(SCRAPER_JOB)
+        told = ", ".join(f"{name}: {value}" for name, value in values.items())
+        entry = deed("schedule.change", SCRAPER_JOB, told, now=self._clock.now())
 
         def write(conn: Connection) -> tuple[ScraperSchedule, datetime | None]:
             now = self._clock.now()
@@ -161,7 +165,8 @@ class ScraperScheduling:
             due_at = due(row, now)
             jobs.ensure(conn, SCRAPER_JOB, due_at=due_at)
             jobs.set_due(conn, SCRAPER_JOB, due_at)
-            self._set_alarm(due_at)
+            self._set_timer(due_at)
+            record(conn, entry)
             return row, due_at
 
         try:
@@ -170,20 +175,20 @@ class ScraperScheduling:
             raise
         except Exception:
             # The row did not change, so the alarm must not either.
-            self._set_alarm(before)
+            self._set_timer(before)
             raise
         logger.info("scraper schedule changed by {}: {}", by, values)
         return self._view(row, due_at)
 
     @property
     def _is_running(self) -> bool:
-        return self._alarms.are_running and self._defaults.is_enabled
+        return self._timers.are_running and self._defaults.is_enabled
 
-    def _set_alarm(self, at: datetime | None) -> None:
+    def _set_timer(self, at: datetime | None) -> None:
         if not self._is_running:
             return
         try:
-            self._alarms.set(SCRAPER_JOB, at)
+            self._timers.set(SCRAPER_JOB, at)
         except Exception as error:
             logger.error("the scraper's alarm cannot be set to {}: {!r}", at, error)
             raise SchedulerFailed("The scheduler could not be changed, so nothing was stored.") from error

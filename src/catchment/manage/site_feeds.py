@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
+from loguru import logger
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.domain.caller import Caller
+from catchment.domain.candidate import KnownListing, Listed, ListingPage, Told
 from catchment.domain.feed import ShownItem
-from catchment.domain.source import Source
+from catchment.domain.item import Item
+from catchment.domain.source import NewSource, Source
 from catchment.domain.visit import Tally
 from catchment.engine.collector import Collector
 from catchment.engine.leases import recover
 from catchment.errors import Conflict, VisitError
 from catchment.manage.catalog import Catalog, Change, Draft
-from catchment.manage.listing import SiteLister
+from catchment.manage.preview import unsaved
 from catchment.manage.sites import SITEMAP, Site
 from catchment.publish.feed import Feed, FeedFormat
 from catchment.publish.views import site_feed
+from catchment.sources.base import CrawlSession, Detail
+from catchment.sources.client import ClientFactory
+from catchment.sources.full_crawl import crawl_in_full
+from catchment.sources.registry import Registry
 from catchment.store import crawls, sources, views
 from catchment.store.database import Store, check_state
 
@@ -49,12 +57,12 @@ class SiteFeeds:
     """The collector has to be working while a site is run incrementally."""
 
     def __init__(
-        self, *, store: Store, catalog: Catalog, collector: Collector, surveyor: SiteLister, clock: Clock
+        self, *, store: Store, catalog: Catalog, collector: Collector, site_lister: SiteLister, clock: Clock
     ) -> None:
         self._store = store
         self._catalog = catalog
         self._collector = collector
-        self._surveyor = surveyor
+        self._site_lister = site_lister
         self._clock = clock
 
     async def run(self, site: Site, caller: Caller) -> SiteRun:
@@ -63,7 +71,7 @@ class SiteFeeds:
         DamagedStore when what is remembered of sites cannot be read any more.
         """
         if not site.is_incremental:
-            return await run_in_full(self._surveyor, site)
+            return await run_in_full(self._site_lister, site)
         await self._store.read(check_state)
         source = await self.follow(site, caller)
         tally = await self._collect(source)
@@ -114,8 +122,8 @@ class SiteFeeds:
             await asyncio.sleep(max(0.0, (result.postponed_until - self._clock.now()).total_seconds()))
 
 
-async def run_in_full(surveyor: SiteLister, site: Site, *, mode: str = FULL) -> SiteRun:
-    source, shown = await surveyor.survey(site)
+async def run_in_full(site_lister: SiteLister, site: Site, *, mode: str = FULL) -> SiteRun:
+    source, shown = await site_lister.crawl_in_full(site)
     return SiteRun(site=site, mode=mode, source=source, shown=shown, tally=Tally(fetched=len(shown)))
 
 
@@ -124,3 +132,70 @@ def _named(conn: Connection, name: str) -> Source | None:
     found = crawls.find(conn, name)
     source = sources.get(conn, found[0]) if found else None
     return None if source is None or source.is_deleted else source
+
+
+class SiteLister:
+    """The full run over a site: whatever it lists, cut to size, with nothing remembered. It needs no store."""
+
+    def __init__(self, *, registry: Registry, clients: ClientFactory, clock: Clock) -> None:
+        self._registry = registry
+        self._clients = clients
+        self._clock = clock
+
+    async def crawl_in_full(self, site: Site) -> tuple[Source, list[ShownItem]]:
+        """The newest pages of a site, or the first that it lists. What cannot be fetched is left out and told."""
+        now = self._clock.now()
+        source = self._as_source(site, now)
+        _, context = self._clients.context(source, now)
+        crawling_type = self._registry.crawling_type(SITEMAP)
+        assert crawling_type is not None, "it comes along"
+        crawl_session = crawling_type.start_crawl(context)
+        walk = crawl_session if site.sort_by_date else AsListed(crawl_session)
+        fetched = await crawl_in_full(walk)
+        for warning in fetched.warnings:
+            logger.warning("{}: {}", site.title, warning)
+        items = walk.in_order(fetched.items) if isinstance(walk, AsListed) else list(fetched.items)
+        return source, [_shown(item, source, now) for item in items]
+
+    def _as_source(self, site: Site, now: datetime) -> Source:
+        config = {**site.source_config(), "enable_incremental": False, "max_items": site.max_items}
+        identity = self._registry.identity(SITEMAP, config)
+        return unsaved(NewSource(name=site.title, type=SITEMAP, config=config, identity=identity), now)
+
+
+class AsListed:
+    """A crawl that goes no further than the first so many, and remembers their order."""
+
+    def __init__(self, crawl_session: CrawlSession) -> None:
+        self._crawl_session = crawl_session
+        self._order: dict[str, int] = {}
+        self.policy = crawl_session.policy
+        self.lane = crawl_session.lane
+        self.address = crawl_session.address
+        self.name = crawl_session.name
+
+    async def list_pages(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
+        async for told in self._crawl_session.list_pages(known):
+            yield replace(told, listed=self._first(told)) if isinstance(told, ListingPage) else told
+            if len(self._order) >= self.policy.max_items:
+                return
+
+    async def detail(self, listed: Listed) -> Detail:
+        return await self._crawl_session.detail(listed)
+
+    def in_order(self, items: tuple[Item, ...]) -> list[Item]:
+        return sorted(items, key=lambda item: self._order[item.url])
+
+    def _first(self, page: ListingPage) -> list[Listed]:
+        taken = []
+        for one in page.listed:
+            if len(self._order) >= self.policy.max_items:
+                break
+            if one.url not in self._order:
+                self._order[one.url] = len(self._order)
+                taken.append(one)
+        return taken
+
+
+def _shown(item: Item, source: Source, now: datetime) -> ShownItem:
+    return ShownItem(item=item, source_id=source.id, source_type=source.type, fetched_at=now, updated_at=None)

@@ -21,9 +21,9 @@ from typing import Any
 from yarl import URL
 
 from catchment.domain.options import INTERVAL_KEY
+from catchment.domain.source import CHANNEL_KEY
 from catchment.errors import BadConfig, InvalidInput, SettingsError
-from catchment.parse.listing import read_document
-from catchment.publish.views import CHANNEL_KEY
+from catchment.parse.source_lists import read_document
 from catchment.schedule.intervals import MAX_MINUTES
 from catchment.schedule.jobs import Cron
 from catchment.sources.config import choice, flag, mapping, text, whole

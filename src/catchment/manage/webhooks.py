@@ -1,4 +1,4 @@
-"""Webhooks as an administrator manages them, and the letters on their way to them."""
+"""Webhooks as an administrator manages them, and the events on their way to them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.crypto import Unsealable, Vault, is_sealed, new_token
+from catchment.domain.audit_trail import deed
 from catchment.domain.confidential import origin_of_url
 from catchment.domain.item import is_storable
 from catchment.domain.outbox import Delivery, Event, Topic, Webhook, WebhookFormat
-from catchment.errors import InvalidInput, NotFound
+from catchment.errors import Conflict, InvalidInput, NotFound
 from catchment.fetch.guard import AddressGuard
 from catchment.jobs.webhooks import WEBHOOK_ADDRESS, WEBHOOK_SECRET, opened
 from catchment.redact import MASK, redact_hook
 from catchment.store import outbox
+from catchment.store.audit_trail import recorded
 from catchment.store.database import Store
 
 LISTENABLE = tuple(topic for topic in Topic if topic is not Topic.PING)
@@ -50,19 +52,47 @@ class Webhooks:
         """The webhook and its secret, which is shown only now."""
         self._check(new)
         secret = new.secret or (new_token() if new.format is WebhookFormat.JSON else "")
-        return self._shown(await self._store.write(self._add, new, secret)), secret
+        entry = deed("webhook.add", f"webhook {new.name}", ", ".join(new.topics), now=self._clock.now())
+        return self._shown(await self._store.write(recorded, entry, self._add, new, secret)), secret
 
     async def list(self) -> list[Webhook]:
         """As they may be shown: without what lets anybody in who knows it."""
         return [self._shown(hook) for hook in await self._store.read(outbox.list_webhooks)]
 
+    async def get(self, webhook_id: int) -> Webhook:
+        return self._shown(_found(await self._store.read(outbox.get_webhook, webhook_id), webhook_id))
+
+    async def change(self, webhook_id: int, wanted: NewWebhook) -> tuple[Webhook, str]:
+        """As it is wanted from now on; an empty address or secret stays what it was. Says the new secret, if one was
+        made: what deliveries were signed with at another origin, or nothing, is not what they are signed with now.
+        """
+        known = _found(await self._store.read(outbox.get_webhook, webhook_id), webhook_id)
+        if known.name in {ALERTS, SUMMARIZATION}:
+            raise Conflict(f"The webhook {known.name} is as the settings say; change it there.")
+        before = self._address(known)
+        wanted = replace(wanted, url=wanted.url.strip() or before)
+        self._check(wanted)
+        is_elsewhere = origin_of_url(before) != origin_of_url(wanted.url)
+        is_json, was_json = wanted.format is WebhookFormat.JSON, known.format is WebhookFormat.JSON
+        made = new_token() if is_json and not wanted.secret and (is_elsewhere or not was_json) else ""
+        values = self._values(wanted, wanted.secret or made)
+        if not (wanted.secret or made or is_elsewhere):
+            del values["secret"]
+        entry = deed("webhook.change", f"webhook {wanted.name}", ", ".join(wanted.topics), now=self._clock.now())
+        changed = await self._store.write(recorded, entry, outbox.change_webhook, webhook_id, values)
+        return self._shown(_found(changed, webhook_id)), made
+
     async def set_active(self, webhook_id: int, *, is_active: bool) -> Webhook:
-        changed = await self._store.write(outbox.change_webhook, webhook_id, {"is_active": is_active})
+        action = "webhook.resume" if is_active else "webhook.pause"
+        entry = deed(action, f"webhook {webhook_id}", now=self._clock.now())
+        values = {"is_active": is_active}
+        changed = await self._store.write(recorded, entry, outbox.change_webhook, webhook_id, values)
         return self._shown(_found(changed, webhook_id))
 
     async def remove(self, webhook_id: int) -> None:
         """With everything that was on its way to it."""
-        if not await self._store.write(outbox.remove_webhook, webhook_id):
+        entry = deed("webhook.remove", f"webhook {webhook_id}", now=self._clock.now())
+        if not await self._store.write(recorded, entry, outbox.remove_webhook, webhook_id):
             raise _missing(webhook_id)
 
     async def ping(self, webhook_id: int) -> Delivery:

@@ -3,30 +3,144 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from sqlalchemy import Connection
 
 from catchment.domain.alert import Alert
 from catchment.domain.caller import Caller
 from catchment.domain.candidate import Backlog
+from catchment.domain.confidential import masked
 from catchment.domain.options import VERIFY_TLS_KEY
 from catchment.domain.run import Run, RunKind
-from catchment.domain.source import LastError, PausedBy, Source, SourceStatus
+from catchment.domain.source import ADDRESS_KEY, CHANGES, NOISY_AFTER, LastError, PausedBy, Source, SourceStatus, Why
+from catchment.domain.visit import network_is_down
 from catchment.monitor.alerting import list_alerts
-from catchment.monitor.reason import Language, next_check_reason
 from catchment.processes import is_gone
 from catchment.redact import redact_url
 from catchment.schedule.due import next_fetch_at
 from catchment.schedule.intervals import Intervals
-from catchment.sources.base import Registry
-from catchment.sources.website import CHANGES, NOISY_AFTER
-from catchment.store import alerts, candidates, fetch_log, items, overview, runs, sources
+from catchment.sources.registry import Registry
+from catchment.store import alerts, candidates, fetch_log, items, overview, runs, sources, subscriptions, users
 from catchment.store.alerts import Incident
-from catchment.store.database import Store
-from catchment.store.writability import WriteTrouble
+from catchment.store.database import Store, WriteTrouble
+
+HOUR_MINUTES = 60
+#: Below this a count of minutes reads better than hours.
+LEAST_IN_HOURS = 120
+#: Above this nobody counts minutes.
+MAX_IN_MINUTES = 600
+
+
+class Language(StrEnum):
+    ENGLISH = "en"
+    CHINESE = "zh"
+
+
+_SENTENCES: Mapping[Language, Mapping[Why, str]] = {
+    Language.ENGLISH: {
+        Why.NEW: "as soon as the collector looks",
+        Why.INTERVAL: "every {interval}",
+        Why.ADAPTED: "adapted to its rhythm: something new about every {spacing}",
+        Why.GAP: "sooner than every {interval}, since items were missed",
+        Why.SERVER_CACHE: "the server says nothing new before {at}",
+        Why.RETRY_AFTER: "the server asked to wait until {at}",
+        Why.BACK_OFF: "back-off after {failures}",
+        Why.OFFLINE: "the network is away, or another fault on our side; tried again soon",
+        Why.HOST_BUDGET: "waits for its turn at {host} until {at}",
+        Why.HOST_WAIT: "waits for {host} until {at}, as the host asked",
+        Why.NO_COOKIE: (
+            "no cookie of its platform can be used: `catchment cookies add` adds one, sealed by COOKIE_MASTER_KEY; "
+            "looked at again at {at}"
+        ),
+        Why.PROBE: "paused by errors; probed again",
+        Why.NO_FETCHER: "nothing here can fetch the type {type}",
+    },
+    Language.CHINESE: {
+        Why.NEW: "采集器下次巡视时立即抓取",
+        Why.INTERVAL: "每 {interval}",
+        Why.ADAPTED: "按其更新节奏调整：大约每 {spacing}有新内容",
+        Why.GAP: "曾有内容漏采，比每 {interval}更早",
+        Why.SERVER_CACHE: "服务器表示 {at} 之前不会更新",
+        Why.RETRY_AFTER: "服务器要求等到 {at}",
+        Why.BACK_OFF: "连续失败 {failures}后退避",
+        Why.OFFLINE: "网络不通或本机故障，稍后重试",
+        Why.HOST_BUDGET: "等待主机 {host} 的请求配额，{at} 轮到它",
+        Why.HOST_WAIT: "应主机 {host} 的要求等到 {at}",
+        Why.NO_COOKIE: "没有可用的 Cookie：用 `catchment cookies add` 添加（由 COOKIE_MASTER_KEY 加密），{at} 再看",
+        Why.PROBE: "因错误暂停，届时再次探测",
+        Why.NO_FETCHER: "没有可抓取 {type} 类型的插件",
+    },
+}
+_NO_KEY: Mapping[Language, str] = {
+    Language.ENGLISH: "it needs a key: set {key}",
+    Language.CHINESE: "需要密钥：请设置 {key}",
+}
+_UNNAMED_HOST: Mapping[Language, str] = {Language.ENGLISH: "its host", Language.CHINESE: "所在站点"}
+_PAUSED: Mapping[Language, Mapping[PausedBy | None, str]] = {
+    Language.ENGLISH: {
+        PausedBy.PERSON: "paused by hand",
+        PausedBy.ERROR: "paused by errors; resume it by hand",
+        PausedBy.GONE: "gone for good, it says; remove it or give it its new address",
+        PausedBy.OWNER: "its owner is disabled",
+        None: "not by itself",
+    },
+    Language.CHINESE: {
+        PausedBy.PERSON: "已手动暂停",
+        PausedBy.ERROR: "因错误暂停，需手动恢复",
+        PausedBy.GONE: "对方表示已永久下线，请删除或更换地址",
+        PausedBy.OWNER: "其所有者已被停用",
+        None: "不会自动抓取",
+    },
+}
+
+
+def next_check_reason(
+    source: Source,
+    interval: timedelta,
+    language: Language = Language.ENGLISH,
+    *,
+    has_fetcher: bool = True,
+    needed_key: str | None = None,
+) -> str:
+    """The key that is needed counts where nothing can fetch the source."""
+    check = source.next_check
+    if check.at is None or check.why is None:
+        return _PAUSED[language][source.paused_by]
+    if not has_fetcher and needed_key:
+        return _NO_KEY[language].format(key=needed_key)
+    return _SENTENCES[language][check.why if has_fetcher else Why.NO_FETCHER].format(
+        interval=_duration(interval, language),
+        spacing=_duration(timedelta(seconds=source.rhythm.spacing), language),
+        at=_clock_time(check.at),
+        failures=_failures(source.fetch_error_count, language),
+        type=source.type,
+        host=source.host or _UNNAMED_HOST[language],
+    )
+
+
+def _duration(interval: timedelta, language: Language) -> str:
+    minutes = max(1, round(interval.total_seconds() / 60))
+    if minutes > MAX_IN_MINUTES:
+        minutes = HOUR_MINUTES * round(minutes / HOUR_MINUTES)
+    in_hours = minutes >= LEAST_IN_HOURS and minutes % HOUR_MINUTES == 0
+    amount = minutes // HOUR_MINUTES if in_hours else minutes
+    units = {Language.ENGLISH: ("min", "h"), Language.CHINESE: ("分钟", "小时")}
+    return f"{amount} {units[language][in_hours]}"
+
+
+def _failures(count: int, language: Language) -> str:
+    if language is Language.CHINESE:
+        return f"{count} 次"
+    return f"{count} failure" if count == 1 else f"{count} failures"
+
+
+def _clock_time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
+
 
 HOUR, DAY = timedelta(hours=1), timedelta(hours=24)
 #: So many pages that were not collected are shown of one source; the rest is counted.
@@ -158,7 +272,7 @@ async def snapshot(
 
 
 def describe(source: Source, *, registry: Registry, intervals: Intervals, view: View, now: datetime) -> SourceHealth:
-    interval, has_fetcher = intervals.of(source), source.type in registry
+    interval, has_fetcher = intervals.of(source), registry.can_fetch(source.type)
     return SourceHealth(
         id=source.id,
         name=source.name,
@@ -170,7 +284,13 @@ def describe(source: Source, *, registry: Registry, intervals: Intervals, view: 
         last_fetched_at=source.last_fetched_at,
         next_fetch_at=next_fetch_at(source, interval),
         next_check_at=source.next_check.at,
-        next_check_reason=next_check_reason(source, interval, view.language, has_fetcher=has_fetcher),
+        next_check_reason=next_check_reason(
+            source,
+            interval,
+            view.language,
+            has_fetcher=has_fetcher,
+            needed_key=registry.needed_key(source.type),
+        ),
         fetch_count=source.fetch_count,
         fetch_error_count=source.fetch_error_count,
         # An error may tell of our own network, which is nothing for strangers, and no error of the source.
@@ -179,6 +299,78 @@ def describe(source: Source, *, registry: Registry, intervals: Intervals, view: 
         gap_at=source.rhythm.gap_at,
         quiet_since=source.rhythm.last_new_at if source.is_quiet(now) else None,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceViewer:
+    """Shows sources as JSON, to web and command line alike, by the names that the API uses."""
+
+    store: Store
+    registry: Registry
+    intervals: Intervals
+    caller: Caller
+    now: datetime
+
+    async def show(self, found: Sequence[Source]) -> list[dict[str, Any]]:
+        """Each with what the caller may see of it."""
+        beside = await self.store.read(self._read_beside, found)
+        return [self._show(source, beside) for source in found]
+
+    def _read_beside(self, conn: Connection, found: Sequence[Source]) -> _Beside:
+        caller = self.caller
+        return _Beside(
+            names=users.names(conn, {source.created_by for source in found if source.created_by is not None}),
+            subscribed=set() if caller.user_id is None else subscriptions.source_ids(conn, caller.user_id),
+            backlogs=read_backlogs(conn, found, registry=self.registry) if caller.is_known else {},
+        )
+
+    def _show(self, source: Source, beside: _Beside) -> dict[str, Any]:
+        view = View(caller=self.caller)
+        health = describe(source, registry=self.registry, intervals=self.intervals, view=view, now=self.now)
+        shown = {
+            **{name: getattr(source, name) for name in _PLAIN},
+            "status": health.status,
+            "tags": list(source.tags),
+            "config": masked(source.config) if self.caller.may_change(source) else _address_of(source),
+            "creator_name": beside.names.get(source.created_by) if source.created_by is not None else None,
+            "subscribed": source.id in beside.subscribed,
+            "last_error": health.last_error,
+            "fetch_interval_minutes": health.interval_minutes,
+            "next_fetch_at": health.next_fetch_at,
+            "next_check_at": health.next_check_at,
+            "next_check_reason": health.next_check_reason,
+            "marks": list(health.marks),
+            "gap_at": health.gap_at,
+            "quiet_since": health.quiet_since,
+            "pages": beside.backlogs.get(source.id),
+        }
+        return shown if self.caller.is_known else {name: shown[name] for name in _FOR_STRANGERS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Beside:
+    """What is needed beside sources to show them."""
+
+    names: Mapping[int, str]
+    subscribed: set[int]
+    backlogs: Mapping[int, Backlog]
+
+
+_FOR_STRANGERS = (
+    *("id", "name", "type", "status", "is_active", "is_public", "tags", "config", "created_by", "creator_name"),
+    *("created_at", "updated_at", "last_fetched_at", "fetch_count", "fetch_error_count"),
+)
+#: What is for the engine alone, or shown in another form; all the other columns are shown as they are.
+_NOT_PLAIN = (
+    *("config", "tags", "identity", "is_deleted", "last_attempt_at", "last_error", "next_check"),
+    *("memory", "rhythm", "moved", "version", "host"),
+)
+_PLAIN = [one.name for one in fields(Source) if one.name not in _NOT_PLAIN]
+
+
+def _address_of(source: Source) -> dict[str, Any]:
+    url = source.config.get(ADDRESS_KEY)
+    return {ADDRESS_KEY: redact_url(url)} if isinstance(url, str) else {}
 
 
 def read_backlogs(conn: Connection, found: Sequence[Source], *, registry: Registry) -> dict[int, Backlog]:
@@ -233,8 +425,16 @@ def read_collector(conn: Connection, *, now: datetime) -> CollectorState:
         next_tick_at=min(_moments(alive, "next_tick_at"), default=None),
         queue=overview.count_due(conn, now=now) + sum(claims.values()) - in_flight,
         in_flight=in_flight,
-        network_away=overview.is_network_away(conn),
+        network_away=is_network_away(conn),
     )
+
+
+def is_network_away(conn: Connection) -> bool:
+    """Sources were last excused, and none was collected since."""
+    excused_at, collected_at = overview.latest_excuse(conn), sources.latest_success(conn)
+    if excused_at is None:
+        return False
+    return network_is_down(reached=collected_at is not None and collected_at >= excused_at, surely_ours=True)
 
 
 def read_clock_jump(conn: Connection, *, now: datetime) -> str | None:

@@ -139,6 +139,50 @@ def _may_have_relative_links(text: str) -> bool:
     return any(text.count(start) > text.count(f"{start}http") for start in _LINK_STARTS)
 
 
+def markdown_as_html(text: str) -> str:
+    """Markdown as harmless HTML; markup within it counts as text."""
+    # Loaded when there is something to render: hardly any process ever does.
+    from markdown_it import MarkdownIt
+
+    return HtmlCleaner().clean(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
+
+
+#: What a browser loads from elsewhere while somebody reads.
+_PICTURE, _RECORDINGS = "img", ("audio", "video", "source")
+_READING = nh3.Cleaner(
+    tags=_TAGS - {_PICTURE, "picture", *_RECORDINGS}, url_schemes=_SCHEMES, link_rel="noopener noreferrer"
+)
+
+
+def for_reading(text: str, *, picture: str, recording: str) -> str:
+    """HTML to be read on a page of ours. Pictures and recordings are links, which these words name: the browser of
+    whoever reads asks no stranger for anything. Headings stand below the one of the page.
+    """
+    cleaned = HtmlCleaner().clean(text)
+    if "<" not in cleaned:
+        return cleaned
+    tree = lxml.html.fragment_fromstring(cleaned, create_parent="div")
+    for element in list(tree.iter(_PICTURE, *_RECORDINGS)):
+        is_picture = element.tag == _PICTURE
+        _leave_link(element, picture if is_picture else recording)
+        # Within a recording stands what is shown where it cannot be played.
+        element.drop_tree() if is_picture else element.drop_tag()
+    for heading in tree.iter("h1"):
+        heading.tag = "h2"
+    return _READING.clean(lxml.html.tostring(tree, encoding="unicode"))
+
+
+def _leave_link(element: lxml.html.HtmlElement, words: str) -> None:
+    address, alt = element.get("src", ""), (element.get("alt") or element.get("title") or "").strip()
+    if not address:
+        return
+    link = lxml.html.Element("a", href=address)
+    link.text = f"[{words}: {alt}]" if alt else f"[{words}]"
+    outer = next(element.iterancestors("a"), None)
+    # No link may be within another.
+    element.addprevious(link) if outer is None else outer.addnext(link)
+
+
 def plain_texts(texts: Sequence[str], limit: int) -> list[str]:
     """Each as `plain_text` makes it."""
     if _is_plain("".join(texts)) and max(map(len, texts), default=0) <= limit:

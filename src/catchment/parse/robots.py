@@ -28,7 +28,7 @@ _UNRESERVED: Final = re.compile(r"[A-Za-z0-9._~-]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Rule:
+class _PathRule:
     allows: bool
     #: What must follow each other in an address; the first at its start, anything in between.
     parts: tuple[str, ...]
@@ -63,7 +63,7 @@ class _Rule:
 class _Group:
     """What holds for the visitors named above it."""
 
-    rules: list[_Rule] = field(default_factory=list)
+    rules: list[_PathRule] = field(default_factory=list)
     delay: float | None = None
 
     def add(self, key: str, value: str) -> None:
@@ -71,7 +71,7 @@ class _Group:
             self.delay = _seconds(value)
         elif value.startswith(("/", "*")) and len(value) <= _MAX_RULE:
             # An empty rule forbids nothing, and one that starts otherwise matches no address.
-            self.rules.append(_Rule.parse(_normal(value), allows=key == "allow"))
+            self.rules.append(_PathRule.parse(_normal(value), allows=key == "allow"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

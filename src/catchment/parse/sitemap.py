@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 from catchment.errors import ParseError
 from catchment.parse.dates import parse_loose_date
+from catchment.parse.encoding import IncomingText
 from catchment.parse.entry import MAX_TITLE, absolute
 from catchment.parse.html import plain_text
-from catchment.parse.incoming import IncomingText
-from catchment.parse.tokens import Scanner, Start, resolved
+from catchment.parse.wellformed import Scanner, Start, resolved
 
 _WEB: Final = ("http://", "https://")
 _SCHEMES: Final = ("http", "https")
@@ -75,7 +75,7 @@ class SitemapParser:
         self._url = url
         self._incoming = IncomingText()
         self._opening = ""
-        self._reader: _Reader | None = None
+        self._reader: _PortionReader | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -112,7 +112,7 @@ class SitemapParser:
         return self._reader.feed(self._opening)
 
 
-class _Reader(Protocol):
+class _PortionReader(Protocol):
     is_whole: bool
 
     def __init__(self, url: str) -> None: ...
@@ -122,7 +122,7 @@ class _Reader(Protocol):
     def finish(self) -> Iterator[SitemapEntry]: ...
 
 
-def _kind_of(opening: str, *, is_all: bool) -> tuple[type[_Reader] | None, str]:
+def _kind_of(opening: str, *, is_all: bool) -> tuple[type[_PortionReader] | None, str]:
     """The kind of a document, None while it is open, and the text to go on with: lines of junk are dropped."""
     start = _after_junk(opening, 0)
     while start < len(opening):

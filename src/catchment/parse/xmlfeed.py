@@ -95,7 +95,7 @@ def read(root: Element, url: str, *, summaries: bool = True, has_bases: bool = T
     items = [root] if _local(root.tag) in _ENTRIES else list(_items(root))
     info = _Vocabulary(_namespace(channel.tag), is_atom=_local(root.tag) == "feed").fields(channel)
     link = _link(info) or next(filter(None, map(_href, info.get("link", ()))), "")
-    reader = _Reader(
+    reader = _FeedReader(
         items, author=_author({**info, "other author": ()}), base=feed_base(link, url), has_bases=has_bases
     )
     found, cut = reader.read()
@@ -138,7 +138,7 @@ class _Vocabulary(dict[Any, str]):
         return found
 
 
-class _Reader:
+class _FeedReader:
     """Turns the entries of one feed into what they are made of."""
 
     def __init__(self, items: Sequence[Element], *, author: str, base: str, has_bases: bool) -> None:

@@ -26,7 +26,7 @@ from catchment.engine.leases import LeasePolicy, keep_leases, recover
 from catchment.errors import NotFound, SettingsError, StoreError
 from catchment.fetch.options import LentCookie
 from catchment.sources.platforms.request import Asked
-from catchment.store import cookies, crawl_minutes, runs
+from catchment.store import cookies, fetch_log, runs
 from catchment.store.cookies import CookieChange, Lease
 from catchment.store.database import Store
 
@@ -43,7 +43,7 @@ class RequestLog:
         logger.log(
             level, "{}: {} with cookie {} in {} ms: {}", asked.platform, asked.what, asked.cookie, milliseconds, how
         )
-        await self._store.write(crawl_minutes.note, asked.platform, ok=asked.ok, now=self._clock.now())
+        await self._store.write(fetch_log.record_request, asked.platform, ok=asked.ok, now=self._clock.now())
 
 
 NO_KEY = "Cookies are stored sealed, and there is no key for that: set COOKIE_MASTER_KEY to at least 32 characters."

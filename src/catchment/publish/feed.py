@@ -28,6 +28,15 @@ class Enclosure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EntryState:
+    """What a reader did with an entry, for apps that look for it among the categories."""
+
+    term: str
+    scheme: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FeedEntry:
     #: Stays the same for ever, whatever becomes of the address.
     id: str
@@ -44,6 +53,8 @@ class FeedEntry:
     updated_at: datetime | None = None
     categories: tuple[str, ...] = ()
     enclosures: tuple[Enclosure, ...] = ()
+    #: Atom only.
+    states: tuple[EntryState, ...] = ()
 
     @property
     def changed_at(self) -> datetime:
@@ -142,6 +153,8 @@ def _add_entry(root: ET.Element, entry: FeedEntry) -> None:
         add_enclosure_link(node, "link", enclosure)
     for category in entry.categories:
         add(node, "category", term=category)
+    for state in entry.states:
+        add(node, "category", term=state.term, scheme=state.scheme, label=state.label)
     add(node, "content", entry.html or entry.text, type="html" if entry.html else "text")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from catchment.domain.alert import Severity
+from catchment.domain.alert_rules import Severity
 from catchment.domain.outbox import Delivery, Topic, WebhookFormat, sign
 
 #: Of a long list the first ones tell enough.

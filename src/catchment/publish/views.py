@@ -1,18 +1,33 @@
-"""A saved view as a feed. Pure: the same view and items give the same feed, now and in a year."""
+"""A saved view as a feed. Pure: the same view and items give the same feed, now and in a year.
+
+The renderer below keeps what it rendered for as long as it holds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import datetime
+from functools import partial
+from hashlib import blake2b
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 from uuid import UUID, uuid5
+from weakref import WeakValueDictionary
 
+from catchment import __version__
+from catchment.clock import Clock
 from catchment.domain.account import User
 from catchment.domain.feed import Digest, DigestType, FeedFilter, SavedFeed, ShownItem
-from catchment.domain.source import ADDRESS_KEY, Source
+from catchment.domain.search import item_tokens, read_query
+from catchment.domain.source import ADDRESS_KEY, CHANNEL_KEY, Source
 from catchment.parse.html import plain_text
 from catchment.publish.feed import UNKNOWN_FILE, Enclosure, Feed, FeedEntry, FeedFormat
+from catchment.store import views
+from catchment.store.database import Store
+from catchment.store.views import Question, Sighting
 
 _TITLES = {
     DigestType.FOUR_HOURS: "Digest of {end:%Y-%m-%d %H:%M} UTC",
@@ -23,13 +38,14 @@ _TITLES = {
 
 
 def digest_feed(user: User, digests: Iterable[Digest], *, base_url: str, path: str) -> Feed:
-    home = f"{base_url.rstrip('/')}/feed/{user.slug}"
+    base = base_url.rstrip("/")
+    home = f"{base}/feed/{user.slug}"
     return Feed(
         title=f"Digests of {user.name}",
         description=f"What {user.name} follows, summed up.",
         home_url=home,
         self_url=f"{base_url.rstrip('/')}{path}",
-        entries=tuple(_digest_entry(digest, home) for digest in digests),
+        entries=tuple(_digest_entry(digest, base) for digest in digests),
     )
 
 
@@ -37,18 +53,16 @@ def digest_title(digest: Digest) -> str:
     return _TITLES[digest.type].format(end=digest.created_at)
 
 
-def _digest_entry(digest: Digest, home: str) -> FeedEntry:
+def _digest_entry(digest: Digest, base_url: str) -> FeedEntry:
     return FeedEntry(
         id=f"catchment-digest-{digest.id}",
-        url=f"{home}#digest-{digest.id}",
+        url=f"{base_url}/digests/{digest.id}",
         title=digest_title(digest),
         text=digest.content,
         published_at=digest.created_at,
     )
 
 
-#: Where a source's config says how its own feed presents itself.
-CHANNEL_KEY = "channel"
 #: Text of all entries together; entries beyond it have a title and a link only, or a feed could be of any size.
 MAX_CONTENT_CHARS = 8 * 1024 * 1024
 #: All of an item's text is searched, however long.
@@ -68,7 +82,7 @@ class Address:
 
 def keeps(wanted: FeedFilter, shown: ShownItem) -> bool:
     """Whether the item is one that the view shows, as far as its words tell."""
-    return wanted.rules.keeps(shown.item) and _is_found(wanted.words, shown)
+    return wanted.rules.keeps(shown.item) and _is_found(wanted.words, shown) and _is_hit(wanted.q, shown)
 
 
 def view_feed(
@@ -82,7 +96,7 @@ def view_feed(
         description=saved.description or channel.text("description") or name,
         home_url=saved.link or channel.link() or address.folder_url,
         self_url=address.self_url,
-        entries=_within_bounds([_entry(shown) for shown in items]),
+        entries=within_bounds([entry_of(shown) for shown in items]),
         updated_at=saved.updated_at,
         language=saved.language or channel.text("language"),
         ttl_minutes=channel.ttl_minutes(),
@@ -107,7 +121,15 @@ def _is_found(words: Sequence[str], shown: ShownItem) -> bool:
     return all(word in text for word in words)
 
 
-def _entry(shown: ShownItem) -> FeedEntry:
+def _is_hit(q: str, shown: ShownItem) -> bool:
+    """The index may be behind, so the item itself is asked."""
+    if not q:
+        return True
+    item = shown.item
+    return read_query(q).finds(item_tokens(title=item.title, author=item.author, content=item.content, mark="_"))
+
+
+def entry_of(shown: ShownItem) -> FeedEntry:
     item = shown.item
     return FeedEntry(
         id=_id_of(shown),
@@ -122,7 +144,8 @@ def _entry(shown: ShownItem) -> FeedEntry:
     )
 
 
-def _within_bounds(entries: Sequence[FeedEntry]) -> tuple[FeedEntry, ...]:
+def within_bounds(entries: Sequence[FeedEntry]) -> tuple[FeedEntry, ...]:
+    """The same, without the content of those that come after `MAX_CONTENT_CHARS`."""
     bounded, left = [], MAX_CONTENT_CHARS
     for entry in entries:
         left -= len(entry.html)
@@ -213,3 +236,140 @@ def _whole(source: Source) -> SavedFeed:
 def _said_address(source: Source) -> str:
     """Where the channel says that its document is, if it does."""
     return str((source.config.get(CHANNEL_KEY) or {}).get("self_url") or "")
+
+
+T = TypeVar("T")
+
+
+class Shared(Generic[T]):
+    """Whoever comes while the work is under way waits for the next time, which all who waited share. So nobody is given
+    what was found before they asked.
+    """
+
+    def __init__(self) -> None:
+        self._next: dict[str, asyncio.Task[T]] = {}
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def share(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        task = self._next.get(key)
+        if task is None:
+            task = self._next[key] = asyncio.create_task(self._work(key, work))
+        # One who gives up must not take the others along.
+        return await asyncio.shield(task)
+
+    async def _work(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        turn = self._turns.setdefault(key, asyncio.Lock())
+        async with turn:
+            del self._next[key]
+            return await work()
+
+
+MAX_KEPT_BYTES = 32 * 1024 * 1024
+MAX_QUESTIONS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedFeed:
+    """A feed in one format as it is now. Its tag tells it from every other; no item was read to know it."""
+
+    feed: SavedFeed
+    format: FeedFormat
+    address: Address
+    tag: str
+    changed_at: datetime
+
+
+class FeedRenderer:
+    def __init__(self, *, store: Store, clock: Clock, hub_url: str = "") -> None:
+        self._store = store
+        self._clock = clock
+        self._hub_url = hub_url
+        self._questions: dict[str, Question] = {}
+        self._looks: Shared[Sighting | None] = Shared()
+        self._shelf = _Shelf()
+        # One at a time: whoever waits finds it printed.
+        self._printing = asyncio.Lock()
+
+    async def look(self, slug: str, format_: FeedFormat, *, folder_url: str) -> RenderedFeed | None:
+        sighting = await self._looks.share(slug, lambda: self._look(slug))
+        return self._edition(sighting, format_, folder_url) if sighting else None
+
+    async def printed(self, edition: RenderedFeed) -> bytes:
+        """The document. Should something have changed meanwhile it may be newer than its tag, never older."""
+        body = self._shelf.get(edition)
+        if body is not None:
+            return body
+        async with self._printing:
+            body = self._shelf.get(edition)
+            if body is None:
+                body = await self._print(edition)
+                self._shelf.put(edition, body)
+        return body
+
+    async def preview(self, feed: SavedFeed) -> Sequence[ShownItem]:
+        """What the feed would show, whether it was saved or not."""
+        since = feed.filter.since(self._clock.now())
+        _, items = await self._store.read(views.read_items, feed, partial(keeps, feed.filter), since=since)
+        return items
+
+    async def _look(self, slug: str) -> Sighting | None:
+        sighting = await self._store.read(views.look, slug, self._questions.get(slug))
+        if sighting is not None:
+            if len(self._questions) >= MAX_QUESTIONS:
+                self._questions.clear()
+            self._questions[slug] = sighting.question
+        return sighting
+
+    def _edition(self, sighting: Sighting, format_: FeedFormat, folder_url: str) -> RenderedFeed:
+        feed, mark = sighting.question.feed, sighting.mark
+        # Everything that the document depends on.
+        grounds = (
+            __version__,
+            feed.id,
+            feed.version,
+            feed.sees_all,
+            mark.edits,
+            mark.changes,
+            feed.filter.since(self._clock.now()),
+            format_.value,
+            folder_url,
+            self._hub_url,
+        )
+        return RenderedFeed(
+            feed=feed,
+            format=format_,
+            address=Address(folder_url=folder_url, self_url=f"{folder_url}/{feed.slug}.{format_}"),
+            tag=blake2b(repr(grounds).encode(), digest_size=16).hexdigest(),
+            changed_at=max(feed.updated_at, mark.changed_at or feed.updated_at),
+        )
+
+    async def _print(self, edition: RenderedFeed) -> bytes:
+        feed = edition.feed
+        since = feed.filter.since(self._clock.now())
+        source, items = await self._store.read(views.read_items, feed, partial(keeps, feed.filter), since=since)
+        document = view_feed(feed, source, items, address=edition.address, hub_url=self._hub_url)
+        # Large feeds take a while to write; others are served meanwhile.
+        return await asyncio.to_thread(edition.format.write, document)
+
+
+class _Shelf:
+    """What was printed last of each document, the least asked for thrown out when it gets too much."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, edition: RenderedFeed) -> bytes | None:
+        tag, body = self._kept.get(edition.address.self_url, ("", b""))
+        if tag != edition.tag:
+            return None
+        self._kept.move_to_end(edition.address.self_url)
+        return body
+
+    def put(self, edition: RenderedFeed, body: bytes) -> None:
+        _, before = self._kept.pop(edition.address.self_url, ("", b""))
+        self._kept[edition.address.self_url] = (edition.tag, body)
+        self._bytes += len(body) - len(before)
+        while self._bytes > MAX_KEPT_BYTES:
+            _, (_, oldest) = self._kept.popitem(last=False)
+            self._bytes -= len(oldest)

@@ -22,8 +22,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from catchment.errors import BadBody, BadConfig, InvalidInput, ParseError, ParserFailed, ParserUnavailable
-from catchment.sandbox.readers import name_of
-from catchment.sandbox.wire import BROKEN, NO_MEMORY_CODE, READY, BadMessage, Incoming, Task, pack
+from catchment.sandbox.process import BROKEN, NO_MEMORY_CODE, READY, BadMessage, Incoming, Task, name_of, pack
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -2,24 +2,150 @@
 
 It ends when that does, and by itself soon after a document took longer than it may: so it never outlives whoever
 started it. Signals to stop are not for it, since what is under way is finished first.
+
+A process that reads hostile bytes may come to say anything. What it says is therefore read as data: numbers, texts,
+and the few classes that readers return, made by their constructors; nothing it sends can name anything else.
 """
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import pickle
 import resource
 import signal
 import socket
+import struct
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from catchment.errors import CatchmentError
-from catchment.sandbox.readers import reader
-from catchment.sandbox.wire import BROKEN, HEAD, NO_MEMORY_CODE, READY, Task, pack
+
+#: By name, so that a process imports what it is asked for and nothing beside it.
+READERS: Final = frozenset(
+    {
+        "catchment.manage.discovery:judge",
+        "catchment.manage.discovery:lists_pages",
+        "catchment.parse.article:extract",
+        "catchment.parse.source_lists:read_listing",
+        "catchment.parse.opml:read_opml",
+        "catchment.parse.sitemap:read_portion",
+        "catchment.sources.custom_api:read_items",
+        "catchment.sources.custom_api:read_page",
+        "catchment.sources.items:read_items",
+        "catchment.sources.github_trending:read_repositories",
+        "catchment.sources.reddit:read_listing",
+        "catchment.sources.website:read_chosen_parts",
+        "catchment.sources.website:read_unknown",
+    }
+)
+#: The classes, besides plain data, of what readers return.
+RESULTS: Final = frozenset(
+    {
+        "catchment.domain.item:Item",
+        "catchment.domain.listing:BadLine",
+        "catchment.domain.listing:ListedSource",
+        "catchment.domain.listing:SourceList",
+        "catchment.domain.visit:Reading",
+        "catchment.manage.discovery:Discovered",
+        "catchment.parse.article:Article",
+        "catchment.parse.discovery:Discovery",
+        "catchment.parse.opml:FeedOutline",
+        "catchment.parse.sitemap:SitemapEntry",
+        "catchment.parse.sitemap:Portion",
+        "catchment.sources.base:Suggestion",
+        "catchment.sources.custom_api:Page",
+        "catchment.sources.website:PageReading",
+        "datetime:datetime",
+        "datetime:timedelta",
+        "datetime:timezone",
+    }
+)
+
+
+def name_of(function: Callable[..., Any]) -> str | None:
+    """The name of a reader; None for a function that is none, such as one of a plug-in."""
+    name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', '')}"
+    return name if name in READERS else None
+
+
+@cache
+def reader(name: str) -> Callable[..., Any]:
+    if name not in READERS:
+        raise LookupError(f"{name!r} reads nothing")
+    module, _, function = name.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), function)
+    return found
+
+
+#: What a parser process says when it can be asked.
+READY: Final = "ready"
+#: The name of an error that is none of ours.
+BROKEN: Final = "broken"
+#: With which exit code a process ends that has no memory left.
+NO_MEMORY_CODE: Final = 12
+HEAD: Final = struct.Struct("!I")
+#: What a reader returns for the largest document that is accepted is a third of this.
+MAX_ANSWER: Final = 32 * 1024 * 1024
+
+
+class Task(NamedTuple):
+    """What a parser process is asked to do."""
+
+    reader: str
+    body: bytes
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+class BadMessage(Exception):
+    """The other side does not keep to the rules, so it is not to be trusted any further."""
+
+
+def pack(message: object) -> bytes:
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return HEAD.pack(len(data)) + data
+
+
+def unpack(data: bytes | bytearray | memoryview) -> Any:
+    try:
+        return _Unpickler(io.BytesIO(data)).load()
+    except Exception as error:
+        raise BadMessage(f"an answer that is not one: {error!r}") from error
+
+
+class Incoming:
+    """Puts messages together as their parts arrive."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Any]:
+        self._buffer += data
+        while len(self._buffer) >= HEAD.size:
+            (size,) = HEAD.unpack_from(self._buffer)
+            if size > MAX_ANSWER:
+                raise BadMessage(f"an answer of {size:,} bytes")
+            end = HEAD.size + size
+            if len(self._buffer) < end:
+                return
+            message = bytes(memoryview(self._buffer)[HEAD.size : end])
+            del self._buffer[:end]
+            yield unpack(message)
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if f"{module}:{name}" not in RESULTS:
+            raise pickle.UnpicklingError(f"{module}:{name} is nothing that a reader returns")
+        return super().find_class(module, name)
+
 
 _SOCKET: Final = 0
 #: How much longer than it may a document takes when nobody is there to end it.
@@ -38,7 +164,7 @@ def main(max_bytes: int, seconds: float) -> None:
     # Libraries tell of every odd page, which is no event for a log.
     logging.disable(logging.CRITICAL)
     # Imported before it is asked for, so that no document has to wait for it.
-    reader("catchment.sources.feed_items:read_items")
+    reader("catchment.sources.items:read_items")
     with socket.socket(fileno=_SOCKET) as line:
         line.sendall(pack(READY))
         try:

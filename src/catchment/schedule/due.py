@@ -106,7 +106,3 @@ def after_interval_change(source: Source, cadence: Cadence) -> NextCheck:
     if source.next_check.why is Why.SERVER_CACHE and regular.at is not None and source.next_check.at > regular.at:
         return source.next_check
     return regular
-
-
-def after_resume(now: datetime) -> NextCheck:
-    return NextCheck(at=now, why=Why.NEW)

@@ -1,16 +1,29 @@
-"""What a setting is, and how the texts that settings come as are read."""
+"""What a setting is, how the texts that settings come as are read, and which variables only look like settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
-LEAST_PASSPHRASE = 16
-#: HS256 asks for a key as long as its hash.
-LEAST_SIGNING_KEY = 32
+_EXPECTED: dict[Callable[[str], Any], str] = {}
+
+
+N = TypeVar("N", int, float)
+Read = TypeVar("Read", bound=Callable[[str], Any])
+
+
+def expecting(words: str) -> Callable[[Read], Read]:
+    """Says of a reader what it takes, for whoever gave it something else."""
+
+    def note(read: Read) -> Read:
+        _EXPECTED[read] = words
+        return read
+
+    return note
 
 
 def any_text(value: str) -> str:
@@ -21,44 +34,35 @@ def path(value: str) -> Path:
     return Path(value).expanduser()
 
 
+@expecting("true or false")
 def flag(value: str) -> bool:
-    words = {
-        "1": True,
-        "true": True,
-        "yes": True,
-        "on": True,
-        "0": False,
-        "false": False,
-        "no": False,
-        "off": False,
-    }
-    return words[value.lower()]
+    words = ("0", "false", "no", "off", "1", "true", "yes", "on")
+    return words.index(value.lower()) >= len(words) // 2
 
 
-def log_level(value: str) -> str:
-    if value.upper() not in {"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}:
-        raise ValueError(value)
-    return value.upper()
+def one_of(*words: str, fold: Callable[[str], str] = str.lower) -> Callable[[str], str]:
+    @expecting(f"{', '.join(words[:-1])} or {words[-1]}")
+    def read(value: str) -> str:
+        if fold(value) not in words:
+            raise ValueError(value)
+        return fold(value)
+
+    return read
 
 
-def log_format(value: str) -> str:
-    if value.lower() not in {"text", "json"}:
-        raise ValueError(value)
-    return value.lower()
+def characters(least: int, *, length: Callable[[str], int] = len) -> Callable[[str], str]:
+    """Text that is long enough for a secret."""
+
+    @expecting(f"at least {least} characters")
+    def read(value: str) -> str:
+        if length(value) < least:
+            raise ValueError(value)
+        return value
+
+    return read
 
 
-def passphrase(value: str) -> str:
-    if len(value) < LEAST_PASSPHRASE:
-        raise ValueError(value)
-    return value
-
-
-def signing_key(value: str) -> str:
-    if len(value.encode()) < LEAST_SIGNING_KEY:
-        raise ValueError(value)
-    return value
-
-
+@expecting("an http:// or https:// address")
 def base_url(value: str) -> str:
     if not value.startswith(("http://", "https://")):
         raise ValueError(value)
@@ -77,25 +81,18 @@ def networks(value: str) -> str:
     return ",".join(str(ip_network(part.strip())) for part in value.split(",") if part.strip())
 
 
-def list_path(value: str) -> str:
-    if value not in {"list/tweets", "list/tweets_timeline"}:
-        raise ValueError(value)
-    return value
+def whole(least: int, most: int, unit: str = "a whole number") -> Callable[[str], int]:
+    return _between(int, least, most, unit)
 
 
-def whole(least: int, most: int) -> Callable[[str], int]:
-    def read(value: str) -> int:
-        number = int(value)
-        if not least <= number <= most:
-            raise ValueError(value)
-        return number
-
-    return read
+def number(least: float, most: float, unit: str) -> Callable[[str], float]:
+    return _between(float, least, most, unit)
 
 
-def number(least: float, most: float) -> Callable[[str], float]:
-    def read(value: str) -> float:
-        number = float(value)
+def _between(kind: Callable[[str], N], least: float, most: float, unit: str) -> Callable[[str], N]:
+    @expecting(f"{unit}, {least:.15g} to {most:.15g}")
+    def read(value: str) -> N:
+        number = kind(value)
         if not least <= number <= most:
             raise ValueError(value)
         return number
@@ -115,15 +112,51 @@ class Spec:
 
 
 def setting(
-    *names: str,
+    name: str,
     default: Any,
     help: str,  # noqa: A002 - the word for it everywhere
-    read: Callable[[str], Any],
-    expects: str = "text",
+    read: Callable[[str], Any] | None = None,
+    *,
+    also: str = "",
+    expects: str = "",
     secret: bool = False,
 ) -> Any:
-    return field(
-        default=default,
-        repr=not secret,
-        metadata={"spec": Spec(names=names, help=help, read=read, expects=expects, secret=secret)},
-    )
+    """A setting by its variable and, `also`, an older one. What reads its text follows from its default, mostly."""
+    read = read or (flag if isinstance(default, bool) else any_text)
+    names = (name, also) if also else (name,)
+    spec = Spec(names=names, help=help, read=read, expects=expects or _EXPECTED.get(read, "text"), secret=secret)
+    return field(default=default, repr=not secret, metadata={"spec": spec})
+
+
+#: Nobody else's variables begin like this.
+OWN_PREFIX: Final = "CATCHMENT_"
+#: Other programs may have variables that begin like these: one of them is named only if it is nearly one of ours.
+SHARED_PREFIXES: Final = ("COLLECTOR_", "SCRAPER_", "TWITTER_", "FEISHU_", "AUTO_SUMMARIZATION_")
+#: Ours, but read by n8n and by the tests.
+ELSEWHERE: Final = frozenset({"CATCHMENT_URL", "CATCHMENT_API_KEY", "CATCHMENT_REAL_DATA"})
+LIKENESS: Final = 0.75
+
+
+def unknown_variables(
+    names: Iterable[str], known: Collection[str], *, prefixes: tuple[str, ...] = SHARED_PREFIXES
+) -> dict[str, str]:
+    """Those that are no setting, each with the setting that is likely meant, or ""."""
+    strangers = [name for name in names if name not in known and name not in ELSEWHERE]
+    likely = {name: _likely_variable(name, known) for name in strangers if name.startswith((OWN_PREFIX, *prefixes))}
+    return {name: meant for name, meant in sorted(likely.items()) if meant or name.startswith(OWN_PREFIX)}
+
+
+def worded_unknown(name: str, meant: str) -> str:
+    return f"{name} is no setting and is ignored" + (f"; did you mean {meant}?" if meant else ".")
+
+
+def _likely_variable(name: str, known: Collection[str]) -> str:
+    """Among those that begin alike: what they share makes none likelier."""
+    prefix = name.partition("_")[0] + "_"
+    meant = likely_one(name.removeprefix(prefix), [one.removeprefix(prefix) for one in known if one.startswith(prefix)])
+    return meant and prefix + meant
+
+
+def likely_one(name: str, known: Iterable[str]) -> str:
+    """What was likely meant by a name that is not known, or ""."""
+    return next(iter(get_close_matches(name, known, n=1, cutoff=LIKENESS)), "")

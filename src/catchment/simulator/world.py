@@ -12,10 +12,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
-from catchment.simulator.formats import Attachment, BlogPost, Channel, identity
-from catchment.simulator.prose import WorldTime, Writer
-from catchment.simulator.styles import WELCOME_SITES, Abilities, Style, chosen_abilities, chosen_style, period_of
-from catchment.simulator.words import LANGUAGES, Vocabulary
+from catchment.simulator.formats import (
+    WELCOME_SITES,
+    Abilities,
+    Attachment,
+    BlogPost,
+    Channel,
+    Style,
+    chosen_abilities,
+    chosen_style,
+    identity,
+    period_of,
+)
+from catchment.simulator.words import LANGUAGES, Vocabulary, WorldTime, Writer
 
 #: One post in so many is edited later, and one in so many carries a file.
 EDITED = 7

@@ -8,24 +8,25 @@ is, the engine remembers that and says which details to fetch. Everything that g
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Told
-from catchment.domain.confidential import address_of
 from catchment.domain.item import Item
 from catchment.domain.note import Crawled
-from catchment.domain.options import without_options
 from catchment.domain.source import Source
 from catchment.domain.visit import Fetched
-from catchment.errors import SettingsError
-from catchment.fetch.freshness import Validators
-from catchment.fetch.options import SourceClient
-from catchment.fetch.pacing import host_of
-from catchment.sandbox.pool import ParserPool
+
+if TYPE_CHECKING:
+    from catchment.fetch.freshness import Validators
+    from catchment.fetch.options import SourceClient
+    from catchment.sandbox.pool import ParserPool
+    from catchment.settings import Settings
+    from catchment.sources.platforms.reader import PlatformReader
+    from catchment.sources.x.fetchers import TweetCache
+    from catchment.sources.x.scrape import Scraper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,16 +51,13 @@ class Suggestion:
     why: str
 
 
-@runtime_checkable
-class Recogniser(Protocol):
-    """A fetcher that knows the addresses of its own service when it sees them."""
-
-    def recognise(self, pasted: str) -> Suggestion | None:
-        """What the pasted text stands for, by its text alone; None when it is not of this service."""
-        ...
-
-
 class Fetcher(Protocol):
+    """One type. Beside these, it may declare facts about itself, which `sources/registry.py` tells:
+
+    `default_minutes`, `needed_key` (a setting), `display_names` (by language), `config_keys`, `host`,
+    `recognise(pasted)` for the addresses of its service, and `suggest(text)` where any text will do.
+    """
+
     #: The name of the type, as in `sources.type`.
     type: str
 
@@ -102,8 +100,8 @@ class CrawlSession(Protocol):
     #: What only one crawl at a time goes along; the others come back later.
     lane: asyncio.Lock | None
 
-    def explore(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
-        """List what there is, document by document, in stretches of about a thousand.
+    def list_pages(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
+        """List what there is, document by document, in pages of about a thousand.
 
         `known` are the documents that were read before: one that did not change, or that was looked at in this round
         already, need not be read again.
@@ -143,56 +141,12 @@ class CrawlingType(Protocol):
 SourceType = Fetcher | CrawlingType
 
 
-class Registry:
-    """The source types there are, by name."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What types that come along are made of, by `from_parts`; what only some need is made when they ask."""
 
-    def __init__(self, fetchers: Iterable[SourceType]) -> None:
-        self._by_type: dict[str, SourceType] = {}
-        # Told apart once: to ask a thing each time what it can do costs a tenth of a visit.
-        self._fetchers: dict[str, Fetcher] = {}
-        self._crawling_types: dict[str, CrawlingType] = {}
-        for known in fetchers:
-            if known.type in self._by_type:
-                raise SettingsError(f"two fetchers claim the source type {known.type!r}")
-            self._by_type[known.type] = known
-            if isinstance(known, CrawlingType):
-                self._crawling_types[known.type] = known
-            else:
-                self._fetchers[known.type] = known
-
-    def fetcher(self, source_type: str) -> Fetcher | None:
-        return self._fetchers.get(source_type)
-
-    def crawling_type(self, source_type: str) -> CrawlingType | None:
-        return self._crawling_types.get(source_type)
-
-    def get(self, source_type: str) -> SourceType | None:
-        return self._by_type.get(source_type)
-
-    def config_keys(self, source_type: str) -> frozenset[str] | None:
-        """What the config of such a source may hold beside options; None where its type does not say."""
-        return getattr(self._by_type.get(source_type), "config_keys", None)
-
-    def identity(self, source_type: str, config: Mapping[str, Any]) -> str:
-        """What makes two sources the same one; of a type that nobody knows, everything in its config does."""
-        fetcher = self._by_type.get(source_type)
-        return fetcher.identity(config) if fetcher else json.dumps(without_options(config), sort_keys=True)
-
-    def host(self, source_type: str, config: Mapping[str, Any]) -> str | None:
-        """The host that visits to this source ask: that of the service, or of the address in its config."""
-        # A type whose sources are all at one host, which their configs do not name, says it itself.
-        host: str | None = getattr(self._by_type.get(source_type), "host", None)
-        return host or host_of(address_of(config) or "")
-
-    def recognise(self, pasted: str) -> Suggestion | None:
-        """What the first fetcher that knows the pasted text takes it for."""
-        for fetcher in self._by_type.values():
-            if isinstance(fetcher, Recogniser) and (found := fetcher.recognise(pasted)) is not None:
-                return found
-        return None
-
-    def __contains__(self, source_type: str) -> bool:
-        return source_type in self._by_type
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_type)
+    settings: Settings
+    #: None without a key of X.
+    scraper: Callable[[], Scraper | None] = lambda: None
+    tweets: Callable[[], TweetCache] | None = None
+    reader: Callable[[], PlatformReader] | None = None

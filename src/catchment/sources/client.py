@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from catchment.crypto import Vault
@@ -16,6 +17,7 @@ from catchment.errors import BadConfig
 from catchment.fetch.client import HttpClient
 from catchment.fetch.options import SourceClient, request_options
 from catchment.sandbox.pool import ParserPool
+from catchment.sources.base import Context
 
 _NO_OPTIONS = Options()
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
@@ -35,6 +37,12 @@ class ClientFactory:
         """The source with its secrets, as its fetcher needs it. Most have none, and are given back as they are."""
         plain = open_config(source.config, self._vault)
         return source if plain is source.config else replace(source, config=plain)
+
+    def context(self, source: Source, now: datetime) -> tuple[Options, Context]:
+        """The source's options, and what its fetcher is given for a visit."""
+        opened = self.opened(source)
+        options, http = self.client_for(opened.config)
+        return options, Context(source=opened, now=now, http=http, parsers=self.parsers)
 
     def client_for(self, config: Mapping[str, Any]) -> tuple[Options, SourceClient]:
         """The options in an open config, and a client that heeds them."""

@@ -20,8 +20,7 @@ from catchment.fetch.pacing import Deferred
 from catchment.parse.dates import from_epoch, parse_date
 from catchment.parse.encoding import as_utf8
 from catchment.parse.entry import MAX_ENTRIES
-from catchment.parse.json_values import as_text, read_json
-from catchment.parse.paths import Path, compile_path, first_at
+from catchment.parse.json_values import Path, as_text, compile_path, first_at, read_json
 from catchment.sources.base import Context
 from catchment.sources.config import choice, mapping, text, whole
 from catchment.sources.items import ItemMaker
@@ -45,6 +44,8 @@ FIELDS: Final = {
 
 class CustomApiFetcher:
     type = "custom_api"
+    display_names: Mapping[str, str] = {"en": "JSON API", "zh": "JSON 接口"}
+    default_minutes = 120
     config_keys = frozenset(
         {"url", "endpoint", "method", "body", "items_path", "max_pages"}
         | {f"{name}_field" for name in FIELDS}

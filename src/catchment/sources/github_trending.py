@@ -16,9 +16,8 @@ from catchment.errors import BadConfig
 from catchment.fetch.client import Request
 from catchment.fetch.pacing import host_of
 from catchment.parse.trending import Repository, read_rows
-from catchment.sources.addresses import path_of, web_address
-from catchment.sources.base import Context, Suggestion
-from catchment.sources.config import choice, text
+from catchment.sources.base import Context, Parts, Suggestion
+from catchment.sources.config import choice, path_of, text, web_address
 from catchment.sources.items import ItemMaker
 from catchment.sources.page import visit_page
 
@@ -31,11 +30,17 @@ _LONGEST: Final = 50
 
 class GithubTrendingFetcher:
     type = "github_trending"
+    display_names: Mapping[str, str] = {"en": "GitHub Trending", "zh": "GitHub 热门"}
+    default_minutes = 240
     config_keys = frozenset({"language", "since", "spoken_language"})
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
         self.host = host_of(base_url)
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> GithubTrendingFetcher:
+        return cls(parts.settings.github_base_url)
 
     def identity(self, config: Mapping[str, Any]) -> str:
         wanted = _wanted(config)

@@ -17,9 +17,8 @@ from catchment.fetch.options import SourceClient
 from catchment.fetch.pacing import Deferred, host_of
 from catchment.parse.dates import from_epoch
 from catchment.parse.json_values import number_at, read_json, text_at
-from catchment.sources.addresses import path_of, web_address
-from catchment.sources.base import Context, Suggestion
-from catchment.sources.config import choice, whole
+from catchment.sources.base import Context, Parts, Suggestion
+from catchment.sources.config import choice, path_of, web_address, whole
 from catchment.sources.items import ItemMaker
 
 SITE: Final = "https://news.ycombinator.com"
@@ -42,11 +41,17 @@ _PASTED_SCORES: Final = {"top": 100, "best": 100}
 
 class HackerNewsFetcher:
     type = "hackernews"
+    display_names: Mapping[str, str] = {"en": "Hacker News", "zh": "Hacker News"}
+    default_minutes = 60
     config_keys = frozenset({"filter", "min_score", "limit"})
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
         self.host = host_of(base_url)
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> HackerNewsFetcher:
+        return cls(parts.settings.hackernews_base_url)
 
     def identity(self, config: Mapping[str, Any]) -> str:
         wanted = _wanted(config)

@@ -13,8 +13,7 @@ from yarl import URL
 
 from catchment.errors import BadAnswer, HttpError, VisitError
 from catchment.fetch.client import Request, Response
-from catchment.parse.json_values import as_text
-from catchment.parse.paths import Path, compile_path, first_at
+from catchment.parse.json_values import Path, as_text, compile_path, first_at
 from catchment.sources.config import choice, text, whole
 
 _MOMENT: Final = re.compile(r"\{\{\s*(?:now|(\d{1,5})_days_ago)\s*\}\}", re.ASCII)

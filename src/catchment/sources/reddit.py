@@ -24,9 +24,8 @@ from catchment.parse.dates import from_epoch
 from catchment.parse.entry import absolute
 from catchment.parse.html import plain_text
 from catchment.parse.json_values import list_at, number_at, object_at, read_object, text_at
-from catchment.sources.addresses import path_of, web_address
-from catchment.sources.base import Context, Suggestion
-from catchment.sources.config import choice, text, whole
+from catchment.sources.base import Context, Parts, Suggestion
+from catchment.sources.config import choice, path_of, text, web_address, whole
 from catchment.sources.items import ItemMaker
 from catchment.sources.page import visit_page
 
@@ -39,7 +38,7 @@ _HOSTS: Final = frozenset({"reddit.com", *(f"{name}.reddit.com" for name in ("ww
 _NAMES: Final = re.compile(r"[A-Za-z0-9_]{2,40}(?:\+[A-Za-z0-9_]{2,40}){0,20}")
 _LONGEST_NAME: Final = 200
 _FAILURE, _NOT_FOUND, _TOO_MANY = 400, 404, 429
-_BLOCK_WORDS: Final = (b"whoa there, pardner", b"blocked due to a network policy", b"too many requests")
+BLOCK_WORDS: Final = (b"whoa there, pardner", b"blocked due to a network policy", b"too many requests")
 _SEARCHED_BYTES: Final = 16_384
 #: Where Reddit sends those who ask for a subreddit that does not exist.
 _SEARCH: Final = "/subreddits/search"
@@ -53,11 +52,17 @@ _REASONS: Final = {
 
 class RedditFetcher:
     type = "reddit"
+    display_names: Mapping[str, str] = {"en": "Reddit", "zh": "Reddit"}
+    default_minutes = 60
     config_keys = frozenset({"subreddit", "sort", "limit"})
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
         self.host = host_of(base_url)
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> RedditFetcher:
+        return cls(parts.settings.reddit_base_url)
 
     def identity(self, config: Mapping[str, Any]) -> str:
         wanted = _wanted(config)
@@ -145,7 +150,7 @@ def _asks_for_fewer_requests(response: Response) -> bool:
     is_json = start.lstrip()[:1] in {b"{", b"["}
     if response.status < _FAILURE and is_json:
         return False
-    return response.status == _TOO_MANY or any(words in start for words in _BLOCK_WORDS)
+    return response.status == _TOO_MANY or any(words in start for words in BLOCK_WORDS)
 
 
 def _slow_down(response: Response, now: datetime, subreddit: str) -> VisitError:

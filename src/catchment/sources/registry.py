@@ -1,46 +1,160 @@
-"""The source types that come with the product."""
+"""The source types there are: those that come along, by name, and those of installed packages.
+
+A type declares its facts in its own file; whoever needs one asks here. The file of a type that comes along is imported
+when that type is first asked for, so that collecting a feed loads what reads feeds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from threading import RLock
+from typing import Any
 
-from catchment.settings import Settings
-from catchment.sources.base import SourceType
-from catchment.sources.custom_api import CustomApiFetcher
-from catchment.sources.github_trending import GithubTrendingFetcher
-from catchment.sources.hackernews import HackerNewsFetcher
-from catchment.sources.reddit import RedditFetcher
-from catchment.sources.rss import DigestFeedFetcher, RssFetcher
-from catchment.sources.sitemap import SitemapType
-from catchment.sources.website import WebsiteFetcher
+from catchment.domain.confidential import address_of
+from catchment.domain.options import without_options
+from catchment.errors import SettingsError
+from catchment.fetch.pacing import host_of
+from catchment.sources.base import CrawlingType, Fetcher, Parts, SourceType, Suggestion
 
+#: The entry points by which packages bring types of their own.
 GROUP = "catchment.sources"
+#: The types that come along: the module below this folder, and the class in it.
+BUILT_IN: Mapping[str, str] = {
+    "rss": "rss:RssFetcher",
+    "sitemap": "sitemap:SitemapType",
+    "website": "website:WebsiteFetcher",
+    "digest_feed": "rss:DigestFeedFetcher",
+    "hackernews": "hackernews:HackerNewsFetcher",
+    "reddit": "reddit:RedditFetcher",
+    "github_trending": "github_trending:GithubTrendingFetcher",
+    "custom_api": "custom_api:CustomApiFetcher",
+    "twitter_feed": "x.fetchers:TwitterFeedFetcher",
+    "twitter_list": "x.fetchers:TwitterListFetcher",
+    "twitter_bookmarks": "x.fetchers:TwitterBookmarks",
+    "xhs_search": "platforms.search:XhsSearch",
+    "weibo_search": "platforms.search:WeiboSearch",
+    "douyin_search": "platforms.search:DouyinSearch",
+}
+#: How often a source is looked at whose type does not say.
+FALLBACK_MINUTES = 240
 
 
-def installed_fetchers(complain: Callable[[str], None]) -> list[SourceType]:
-    """One fetcher for each entry point; one that cannot be loaded is complained about and left out."""
+class Registry:
+    """The source types there are, by name. Without parts, only those that are given."""
+
+    def __init__(self, installed: Iterable[SourceType] = (), *, parts: Parts | None = None) -> None:
+        self._parts = parts
+        self._making = RLock()
+        self._classes: dict[str, Any] = {}
+        # Told apart once: to ask a thing each time what it can do costs a tenth of a visit.
+        self._fetchers: dict[str, Fetcher | None] = {}
+        self._crawling_types: dict[str, CrawlingType | None] = {}
+        for known in installed:
+            if known.type in self:
+                raise SettingsError(f"two fetchers claim the source type {known.type!r}")
+            self._take_in(known.type, known)
+
+    def __iter__(self) -> Iterator[str]:
+        """Every type that is known, also one that nothing here can fetch."""
+        return iter({**(BUILT_IN if self._parts else {}), **self._fetchers})
+
+    def __contains__(self, source_type: str) -> bool:
+        return source_type in self._fetchers or (self._parts is not None and source_type in BUILT_IN)
+
+    def fetcher(self, source_type: str) -> Fetcher | None:
+        self._make(source_type)
+        return self._fetchers.get(source_type)
+
+    def crawling_type(self, source_type: str) -> CrawlingType | None:
+        self._make(source_type)
+        return self._crawling_types.get(source_type)
+
+    def get(self, source_type: str) -> SourceType | None:
+        """What visits sources of this type; None where nothing here can."""
+        return self.fetcher(source_type) or self._crawling_types.get(source_type)
+
+    def can_fetch(self, source_type: str) -> bool:
+        return self.get(source_type) is not None
+
+    def default_minutes(self, source_type: str) -> int:
+        """How often its sources are looked at unless somebody says otherwise."""
+        minutes: int = self._fact(source_type, "default_minutes", FALLBACK_MINUTES)
+        return minutes
+
+    def needed_key(self, source_type: str) -> str | None:
+        """The setting without which its sources cannot be fetched."""
+        key: str | None = self._fact(source_type, "needed_key", None)
+        return key
+
+    def display_name(self, source_type: str, language: str = "en") -> str:
+        """What people call it."""
+        names: Mapping[str, str] = self._fact(source_type, "display_names", {})
+        return names.get(language) or names.get("en") or source_type
+
+    def config_keys(self, source_type: str) -> frozenset[str] | None:
+        """What the config of such a source may hold beside options; None where its type does not say."""
+        keys: frozenset[str] | None = self._fact(source_type, "config_keys", None)
+        return keys
+
+    def identity(self, source_type: str, config: Mapping[str, Any]) -> str:
+        """What makes two sources the same one; of a type that nothing can fetch, everything in its config does."""
+        known = self.get(source_type)
+        return known.identity(config) if known else json.dumps(without_options(config), sort_keys=True)
+
+    def host(self, source_type: str, config: Mapping[str, Any]) -> str | None:
+        """The host that visits to this source ask: that of the service, or of the address in its config."""
+        # A type whose sources are all at one host, which their configs do not name, says it itself.
+        host: str | None = getattr(self.get(source_type), "host", None)
+        return host or host_of(address_of(config) or "")
+
+    def suggest(self, source_type: str, text: str) -> Suggestion | None:
+        """What text stands for that was pasted for this type; None where only an address will do."""
+        suggest: Callable[[str], Suggestion] | None = self._fact(source_type, "suggest", None)
+        return suggest(text) if suggest else None
+
+    def recognise(self, pasted: str) -> Suggestion | None:
+        """What the first type that knows the pasted text takes it for."""
+        for name in self:
+            recognise: Callable[[str], Suggestion | None] | None = self._fact(name, "recognise", None)
+            if recognise is not None and (found := recognise(pasted)) is not None:
+                return found
+        return None
+
+    def _fact(self, source_type: str, name: str, default: Any) -> Any:
+        """As the type declares it; its class does where it cannot be made."""
+        known = self.get(source_type) or self._classes.get(source_type)
+        return getattr(known, name, default)
+
+    def _make(self, source_type: str) -> None:
+        if self._parts is None or source_type in self._fetchers or source_type not in BUILT_IN:
+            return
+        module, _, name = BUILT_IN[source_type].partition(":")
+        # The store's threads ask as well, and a type is made once.
+        with self._making:
+            if source_type not in self._fetchers:
+                known = getattr(import_module(f"catchment.sources.{module}"), name)
+                self._classes[source_type] = known
+                self._take_in(source_type, known.from_parts(self._parts) if hasattr(known, "from_parts") else known())
+
+    def _take_in(self, source_type: str, made: SourceType | None) -> None:
+        self._crawling_types[source_type] = made if isinstance(made, CrawlingType) else None
+        # Last, as it says that the type is made.
+        self._fetchers[source_type] = None if isinstance(made, CrawlingType) else made
+
+
+def installed_types(complain: Callable[[str], None]) -> list[SourceType]:
+    """One for each entry point; one that cannot be loaded is complained about and left out."""
     loaded = [_load(point, complain) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
-    return [fetcher for fetcher in loaded if fetcher is not None]
+    return [known for known in loaded if known is not None]
 
 
 def _load(point: EntryPoint, complain: Callable[[str], None]) -> SourceType | None:
     try:
-        fetcher: SourceType = point.load()()
+        known: SourceType = point.load()()
     except Exception as error:  # noqa: BLE001 - the edge: whatever a stranger's package does at import, ours goes on
         complain(f"the source type {point.name!r} ({point.value}) cannot be loaded: {error!r}")
         return None
-    return fetcher
-
-
-def builtin_fetchers(settings: Settings) -> list[SourceType]:
-    return [
-        RssFetcher(),
-        SitemapType(settings.user_agent),
-        WebsiteFetcher(),
-        DigestFeedFetcher(),
-        HackerNewsFetcher(settings.hackernews_base_url),
-        RedditFetcher(settings.reddit_base_url),
-        GithubTrendingFetcher(settings.github_base_url),
-        CustomApiFetcher(),
-    ]
+    return known

@@ -17,7 +17,7 @@ Ask = Callable[[Request], Awaitable[Response]]
 SlowDown = Callable[[str, float], None]
 
 
-class RobotsBook:
+class RobotsCache:
     def __init__(self, ask: Ask, *, home: URL, user_agent: str, slow_down: SlowDown | None = None) -> None:
         self._ask = ask
         #: Who minds the pauses that a site asks for; None where nobody has to.

@@ -9,14 +9,19 @@ from yarl import URL
 
 from catchment.domain.visit import Fetched
 from catchment.fetch.client import Request
-from catchment.sources.base import Context
+from catchment.settings import Settings
+from catchment.sources.base import Context, Parts, Suggestion
 from catchment.sources.config import text
-from catchment.sources.feed_items import read_items
+from catchment.sources.items import read_items
 from catchment.sources.page import visit_page
 
 
-class RssFetcher:
-    type = "rss"
+class DigestFeedFetcher:
+    """A feed by another name."""
+
+    type = "digest_feed"
+    display_names: Mapping[str, str] = {"en": "Digest feed", "zh": "摘要订阅源"}
+    default_minutes = 240
     config_keys = frozenset({"url"})
 
     def identity(self, config: Mapping[str, Any]) -> str:
@@ -30,5 +35,20 @@ def _url(config: Mapping[str, Any]) -> str:
     return text(config, "url", example="https://example.org/feed.xml")
 
 
-class DigestFeedFetcher(RssFetcher):
-    type = "digest_feed"
+class RssFetcher(DigestFeedFetcher):
+    type = "rss"
+    display_names: Mapping[str, str] = {"en": "Feed", "zh": "订阅源"}
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self._settings = settings or Settings()
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> RssFetcher:
+        return cls(parts.settings)
+
+    def recognise(self, pasted: str) -> Suggestion | None:
+        """Of services whose pages have a feed at an address that follows from theirs."""
+        # Most visits are to feeds, and nobody pastes anything then.
+        from catchment.sources.shortcuts import Services, recognise
+
+        return recognise(pasted, Services.of(self._settings))

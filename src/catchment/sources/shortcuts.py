@@ -7,16 +7,17 @@ the ones whose pages have a feed at an address that follows from theirs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from yarl import URL
 
-from catchment.sources.addresses import web_address
+from catchment.settings import Settings
 from catchment.sources.base import Suggestion
+from catchment.sources.config import web_address
 
-_HANDLE = re.compile(r"@([A-Za-z0-9_]{1,15})")
 _FEDIVERSE = re.compile(r"@([\w.-]{1,64})@([a-z0-9-]+(?:\.[a-z0-9-]+)+)", re.IGNORECASE | re.ASCII)
 _REDDIT_USER = re.compile(r"/?u(?:ser)?/([\w-]{1,30})/?", re.ASCII)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
@@ -26,37 +27,9 @@ _BARE_HOST = re.compile(
 )
 _FEED_PATH = re.compile(r"\.(?:rss|atom|rdf|xml)$|/(?:feeds?|rss|atom)(?:/|$)", re.IGNORECASE)
 _FEDIVERSE_PATH = re.compile(r"/@[\w.-]{1,64}/?", re.ASCII)
-
-_X_HOSTS = ("x.com", "www.x.com", "mobile.x.com", "twitter.com", "www.twitter.com", "mobile.twitter.com")
-_X_NAME = re.compile(r"[A-Za-z0-9_]{1,15}")
-# Pages of the service itself, which look like names.
-_X_PAGES = re.compile(
-    r"about|account|compose|download|explore|hashtag|home|i|intent|jobs|login|logout|messages|notifications"
-    r"|privacy|search|settings|share|signup|tos|who_to_follow",
-    re.IGNORECASE,
-)
-_GITHUB_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
-_GITHUB_PAGES = re.compile(
-    r"about|apps|collections|contact|customer-stories|enterprise|events|explore|features|issues|login"
-    r"|marketplace|notifications|orgs|organizations|pricing|pulls|search|settings|site|sponsors|stars|team"
-    r"|topics|trending|users",
-    re.IGNORECASE,
-)
-_TELEGRAM_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{3,31}")
-_TELEGRAM_PAGES = re.compile(
-    r"addemoji|addlist|addstickers|addtheme|boost|confirmphone|contact|giftcode|invoice|joinchat|login|proxy"
-    r"|setlanguage|share|socks",
-    re.IGNORECASE,
-)
-_MEDIUM_PAGES = re.compile(
-    r"about|jobs-at-medium|m|me|membership|new-story|p|plans|policy|search|signin|tag|topics",
-    re.IGNORECASE,
-)
 _LABEL = re.compile(r"(?!www\b)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _APPLE_ID = re.compile(r"id(\d{1,15})")
 _OVERCAST_ID = re.compile(r"itunes(\d{1,15})")
-#: Servers whose every account page is one of Mastodon's.
-_MASTODON_HOSTS = ("mastodon.social", "mastodon.online", "fosstodon.org", "hachyderm.io", "mas.to", "mstdn.social")
 
 #: How the public page of a channel is read: each message an item.
 TELEGRAM_SELECTORS: Mapping[str, str] = {
@@ -75,6 +48,16 @@ class Services:
     youtube: str
     telegram: str
     apple_podcasts: str
+
+    @classmethod
+    def of(cls, settings: Settings) -> Services:
+        return cls(
+            github=settings.github_base_url,
+            reddit=settings.reddit_base_url,
+            youtube=settings.youtube_base_url,
+            telegram=settings.telegram_base_url,
+            apple_podcasts=settings.apple_podcasts_base_url,
+        )
 
 
 def address_in(pasted: str) -> str | None:
@@ -101,177 +84,156 @@ def unnamed_feeds(address: str) -> tuple[str, ...]:
 def podcast_id(address: str) -> str | None:
     """The number that the directory of Apple has for the podcast of a page."""
     url = URL(address)
-    pattern = {"podcasts.apple.com": _APPLE_ID, "itunes.apple.com": _APPLE_ID, "overcast.fm": _OVERCAST_ID}.get(
-        _host(url)
-    )
+    patterns = {"podcasts.apple.com": _APPLE_ID, "itunes.apple.com": _APPLE_ID, "overcast.fm": _OVERCAST_ID}
+    pattern = patterns.get((url.raw_host or "").rstrip(".").lower())
     match = pattern.fullmatch(url.parts[-1]) if pattern and len(url.parts) > 1 else None
     return match[1] if match else None
 
 
 def recognise(pasted: str, services: Services) -> Suggestion | None:
     """What the text stands for; None when only a look at the page can tell."""
-    named = _recognise_name(pasted, services)
-    if named is not None:
-        return named
-    url = web_address(address_in(pasted) or "")
-    service = _service(_host(url)) if url is not None else None
-    return service(url, _parts(url), services) if url is not None and service else None
-
-
-def _recognise_name(pasted: str, services: Services) -> Suggestion | None:
-    if match := _HANDLE.fullmatch(pasted):
-        return _x_account(match[1], "A name that begins with @ is an account on X.")
     if match := _FEDIVERSE.fullmatch(pasted):
-        return _mastodon_account(match[1], match[2].lower())
+        return _MASTODON.suggest({"name": match[1], "host": match[2].lower()}, services)
     if match := _REDDIT_USER.fullmatch(pasted):
-        return _reddit_user(match[1], services)
+        return _REDDIT.suggest({"name": match[1]}, services)
+    url = web_address(address_in(pasted) or "")
+    if url is None:
+        return None
+    host = (url.raw_host or "").rstrip(".").lower()
+    path = "/".join(part for part in url.raw_path.split("/") if part)
+    for rule in _rules(host):
+        found = rule.path.fullmatch(path)
+        asked = {"value": quote(url.query.get(rule.query, ""))} if rule.query else {}
+        if found and all(asked.values()):
+            return rule.suggest({"host": host, **found.groupdict(), **asked}, services)
     return None
 
 
-Service = Callable[[URL, tuple[str, ...], Services], Suggestion | None]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """Pages of a service, by their paths, and where the feed of such a page is."""
+
+    path: re.Pattern[str]
+    #: With the names of groups of the path, of the services and `host` in braces; as are names.
+    feed: str
+    name: str
+    why: str
+    type: str = "rss"
+    config: Mapping[str, str] = field(default_factory=dict)
+    #: The parameter that has to be there as well, and is `value` then.
+    query: str = ""
+
+    def suggest(self, found: Mapping[str, str], services: Services) -> Suggestion:
+        known = {**asdict(services), **found}
+        config = {"url": self.feed.format_map(known), **self.config}
+        return Suggestion(type=self.type, config=config, name=self.name.format_map(known), why=self.why)
 
 
-def _service(host: str) -> Service | None:
+def _rules(host: str) -> Sequence[_Rule]:
     label, _, parent = host.partition(".")
-    return _BY_HOST.get(host) or (_BY_PARENT.get(parent) if _LABEL.fullmatch(label) else None)
+    return _BY_HOST.get(host) or (_BY_PARENT.get(parent) if _LABEL.fullmatch(label) else None) or ()
 
 
-def _x(_url: URL, parts: tuple[str, ...], _services: Services) -> Suggestion | None:
-    match parts:
-        case ("i", "lists", number, *_) if number.isascii() and number.isdecimal():
-            config = {"list_url": f"https://x.com/i/lists/{number}"}
-            return Suggestion(type="twitter_list", config=config, name=f"X list {number}", why="It is a list on X.")
-        case (name, *_) if _X_NAME.fullmatch(name) and not _X_PAGES.fullmatch(name):
-            return _x_account(name, "It is an account on X.")
-    return None
+def _rule(path: str, feed: str, name: str, why: str, **others: Any) -> _Rule:
+    return _Rule(path=re.compile(path, re.ASCII), feed=feed, name=name, why=why, **others)
 
 
-def _x_account(name: str, why: str) -> Suggestion:
-    return Suggestion(type="twitter_feed", config={"handle": f"@{name}"}, name=f"@{name}", why=why)
+def _not(pages: str) -> str:
+    """Pages of the service itself, which look like names."""
+    return rf"(?!(?i:{pages})(?:/|$))"
 
 
-def _mastodon(url: URL, parts: tuple[str, ...], _services: Services) -> Suggestion | None:
-    match parts:
-        case (account, *_) if account.startswith("@") and "@" not in account[1:]:
-            return _mastodon_account(account[1:].removesuffix(".rss"), _host(url))
-    return None
-
-
-def _mastodon_account(name: str, host: str) -> Suggestion:
-    return _feed(f"https://{host}/@{name}.rss", f"@{name}@{host}", "Accounts on Mastodon have a feed.")
-
-
-def _reddit(_url: URL, parts: tuple[str, ...], services: Services) -> Suggestion | None:
-    match = _REDDIT_USER.fullmatch("/".join(parts[:2]))
-    return _reddit_user(match[1], services) if match else None
-
-
-def _reddit_user(name: str, services: Services) -> Suggestion:
-    return _feed(f"{services.reddit}/user/{name}.rss", f"u/{name}", "Users of Reddit have a feed.")
-
-
-def _github(_url: URL, parts: tuple[str, ...], services: Services) -> Suggestion | None:
-    match parts:
-        case (owner, repo, *rest) if not _GITHUB_PAGES.fullmatch(owner) and _are_names(owner, repo, *rest):
-            return _github_repo(f"{owner}/{repo.removesuffix('.git')}", tuple(rest), services)
-    return None
-
-
-def _github_repo(repo: str, rest: tuple[str, ...], services: Services) -> Suggestion | None:
-    home = f"{services.github}/{repo}"
-    match rest:
-        case () | ("releases", *_):
-            return _feed(f"{home}/releases.atom", f"{repo} releases", "The releases of a repository have a feed.")
-        case ("tags", *_):
-            return _feed(f"{home}/tags.atom", f"{repo} tags", "The tags of a repository have a feed.")
-        case ("commits", *branch):
-            path = "/".join(["commits", *branch])
-            return _feed(f"{home}/{path}.atom", f"{repo} {path}", "The commits of a repository have a feed.")
-    return None
-
-
-def _are_names(*names: str) -> bool:
-    return all(_GITHUB_NAME.fullmatch(name) for name in names)
-
-
-def _youtube(url: URL, parts: tuple[str, ...], services: Services) -> Suggestion | None:
-    """A handle is not among them: which channel it is, only its page tells."""
-    match parts:
-        case ("channel", channel, *_) if channel.startswith("UC"):
-            return _youtube_feed(services, "channel_id", channel)
-        case ("playlist",) if url.query.get("list"):
-            return _youtube_feed(services, "playlist_id", url.query["list"])
-        case ("user", name, *_):
-            return _youtube_feed(services, "user", name)
-    return None
-
-
-def _youtube_feed(services: Services, kind: str, value: str) -> Suggestion:
-    address = URL(f"{services.youtube}/feeds/videos.xml").with_query({kind: value})
-    return _feed(str(address), f"YouTube {value}", "Channels and playlists on YouTube have a feed.")
-
-
-def _telegram(_url: URL, parts: tuple[str, ...], services: Services) -> Suggestion | None:
-    match parts[1:] if parts[:1] == ("s",) else parts:
-        case (name, *_) if _TELEGRAM_NAME.fullmatch(name) and not _TELEGRAM_PAGES.fullmatch(name):
-            config: dict[str, Any] = {"url": f"{services.telegram}/s/{name}", **TELEGRAM_SELECTORS}
-            why = "Public channels on Telegram have a page with their messages."
-            return Suggestion(type="website", config=config, name=f"Telegram: {name}", why=why)
-    return None
-
-
-def _medium(_url: URL, parts: tuple[str, ...], _services: Services) -> Suggestion | None:
-    match parts:
-        case ("feed", *rest) if rest:
-            path = "/".join(rest)
-        case ("tag", name, *_):
-            path = f"tag/{name}"
-        case (name, *_) if not _MEDIUM_PAGES.fullmatch(name):
-            path = name
-        case _:
-            return None
-    return _feed(
-        f"https://medium.com/feed/{path}", f"Medium: {path}", "Writers and publications on Medium have a feed."
+_MASTODON = _rule(
+    r"@(?P<name>[^@/]+?)(?:\.rss)?(?:/.*)?",
+    "https://{host}/@{name}.rss",
+    "@{name}@{host}",
+    "Accounts on Mastodon have a feed.",
+)
+_REDDIT = _rule(
+    r"u(?:ser)?/(?P<name>[\w-]{1,30})(?:/.*)?",
+    "{reddit}/user/{name}.rss",
+    "u/{name}",
+    "Users of Reddit have a feed.",
+)
+_PART = r"[\w.-]{1,100}"
+_REPO = (
+    _not(
+        r"about|apps|collections|contact|customer-stories|enterprise|events|explore|features|issues|login"
+        r"|marketplace|notifications|orgs|organizations|pricing|pulls|search|settings|site|sponsors|stars|team"
+        r"|topics|trending|users"
     )
-
-
-def _own_medium(url: URL, _parts: tuple[str, ...], _services: Services) -> Suggestion:
-    return _feed(f"https://{_host(url)}/feed", _host(url), "Writers and publications on Medium have a feed.")
-
-
-def _substack(url: URL, _parts: tuple[str, ...], _services: Services) -> Suggestion:
-    return _feed(f"https://{_host(url)}/feed", _host(url), "Publications on Substack have a feed.")
-
-
-def _bluesky(_url: URL, parts: tuple[str, ...], _services: Services) -> Suggestion | None:
-    match parts:
-        case ("profile", name, *_):
-            return _feed(f"https://bsky.app/profile/{name}/rss", name, "Profiles on Bluesky have a feed.")
-    return None
-
-
-_BY_HOST: Mapping[str, Service] = {
-    **dict.fromkeys(_X_HOSTS, _x),
-    **dict.fromkeys(_MASTODON_HOSTS, _mastodon),
-    **dict.fromkeys(("reddit.com", "www.reddit.com", "old.reddit.com", "new.reddit.com", "np.reddit.com"), _reddit),
-    **dict.fromkeys(("github.com", "www.github.com"), _github),
-    **dict.fromkeys(("youtube.com", "www.youtube.com", "m.youtube.com"), _youtube),
-    **dict.fromkeys(("t.me", "telegram.me", "www.t.me"), _telegram),
-    **dict.fromkeys(("medium.com", "www.medium.com"), _medium),
-    "bsky.app": _bluesky,
+    + rf"(?P<repo>{_PART}/{_PART}?)(?:\.git)?"
+)
+_GITHUB = (
+    _rule(
+        rf"{_REPO}(?:/releases(?:/{_PART})*)?",
+        "{github}/{repo}/releases.atom",
+        "{repo} releases",
+        "The releases of a repository have a feed.",
+    ),
+    _rule(
+        rf"{_REPO}/tags(?:/{_PART})*",
+        "{github}/{repo}/tags.atom",
+        "{repo} tags",
+        "The tags of a repository have a feed.",
+    ),
+    _rule(
+        rf"{_REPO}/(?P<path>commits(?:/{_PART})*)",
+        "{github}/{repo}/{path}.atom",
+        "{repo} {path}",
+        "The commits of a repository have a feed.",
+    ),
+)
+_OF_YOUTUBE = ("YouTube {value}", "Channels and playlists on YouTube have a feed.")
+#: A handle is not among them: which channel it is, only its page tells.
+_YOUTUBE = (
+    _rule(r"channel/(?P<value>UC[^/]*)(?:/.*)?", "{youtube}/feeds/videos.xml?channel_id={value}", *_OF_YOUTUBE),
+    _rule(r"playlist", "{youtube}/feeds/videos.xml?playlist_id={value}", *_OF_YOUTUBE, query="list"),
+    _rule(r"user/(?P<value>[^/]+)(?:/.*)?", "{youtube}/feeds/videos.xml?user={value}", *_OF_YOUTUBE),
+)
+_TELEGRAM = _rule(
+    r"(?:s/)?"
+    + _not(
+        r"addemoji|addlist|addstickers|addtheme|boost|confirmphone|contact|giftcode|invoice|joinchat|login|proxy"
+        r"|setlanguage|share|socks"
+    )
+    + r"(?P<name>[A-Za-z][A-Za-z0-9_]{3,31})(?:/.*)?",
+    "{telegram}/s/{name}",
+    "Telegram: {name}",
+    "Public channels on Telegram have a page with their messages.",
+    type="website",
+    config=TELEGRAM_SELECTORS,
+)
+_OF_MEDIUM = ("https://medium.com/feed/{path}", "Medium: {path}", "Writers and publications on Medium have a feed.")
+_MEDIUM = (
+    _rule(r"feed/(?P<path>.+)", *_OF_MEDIUM),
+    _rule(r"(?P<path>tag/[^/]+)(?:/.*)?", *_OF_MEDIUM),
+    _rule(
+        _not(r"about|jobs-at-medium|m|me|membership|new-story|p|plans|policy|search|signin|tag|topics")
+        + r"(?P<path>[^/]+)(?:/.*)?",
+        *_OF_MEDIUM,
+    ),
+)
+_BLUESKY = _rule(
+    r"profile/(?P<name>[^/]+)(?:/.*)?",
+    "https://bsky.app/profile/{name}/rss",
+    "{name}",
+    "Profiles on Bluesky have a feed.",
+)
+_BY_HOST: Mapping[str, Sequence[_Rule]] = {
+    # Servers whose every account page is one of Mastodon's.
+    **dict.fromkeys(
+        ("mastodon.social", "mastodon.online", "fosstodon.org", "hachyderm.io", "mas.to", "mstdn.social"), (_MASTODON,)
+    ),
+    **dict.fromkeys(("reddit.com", *(f"{name}.reddit.com" for name in ("www", "old", "new", "np"))), (_REDDIT,)),
+    **dict.fromkeys(("github.com", "www.github.com"), _GITHUB),
+    **dict.fromkeys(("youtube.com", "www.youtube.com", "m.youtube.com"), _YOUTUBE),
+    **dict.fromkeys(("t.me", "telegram.me", "www.t.me"), (_TELEGRAM,)),
+    **dict.fromkeys(("medium.com", "www.medium.com"), _MEDIUM),
+    "bsky.app": (_BLUESKY,),
 }
 #: For hosts of one label below these.
-_BY_PARENT: Mapping[str, Service] = {"substack.com": _substack, "medium.com": _own_medium}
-
-
-def _feed(address: str, name: str, why: str) -> Suggestion:
-    return Suggestion(type="rss", config={"url": address}, name=name, why=why)
-
-
-def _host(url: URL) -> str:
-    return (url.raw_host or "").rstrip(".").lower()
-
-
-def _parts(url: URL) -> tuple[str, ...]:
-    """The parts of the path, as they are spelt: what is escaped in them stays so."""
-    return tuple(part for part in url.raw_path.split("/") if part)
+_BY_PARENT: Mapping[str, Sequence[_Rule]] = {
+    "substack.com": (_rule(".*", "https://{host}/feed", "{host}", "Publications on Substack have a feed."),),
+    "medium.com": (_rule(".*", "https://{host}/feed", "{host}", "Writers and publications on Medium have a feed."),),
+}

@@ -18,14 +18,14 @@ from catchment.domain.filters import Filters, url_filters
 from catchment.domain.item import Item, make_item
 from catchment.domain.options import USER_AGENT_KEY
 from catchment.errors import BadConfig, RefusedAddress
+from catchment.fetch.body import Stream
 from catchment.fetch.client import Request, Response
 from catchment.fetch.freshness import Validators
 from catchment.fetch.pacing import Deferred
-from catchment.fetch.streaming import Stream
 from catchment.parse.article import Article, extract
-from catchment.sources.base import Context, Detail
+from catchment.sources.base import Context, Detail, Parts
 from catchment.sources.config import flag, text, texts, whole
-from catchment.sources.robots import RobotsBook
+from catchment.sources.robots import RobotsCache
 from catchment.sources.sitemap_tree import SitemapTree
 
 UNTITLED = "Untitled"
@@ -138,10 +138,16 @@ def read_config(config: Mapping[str, Any]) -> SitemapConfig:
 
 class SitemapType:
     type = "sitemap"
+    display_names: Mapping[str, str] = {"en": "Sitemap", "zh": "站点地图"}
+    default_minutes = 240
     config_keys = CONFIG_KEYS
 
     def __init__(self, user_agent: str) -> None:
         self._user_agent = user_agent
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> SitemapType:
+        return cls(parts.settings.user_agent)
 
     def identity(self, config: Mapping[str, Any]) -> str:
         """One site may be several sources, each with other pages of it."""
@@ -162,12 +168,12 @@ class SitemapCrawlSession:
         self._context = context
         self._config = config
         slow_down = context.http.slow_down if config.respect_robots else None
-        self._robots = RobotsBook(self._send, home=config.url, user_agent=user_agent, slow_down=slow_down)
+        self._robots = RobotsCache(self._send, home=config.url, user_agent=user_agent, slow_down=slow_down)
         self.policy = config.policy
         self.address = str(config.url)
         self.name = text(context.source.config, "site_name", default=context.source.name)
 
-    async def explore(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
+    async def list_pages(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
         roots = await self._roots()
         async with self._context.parsers.one_alone() as parsers:
             tree = SitemapTree(self._stream, parsers, keeps=self._config.filters.keeps_url, now=self._context.now)

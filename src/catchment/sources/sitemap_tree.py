@@ -19,9 +19,9 @@ from catchment.domain.candidate import (
     Unchanged,
 )
 from catchment.errors import HttpError, ParseError, ParserFailed, VisitError
+from catchment.fetch.body import Stream
 from catchment.fetch.client import Request
 from catchment.fetch.freshness import Validators
-from catchment.fetch.streaming import Stream
 from catchment.inflate import GZIP_MAGIC
 from catchment.parse.sitemap import SitemapEntry, read_portion
 from catchment.sandbox.pool import ParserPool
@@ -66,7 +66,7 @@ class SitemapReader:
 
 
 #: Entries that are handed over together.
-STRETCH = 1000
+PAGE_LENGTH = 1000
 MAX_DEPTH, MAX_DOCUMENTS = 3, 5000
 #: So many indexes one after the other that lead to no sitemap with pages go round in a circle: what further ones list
 #: is not followed, and after many more that is all.
@@ -169,10 +169,10 @@ class SitemapTree:
                 return
             reading = _Reading(document, SitemapReader(self._parsers, answer.url), self._keeps)
             async for chunk in answer:
-                for stretch in await reading.feed(chunk):
-                    yield stretch
-            for stretch in await reading.close():
-                yield stretch
+                for page in await reading.feed(chunk):
+                    yield page
+            for page in await reading.close():
+                yield page
             async for told in self._conclude(document, reading, answer):
                 yield told
 
@@ -208,7 +208,7 @@ class SitemapTree:
 
 
 class _Reading:
-    """One document on its way in: pages in stretches, and the sitemaps below it."""
+    """One document on its way in: what it lists page by page, and the sitemaps below it."""
 
     def __init__(self, document: SitemapDocument, reader: SitemapReader, keeps: Callable[[str], bool]) -> None:
         self._document = document
@@ -223,11 +223,11 @@ class _Reading:
 
     async def feed(self, chunk: bytes) -> list[ListingPage]:
         self._sort(await self._reader.feed(chunk))
-        return self._stretches(STRETCH)
+        return self._listing_pages(PAGE_LENGTH)
 
     async def close(self) -> list[ListingPage]:
         self._sort(await self._reader.close())
-        return self._stretches(1)
+        return self._listing_pages(1)
 
     def _sort(self, entries: Iterable[SitemapEntry]) -> None:
         for entry in entries:
@@ -239,14 +239,14 @@ class _Reading:
                 facts = {"title": entry.title} if entry.title else None
                 self._pages.append(Listed(entry.url, entry.lastmod, "", facts))
 
-    def _stretches(self, least: int) -> list[ListingPage]:
+    def _listing_pages(self, least: int) -> list[ListingPage]:
         """The pages so far, cut to size, once there are enough of them."""
         if len(self._pages) < least:
             return []
         pages, self._pages = self._pages, []
         return [
-            ListingPage(url=self._document.url, listed=pages[start : start + STRETCH])
-            for start in range(0, len(pages), STRETCH)
+            ListingPage(url=self._document.url, listed=pages[start : start + PAGE_LENGTH])
+            for start in range(0, len(pages), PAGE_LENGTH)
         ]
 
 

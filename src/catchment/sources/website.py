@@ -18,23 +18,23 @@ from yarl import URL
 
 from catchment.domain.filters import check_pattern, without_matches
 from catchment.domain.item import Item, make_item, short_hash
+from catchment.domain.source import CHANGES, NOISY_AFTER
 from catchment.domain.visit import Fetched, Reading
 from catchment.errors import BadAnswer, BadConfig, HttpError, ParseError, RefusedAddress, VisitError
 from catchment.fetch.client import Request, Response
 from catchment.parse.discovery import Discovery, discover, is_page, is_title_of_comments, refresh_of
 from catchment.parse.tree import compile_selector
-from catchment.parse.volatile import steady
-from catchment.parse.watch import ListedLink, ListShape, Passage, read_chosen, read_listed, read_main
+from catchment.parse.watch import ListedLink, ListShape, Passage, read_chosen, read_listed, read_main, steady
 from catchment.sources.base import Context
 from catchment.sources.config import text, texts
-from catchment.sources.feed_items import read_items
+from catchment.sources.items import read_items
 from catchment.sources.page import READ_KEYS, DocumentReader, read_apart, visit_document, visit_page
 
 FEED = "feed"
-#: What is remembered of a watched page: what it last was, how often in a row it was another, and when that was told.
-STATE, CHANGES, TOLD_AT = "state", "changes", "told_at"
-#: Changes in a row that make a page one that always changes; how often that is told of then.
-NOISY_AFTER, TOLD_EVERY = 5, timedelta(hours=20)
+#: What is remembered of a watched page: what it last was, and when it was told that it always changes.
+STATE, TOLD_AT = "state", "told_at"
+#: How often that is told.
+TOLD_EVERY = timedelta(hours=20)
 #: Pages that one after the other send browsers on.
 MAX_REFRESHES = 3
 MAX_PATTERNS = 20
@@ -47,6 +47,8 @@ _READABLE = ("html", "xml", "text/", "json")
 
 class WebsiteFetcher:
     type = "website"
+    display_names: Mapping[str, str] = {"en": "Web page", "zh": "网页"}
+    default_minutes = 240
     config_keys = frozenset({"url", "ignore_patterns", *_SELECTORS})
 
     def identity(self, config: Mapping[str, Any]) -> str:

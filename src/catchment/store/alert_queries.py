@@ -1,21 +1,136 @@
-"""What the rules of alerts look at, counted and listed over many tables."""
+"""What the rules of alerts look at: everything, over many tables and beside them, as it is at one moment."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from datetime import datetime
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, func, or_, select
 
-from catchment.domain.alert_rules import SilentWebhook, SourceTrouble, TroubledSource
+from catchment.domain.alert_rules import (
+    INCIDENT_WINDOW,
+    LATE_AFTER,
+    REQUEST_WINDOW,
+    AlertSnapshot,
+    RequestCount,
+    Room,
+    SilentWebhook,
+    SourceTrouble,
+    Spending,
+    TroubledSource,
+)
+from catchment.domain.cookie import CookiePolicy
+from catchment.domain.cookie_pool import Forecast, forecast
+from catchment.domain.note import Platform
+from catchment.domain.run import SCRAPER_JOB
 from catchment.domain.source import RESTING, PausedBy
+from catchment.store import alerts, fetch_log, jobs, spending
+from catchment.store import cookies as cookie_store
+from catchment.store.alerts import Incident
+from catchment.store.platform_tables import scraper_fetch_stats
 from catchment.store.runs import running_on
-from catchment.store.tables import candidates, outbox, scraper_fetch_stats, sources, webhooks
+from catchment.store.spending import Caps, Period
+from catchment.store.tables import candidates, outbox, sources, webhooks
 
+HOUR = timedelta(hours=1)
 #: When more are in trouble at once, it is not theirs.
 MAX_SOURCES = 1000
 _PENDING = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertInputs:
+    """What is looked at besides the store."""
+
+    #: The types of sources that need the cookies of each platform.
+    crawled: Mapping[Platform, str]
+    cookies: CookiePolicy
+    caps: Caps
+    #: More notes than this that wait to be collected are a backlog.
+    most_pending: int
+    #: On the disk that must not fill up.
+    folder: Path
+
+
+def gather(conn: Connection, watched: AlertInputs, *, now: datetime) -> AlertSnapshot:
+    incidents = alerts.count_incidents(conn, since=now - INCIDENT_WINDOW)
+    requests = fetch_log.count_requests(conn, now - REQUEST_WINDOW)
+    return AlertSnapshot(
+        at=now,
+        cookies=tuple(_cookies(conn, watched, now)),
+        requests=tuple(RequestCount(platform=name, ok=one.ok, failed=one.failed) for name, one in requests.items()),
+        pending_notes=count_pending_notes(conn),
+        most_pending=watched.most_pending,
+        recovered_executions=incidents.get(Incident.EXECUTIONS_RECOVERED, 0),
+        recovered_records=incidents.get(Incident.RECORDS_RECOVERED, 0),
+        invalid_notes=incidents.get(Incident.INVALID_INPUT, 0),
+        sources=tuple(troubled_sources(conn, now=now)),
+        late_sources=count_late(conn, due_before=now - LATE_AFTER),
+        x_key_refused=_unless_read_since(conn, Incident.X_KEY_REFUSED),
+        x_no_credit=_unless_read_since(conn, Incident.X_NO_CREDIT),
+        x_rate_limited=_of_late(conn, Incident.X_RATE_LIMITED, now),
+        x_scrape_failed=_scrape_failed(conn),
+        spending=_spending(conn, watched.caps, now),
+        room=room_at(watched.folder),
+        webhooks=tuple(silent_webhooks(conn)),
+    )
+
+
+def room_at(folder: Path) -> Room | None:
+    """None where there is no such folder, as beside a store on another machine."""
+    try:
+        usage = shutil.disk_usage(folder)
+    except FileNotFoundError:
+        return None
+    return Room(path=str(folder), free=usage.free, total=usage.total)
+
+
+def _cookies(conn: Connection, watched: AlertInputs, now: datetime) -> list[Forecast]:
+    """Of the platforms that somebody means to crawl: there are cookies, or a source that needs them."""
+    used = cookie_store.uses_since(conn, now - HOUR)
+    searched = active_types(conn, watched.crawled.values())
+    pools = {platform: cookie_store.list_all(conn, platform) for platform in watched.crawled}
+    return [
+        forecast(platform, pool, used_last_hour=used.get(platform, 0), now=now, policy=watched.cookies)
+        for platform, pool in pools.items()
+        if pool or watched.crawled[platform] in searched
+    ]
+
+
+def _unless_read_since(conn: Connection, kind: Incident) -> str | None:
+    """What the provider of X said, unless something could be read after it."""
+    said = alerts.last_incident(conn, kind)
+    if said is None:
+        return None
+    at, message = said
+    read_at = last_read_of_x(conn)
+    return None if read_at is not None and read_at > at else message
+
+
+def _of_late(conn: Connection, kind: Incident, now: datetime) -> str | None:
+    """The same, and in any case what was said just now: it happened, even if others fared better after it."""
+    said = alerts.last_incident(conn, kind)
+    is_late = said is not None and said[0] > now - INCIDENT_WINDOW
+    return said[1] if said and is_late else _unless_read_since(conn, kind)
+
+
+def _scrape_failed(conn: Connection) -> str | None:
+    """Unless it was turned off since."""
+    state = jobs.find(conn, SCRAPER_JOB)
+    is_failing = state is not None and state.last_ok is False and state.due_at is not None
+    return state.last_message if state and is_failing else None
+
+
+def _spending(conn: Connection, caps: Caps, now: datetime) -> tuple[Spending, ...]:
+    spent = spending.spent(conn, now.date())
+    return (
+        Spending(period=Period.DAY, pages=spent.day, cap=caps.day),
+        Spending(period=Period.MONTH, pages=spent.month, cap=caps.month),
+    )
 
 
 def troubled_sources(conn: Connection, *, now: datetime) -> list[TroubledSource]:

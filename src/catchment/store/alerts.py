@@ -8,13 +8,15 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, cast, delete, func, insert, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Row, and_, cast, delete, func, insert, or_, select, true, update
 from sqlalchemy import String as Text
 
-from catchment.domain.alert import Alert, AlertRule, Key, Severity
+from catchment.domain.alert import Alert
+from catchment.domain.alert_rules import AlertRule, Key, Severity
+from catchment.store.bulk import insert_into
 from catchment.store.sources import visible_to
 from catchment.store.tables import alerts, incidents, outbox, sources, webhooks
-from catchment.store.upsert import insert_into
+from catchment.store.types import read_row
 
 #: Rules whose subject is the id of a source; whoever may not see the source may not see them.
 OF_SOURCES = (AlertRule.SOURCE_BROKEN, AlertRule.SOURCE_QUIET, AlertRule.SOURCE_GAP)
@@ -32,7 +34,7 @@ class Incident(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Heard:
-    """What became of the letters of one event."""
+    """What became of the deliveries of one event."""
 
     first_at: datetime | None
     waiting: int
@@ -64,8 +66,24 @@ def count_firing(conn: Connection) -> Mapping[Severity, int]:
     return {Severity(severity): count for severity, count in conn.execute(counts)}
 
 
+def get_shown(conn: Connection, alert_id: int, user_id: int | None, *, all_sources: bool) -> Alert | None:
+    shown = and_(alerts.c.id == alert_id, alerts.c.fired_at.is_not(None), _is_visible(user_id, all_sources=all_sources))
+    row = conn.execute(select(alerts).where(shown)).one_or_none()
+    return _alert(row, None) if row else None
+
+
+def acknowledge(conn: Connection, alert_id: int, *, by: str | None, at: datetime | None) -> bool:
+    """Somebody looks after it; None takes that back."""
+    values = {"acknowledged_at": at, "acknowledged_by": by}
+    return conn.execute(update(alerts).where(alerts.c.id == alert_id).values(values)).rowcount > 0
+
+
+def mute(conn: Connection, alert_id: int, *, until: datetime | None) -> bool:
+    return conn.execute(update(alerts).where(alerts.c.id == alert_id).values(muted_until=until)).rowcount > 0
+
+
 def save(conn: Connection, changed: Iterable[Alert], *, events: Mapping[Key, str | None]) -> None:
-    """`events` names the event that tells of each alert of which there is news."""
+    """`events` names the event that tells of each alert of which there is news. What people said of it stays."""
     for alert in changed:
         row = _row(alert)
         if alert.key in events:
@@ -83,7 +101,7 @@ def record_incident(conn: Connection, kind: Incident, *, amount: int = 1, messag
     conn.execute(insert(incidents).values(kind=kind, amount=amount, message=message, at=now))
 
 
-def note_incident_once(conn: Connection, kind: Incident, *, message: str, now: datetime, within: timedelta) -> bool:
+def record_incident_once(conn: Connection, kind: Incident, *, message: str, now: datetime, within: timedelta) -> bool:
     """The same, unless one of its kind was noted that shortly before."""
     last = last_incident(conn, kind)
     if last is not None and now - last[0] < within:
@@ -120,10 +138,10 @@ def delete_old(conn: Connection, *, before: datetime) -> int:
 
 
 def _heard(conn: Connection, event_ids: Collection[str]) -> Mapping[str, _Heard]:
-    """By event. Found by way of the webhooks, as the index of letters has them first."""
+    """By event. Found by way of the webhooks, as the index of deliveries has them first."""
     if not event_ids:
         return {}
-    letters = (
+    deliveries = (
         select(
             outbox.c.event_id,
             func.min(outbox.c.delivered_at, type_=outbox.c.delivered_at.type),
@@ -133,7 +151,7 @@ def _heard(conn: Connection, event_ids: Collection[str]) -> Mapping[str, _Heard]
         .where(outbox.c.event_id.in_(event_ids))
         .group_by(outbox.c.event_id)
     )
-    return {event_id: _Heard(first_at=first, waiting=waiting) for event_id, first, waiting in conn.execute(letters)}
+    return {event_id: _Heard(first_at=first, waiting=waiting) for event_id, first, waiting in conn.execute(deliveries)}
 
 
 def _is_visible(user_id: int | None, *, all_sources: bool) -> ColumnElement[bool]:
@@ -144,29 +162,19 @@ def _is_visible(user_id: int | None, *, all_sources: bool) -> ColumnElement[bool
 
 
 def _row(alert: Alert) -> dict[str, Any]:
-    return {
-        "rule": alert.rule,
-        "subject": alert.subject,
-        "severity": alert.severity,
-        "message": alert.message,
-        "since": alert.since,
-        "fired_at": alert.fired_at,
-        "told_at": alert.told_at,
-        "resolved_at": alert.resolved_at,
-    }
+    return {name: getattr(alert, name) for name in {*alerts.c.keys()} - {"id", "event_id"}}
 
 
 def _alert(row: Row[Any], heard: _Heard | None) -> Alert:
-    """Where nobody listens, or the letter is long forgotten, the log is all that was to be told."""
-    return Alert(
-        rule=AlertRule(row.rule),
-        subject=row.subject,
+    """Where nobody listens, or the delivery is long forgotten, the log is all that was to be told."""
+    return read_row(
+        Alert,
+        row,
+        rule=AlertRule[row.rule],
         severity=Severity(row.severity),
-        message=row.message,
-        since=row.since,
-        fired_at=row.fired_at,
-        resolved_at=row.resolved_at,
-        told_at=row.told_at,
         heard_at=heard.first_at if heard else row.told_at,
         is_on_its_way=heard is not None and heard.first_at is None and heard.waiting > 0,
+        answered_at=row.acknowledged_at,
+        answered_by=row.acknowledged_by or "",
+        muted_until=row.muted_until,
     )

@@ -6,27 +6,27 @@ restored in a file beside it, which takes its place once it is complete; Postgre
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlalchemy.engine import URL
 
 from catchment import __version__
 from catchment.errors import Conflict, InvalidInput, NotFound, StoreError
+from catchment.store.backup_manifest import Manifest, read_manifest, seal
 from catchment.store.copy import Counts, Progress, connected, copy_store, count_rows, is_same_place, refuse_to_replace
-from catchment.store.database import OWNERS_FOLDER, reading_engine
-from catchment.store.files import clear_leftover, exclusive_file, remove_companions, sync_folder
-from catchment.store.manifest import Manifest, read_manifest, seal
-from catchment.store.migrate import head_revision, migrate_url
+from catchment.store.database import COMPANIONS, OWNERS_FOLDER, reading_engine
+from catchment.store.migrate import head_revision, migrate_url, refuse_unknown_schema
 
 #: Only what is named like this is ever cleaned away.
-_NAME = "catchment-{moment:%Y%m%d-%H%M%S}.sqlite3"
+_NAME = "catchment-%Y%m%d-%H%M%S.sqlite3"
 _PATTERN = "catchment-????????-??????.sqlite3"
 _UNFINISHED, _RESTORING = ".part", ".restoring"
 #: SQLite's `application_id` of a backup with a manifest, so that one that lost its manifest is known.
@@ -40,8 +40,31 @@ class Backup:
     rows: Counts
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupFile:
+    name: str
+    made_at: datetime
+    size_bytes: int
+
+
+def list_backups(folder: Path) -> list[BackupFile]:
+    """The complete ones that are named as ours are, the newest first."""
+    return [
+        BackupFile(name=file.name, made_at=_moment_of(file), size_bytes=file.stat().st_size)
+        for file in sorted(folder.glob(_PATTERN), reverse=True)
+    ]
+
+
+def _moment_of(file: Path) -> datetime:
+    """As its name says, which survives a copy; else when it was written."""
+    try:
+        return datetime.strptime(file.name, _NAME).replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
 def backup_name(now: datetime) -> str:
-    return _NAME.format(moment=now)
+    return now.strftime(_NAME)
 
 
 def make_backup(store: URL, file: Path, *, progress: Progress | None = None) -> Backup:
@@ -177,14 +200,15 @@ def _check_database(db: sqlite3.Connection, file: Path, manifest: Manifest | Non
         raise _damaged(file, found)
     if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
         raise StoreError(f"{file} is not a backup of Catchment, so nothing was restored.")
+    (schema,) = db.execute("SELECT version_num FROM alembic_version").fetchone() or (None,)
+    refuse_unknown_schema(schema, f"The backup {file}")
     if manifest is not None:
-        _check_counts(db, file, manifest)
+        _check_counts(db, file, manifest, schema)
     else:
         _check_without_manifest(db, file)
 
 
-def _check_counts(db: sqlite3.Connection, file: Path, manifest: Manifest) -> None:
-    (schema,) = db.execute("SELECT version_num FROM alembic_version").fetchone()
+def _check_counts(db: sqlite3.Connection, file: Path, manifest: Manifest, schema: str | None) -> None:
     rows = _count_tables(db, manifest.rows)
     if schema != manifest.schema or rows != manifest.rows:
         raise _damaged(file, "it does not hold what its manifest says")
@@ -200,7 +224,9 @@ def _check_without_manifest(db: sqlite3.Connection, file: Path) -> None:
             "use another backup."
         )
     names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    if not any(_count_tables(db, [name for name in names if name != "alembic_version"]).values()):
+    # What belongs to the search is made anew from the rest.
+    told = [name for name in names if name != "alembic_version" and not name.startswith("search_")]
+    if not any(_count_tables(db, told).values()):
         raise StoreError(
             f"{file} holds nothing and has no manifest that would say that this is all, so nothing was restored. "
             "It may be half a backup: use another one."
@@ -278,3 +304,76 @@ def _make_one_file(file: Path, application_id: int) -> None:
 
 def _url_of(file: Path) -> URL:
     return URL.create("sqlite+pysqlite", database=str(file))
+
+
+#: They hold whatever a store does: nobody else has to read them.
+_OWNERS_FILE = 0o600
+
+
+def remove_with_companions(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    remove_companions(path)
+
+
+def remove_companions(path: Path) -> None:
+    for end in COMPANIONS:
+        Path(f"{path}{end}").unlink(missing_ok=True)
+
+
+@contextmanager
+def exclusive_file(path: Path) -> Iterator[None]:
+    """An empty file that no other process writes meanwhile; in the end it was renamed, or it is gone.
+
+    The lock goes with the process, so that what a killed one left is in nobody's way. Raises Conflict when it is held.
+    """
+    with _locked(path) as is_ours:
+        if not is_ours:
+            raise Conflict(f"{path} is being written by another process at this moment: wait until it is done.")
+        try:
+            remove_companions(path)
+            os.truncate(path, 0)
+            yield
+        finally:
+            remove_with_companions(path)
+
+
+def clear_leftover(path: Path) -> None:
+    """Remove what a killed process left, unless somebody is at it."""
+    if not path.exists():
+        return
+    # Whoever may not touch it need not care about it either.
+    with suppress(OSError), _locked(path) as is_left:
+        if is_left:
+            remove_with_companions(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """A file that was renamed has its new name for good."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    """Whether the lock on this file, which is made if need be, is ours."""
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, _OWNERS_FILE)
+    try:
+        yield _lock(descriptor) and _is_still(path, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    """Whoever held the lock until now may have renamed the file."""
+    return path.exists() and path.stat().st_ino == os.fstat(descriptor).st_ino

@@ -2,7 +2,8 @@
 
 SQLAlchemy works out the parameters of every row anew, which costs more than storing it. Here the statement and the
 conversion of each column are worked out once per store. A hundred rows go in one statement: on PostgreSQL each
-statement is a crawl, and on SQLite it is where threads take turns.
+statement is a journey there and back, and on SQLite it is where threads take turns. Below: single rows that may be
+there already, as both dialects know ON CONFLICT, each under its own name.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from sqlalchemy import Connection, Dialect, LargeBinary, String, Table, insert
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.compiler import SQLCompiler
 
 Row = tuple[Any, ...]
@@ -135,3 +137,13 @@ def _convert_all(convert: Converter, values: Row) -> Row:
     if all(value is first for value in values):
         return (convert(first),) * len(values)
     return tuple(map(convert, values))
+
+
+def insert_into(conn: Connection, table: Table) -> Any:
+    """An insert of the store's own dialect, which knows `on_conflict_do_nothing` and `on_conflict_do_update`."""
+    return (sqlite.insert if conn.dialect.name == "sqlite" else postgresql.insert)(table)
+
+
+def insert_or_ignore(conn: Connection, table: Table) -> Any:
+    """An insert that leaves what is there as it is."""
+    return insert_into(conn, table).on_conflict_do_nothing()

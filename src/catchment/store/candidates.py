@@ -47,7 +47,7 @@ from catchment.domain.candidate import (
 )
 from catchment.store.bulk import BulkInsert, BulkUpdate
 from catchment.store.tables import candidates, listings, runs, sources
-from catchment.store.types import Json
+from catchment.store.types import Json, read_row
 
 #: Errors are for people to read.
 MAX_MESSAGE = 500
@@ -429,13 +429,6 @@ def _of(source_id: int, *conditions: ColumnElement[bool]) -> Update:
 
 
 def read_candidate(row: Row[Any]) -> Candidate:
-    return Candidate(
-        id=row.id,
-        source_id=row.source_id,
-        listed=Listed(row.url, row.lastmod, row.native_id, row.facts, row.platform),
-        attempts=row.attempts,
-        fingerprint=bytes(row.fingerprint) if row.fingerprint is not None else None,
-        is_doubted=row.is_doubted,
-        etag=row.etag,
-        last_modified=row.last_modified,
-    )
+    listed = Listed(row.url, row.lastmod, row.native_id, row.facts, row.platform)
+    fingerprint = bytes(row.fingerprint) if row.fingerprint is not None else None
+    return read_row(Candidate, row, listed=listed, fingerprint=fingerprint)

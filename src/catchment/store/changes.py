@@ -31,7 +31,7 @@ class Cause(StrEnum):
     EDITED = "edited"
 
 
-def note(conn: Connection, source_ids: Iterable[int], cause: Cause, *, now: datetime) -> None:
+def record(conn: Connection, source_ids: Iterable[int], cause: Cause, *, now: datetime) -> None:
     """Count one change for each of these sources."""
     ids = set(source_ids)
     if ids:

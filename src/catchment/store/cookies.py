@@ -34,9 +34,10 @@ from catchment.domain.cookie_pool import Want
 from catchment.domain.note import Platform
 from catchment.domain.run import Run, RunKind, RunStatus
 from catchment.store import runs as leases
-from catchment.store.tables import cookies, runs
-from catchment.store.types import Json, UtcDateTime
-from catchment.store.upsert import insert_or_ignore
+from catchment.store.bulk import insert_or_ignore
+from catchment.store.platform_tables import cookies
+from catchment.store.tables import runs
+from catchment.store.types import Json, UtcDateTime, read_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,5 +210,4 @@ def _values(cookie: Cookie) -> dict[str, Any]:
 
 
 def _cookie(row: Row[Any]) -> Cookie:
-    values = {name: getattr(row, name) for name in _FIELDS}
-    return Cookie(**{**values, "platform": Platform(row.platform), "status": CookieStatus(row.status)})
+    return read_row(Cookie, row, platform=Platform(row.platform), status=CookieStatus(row.status))

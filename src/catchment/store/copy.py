@@ -1,22 +1,29 @@
 """A whole store into another one, of the same kind or not: table by table, and counted on both sides.
 
 The source is read as it is at one moment, whoever goes on writing to it. The target is filled in one transaction: it
-ends up with everything, or as it was.
+ends up with everything, or as it was. Whoever works on a store meanwhile is named, and nothing is done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, Table, func, inspect, literal_column, select, text
 from sqlalchemy.engine import URL
 
-from catchment.errors import Conflict, InvalidInput, NotFound, StoreError
+from catchment.domain.run import Run
+from catchment.errors import Conflict, DamagedStore, InvalidInput, NotFound, StoreError
+from catchment.processes import is_gone, shown_owner
+from catchment.store import runs
 from catchment.store.bulk import BulkInsert
 from catchment.store.database import make_folder, migration_engine, reading_engine, refuse_emptied, translated_errors
-from catchment.store.migrate import current_revision, head_revision, migrate_url
+from catchment.store.migrate import current_revision, head_revision, migrate_url, refuse_unknown_schema
 from catchment.store.tables import metadata
 
 ROWS_AT_ONCE = 2_000
@@ -89,6 +96,7 @@ def _require_this_schema(conn: Connection, url: URL) -> None:
     revision = current_revision(conn)
     if revision is None:
         raise StoreError(f"{shown(url)} is not a store of Catchment: it has no schema.")
+    refuse_unknown_schema(revision, f"The store {shown(url)}")
     if revision != head_revision():
         raise StoreError(
             f"The store {shown(url)} is at schema {revision} and this release works on {head_revision()}: "
@@ -161,3 +169,40 @@ def _sequence_of(conn: Connection, table: Table) -> str | None:
 
 def _count(conn: Connection, table: Table) -> int:
     return conn.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+def refuse_while_worked_on(*stores: URL, now: datetime) -> None:
+    """Raises Conflict, and names who works on what, while collectors or jobs hold leases in one of the stores."""
+    for url in stores:
+        working = _who_works(url, now)
+        if working:
+            raise Conflict(
+                f"The store {shown(url)} is being worked on by {_described(working)}, so nothing was done. "
+                "Stop that first, or use --while-collecting: what is stored meanwhile is lost then."
+            )
+
+
+def _who_works(url: URL, now: datetime) -> list[Run]:
+    if url.get_backend_name() == "sqlite" and not _holds_something(Path(url.database or "")):
+        return []
+    try:
+        with connected(reading_engine(url)) as conn:
+            held = runs.list_held(conn, now=now) if inspect(conn).has_table(runs.TABLE_NAME) else []
+    except DamagedStore:
+        # Nobody can work on that.
+        return []
+    return [run for run in held if not is_gone(run.owner)]
+
+
+def _holds_something(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size > 0
+
+
+def _described(working: Iterable[Run]) -> str:
+    by_owner = groupby(sorted(working, key=attrgetter("owner")), key=attrgetter("owner"))
+    return "; ".join(f"{shown_owner(owner)} ({_kinds(theirs)})" for owner, theirs in by_owner)
+
+
+def _kinds(working: Iterable[Run]) -> str:
+    counts = Counter(run.kind.value for run in working)
+    return ", ".join(f"{kind} {count}" if count > 1 else kind for kind, count in sorted(counts.items()))

@@ -24,6 +24,7 @@ from catchment.domain.item import short_hash
 from catchment.store import candidates as found
 from catchment.store.candidates import SEEN_AT, WITH_LISTINGS
 from catchment.store.tables import candidates, crawls, listings
+from catchment.store.types import read_row
 
 
 def begin_round(
@@ -35,18 +36,18 @@ def begin_round(
         forget(conn, source_id)
         before = None
     if before is None:
-        begun = {**_whereabouts(where), "source_id": source_id, "round_began_at": now}
+        begun = {**_target(where), "source_id": source_id, "round_began_at": now}
         conn.execute(insert(crawls), {**begun, "created_at": now, "updated_at": now})
     elif not before.is_under_way or before.updated_at < resume_since:
-        save(conn, source_id, {**_whereabouts(where), "round_began_at": now, "listed_at": None}, now=now)
+        save(conn, source_id, {**_target(where), "round_began_at": now, "listed_at": None}, now=now)
     else:
-        save(conn, source_id, _whereabouts(where), now=now)
-    return _expedition(conn.execute(_GET, {"source": source_id}).one())
+        save(conn, source_id, _target(where), now=now)
+    return _round(conn.execute(_GET, {"source": source_id}).one())
 
 
 def get(conn: Connection, source_id: int) -> CrawlRound | None:
     row = conn.execute(_GET, {"source": source_id}).one_or_none()
-    return _expedition(row) if row else None
+    return _round(row) if row else None
 
 
 def find(conn: Connection, site_name: str) -> tuple[int, CrawlRound] | None:
@@ -54,7 +55,7 @@ def find(conn: Connection, site_name: str) -> tuple[int, CrawlRound] | None:
     row = conn.execute(
         select(crawls).where(crawls.c.site_name == site_name).order_by(crawls.c.source_id).limit(1)
     ).one_or_none()
-    return (row.source_id, _expedition(row)) if row else None
+    return (row.source_id, _round(row)) if row else None
 
 
 def list_ids(conn: Connection) -> list[int]:
@@ -116,7 +117,7 @@ def vouch(conn: Connection, source_id: int, url: str, *, now: datetime) -> None:
 
 def settle(conn: Connection, source_id: int, policy: CandidatePolicy, *, now: datetime) -> Settled:
     """The listing of this round is complete: say what vanished, what is doubted, and what is to be tried again."""
-    state = _expedition(conn.execute(_GET, {"source": source_id}).one())
+    state = _round(conn.execute(_GET, {"source": source_id}).one())
     began = state.round_began_at
     settled = _weigh(conn, source_id, began, policy, is_first=state.baseline_at is None)
     if settled.vanished and settled.vanished_believed:
@@ -151,7 +152,7 @@ def take_to_recheck(conn: Connection, source_id: int, *, now: datetime) -> list[
 
 def end_round(conn: Connection, source_id: int, policy: CandidatePolicy, *, now: datetime) -> None:
     """Everything that was pending was tried: clean up if it is time, and be done."""
-    state = _expedition(conn.execute(_GET, {"source": source_id}).one())
+    state = _round(conn.execute(_GET, {"source": source_id}).one())
     if is_cleanup_due(state.last_cleanup_at, now, policy):
         clean(conn, source_id, policy, now=now)
     save(conn, source_id, {"listed_at": None, "last_run_at": now}, now=now)
@@ -159,7 +160,7 @@ def end_round(conn: Connection, source_id: int, policy: CandidatePolicy, *, now:
 
 def clean(conn: Connection, source_id: int, policy: CandidatePolicy, *, now: datetime) -> int:
     """Forget what is no longer listed and too old, or too much. What the latest listing named always stays."""
-    listed_since = _expedition(conn.execute(_GET, {"source": source_id}).one()).round_began_at
+    listed_since = _round(conn.execute(_GET, {"source": source_id}).one()).round_began_at
     gone = _unlisted(source_id, listed_since)
     too_old = min(listed_since, now - timedelta(days=policy.max_history_days))
     removed = _remove(conn, _unlisted(source_id, too_old))
@@ -208,22 +209,13 @@ def _remove(conn: Connection, which: Select[Any]) -> int:
     return conn.execute(delete(candidates).where(candidates.c.id.in_(which.scalar_subquery()))).rowcount
 
 
-def _whereabouts(where: CrawlTarget) -> dict[str, Any]:
+def _target(where: CrawlTarget) -> dict[str, Any]:
     return {"identity": where.identity, "site_name": where.site_name, "address": where.address}
 
 
-def _expedition(row: Row[Any]) -> CrawlRound:
-    return CrawlRound(
-        where=CrawlTarget(identity=row.identity, site_name=row.site_name, address=row.address),
-        round_began_at=row.round_began_at,
-        listed_at=row.listed_at,
-        baseline_at=row.baseline_at,
-        doubted_since=row.doubted_since,
-        last_run_at=row.last_run_at,
-        last_cleanup_at=row.last_cleanup_at,
-        updated_at=row.updated_at,
-    )
+def _round(row: Row[Any]) -> CrawlRound:
+    return read_row(CrawlRound, row, where=read_row(CrawlTarget, row))
 
 
 def _listing(row: Row[Any]) -> Listing:
-    return Listing(url=row.url, lastmod=row.lastmod, etag=row.etag, last_modified=row.last_modified)
+    return read_row(Listing, row)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from time import monotonic, sleep
@@ -24,14 +25,14 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoneFree
-from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool, QueuePool
 
 from catchment.errors import DamagedStore, FullStore, ReadOnlyStore, SettingsError, StoreError
-from catchment.store.files import COMPANIONS
+from catchment.store import jobs
 from catchment.store.types import AS_JSON
-from catchment.store.writability import WriteCheck
 
+#: What SQLite keeps beside its file.
+COMPANIONS = ("-wal", "-shm", "-journal")
 #: What SQLite says of a file that it cannot read.
 DAMAGE = ("malformed", "not a database")
 #: How the stores call a disk without room, and a store that must not be written: by SQLSTATE, or by SQLite's code.
@@ -102,9 +103,9 @@ def set_aside(url: str, now: datetime) -> Path:
     path = Path(make_url(url).database or "")
     kept = path.with_name(f"{path.name}.damaged-{now:%Y%m%dT%H%M%S}")
     for companion in ("", *COMPANIONS):
-        background_tasks = Path(f"{path}{companion}")
-        if background_tasks.exists():
-            background_tasks.rename(f"{kept}{companion}")
+        file = Path(f"{path}{companion}")
+        if file.exists():
+            file.rename(f"{kept}{companion}")
     return kept
 
 
@@ -142,8 +143,6 @@ def open_store(url: str) -> Store:
     parsed = store_url(url)
     if parsed.get_backend_name() == "sqlite":
         return SqliteStore(parsed)
-    # Imported where it is needed: it takes a tenth of a second, and most stores are files.
-
     return PostgresStore(parsed)
 
 
@@ -324,6 +323,9 @@ class PostgresStore:
     def __init__(self, url: URL) -> None:
         self.url = url
         self.checked = WriteCheck(self)
+        # Imported here: it takes a tenth of a second, and most stores are files.
+        from sqlalchemy.ext.asyncio import create_async_engine
+
         self._engine = create_async_engine(url, pool_size=10, max_overflow=10, pool_pre_ping=True, **AS_JSON)
 
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -340,3 +342,69 @@ class PostgresStore:
 
     async def close(self) -> None:
         await self._engine.dispose()
+
+
+#: Strangers may ask for the health, but not have us write as often as they like.
+FRESH_SECONDS = 1.0
+#: A look is small, and may find room where what has to be stored finds none; that is tried again every second.
+FAILING_SECONDS = 5.0
+#: A look that has to wait for a long transaction tells nothing, and nobody who asks for the health waits longer.
+PATIENCE_SECONDS = 0.1
+_WRITE_CHECK = "write check"
+
+
+class WriteTrouble(StrEnum):
+    FULL = "full"
+    READ_ONLY = "read_only"
+    FAILING = "failing"
+
+
+class WriteCheck:
+    def __init__(self, store: Store, *, monotonic: Callable[[], float] = monotonic) -> None:
+        self._store = store
+        self._monotonic = monotonic
+        self._looked_at: float | None = None
+        self._failed_at: float | None = None
+        self._trouble = WriteTrouble.FULL
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Around every write: one that found no room is remembered."""
+        try:
+            yield
+        except (FullStore, ReadOnlyStore) as error:
+            self._failed_at = self._monotonic()
+            self._trouble = WriteTrouble.FULL if isinstance(error, FullStore) else WriteTrouble.READ_ONLY
+            raise
+
+    async def trouble(self, now: datetime) -> WriteTrouble | None:
+        """What keeps the store from being written; None while nothing does."""
+        if self._is_recent(self._failed_at, FAILING_SECONDS):
+            return self._trouble
+        if self._is_recent(self._looked_at, FRESH_SECONDS):
+            return None
+        return await self._look(now)
+
+    async def _look(self, now: datetime) -> WriteTrouble | None:
+        self._looked_at = self._monotonic()
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._store.write(_write_a_little, now=now)
+        except TimeoutError:
+            return None
+        except (FullStore, ReadOnlyStore):
+            return self._trouble
+        except StoreError:
+            # Whether it is away for longer than a moment is seen at the next look.
+            self._looked_at = None
+            return WriteTrouble.FAILING
+        return None
+
+    def _is_recent(self, at: float | None, seconds: float) -> bool:
+        return at is not None and self._monotonic() - at < seconds
+
+
+def _write_a_little(conn: Connection, *, now: datetime) -> None:
+    """A row that comes and goes in one transaction: it is written, and nothing is left of it."""
+    jobs.ensure(conn, _WRITE_CHECK, due_at=now)
+    jobs.remove(conn, _WRITE_CHECK)

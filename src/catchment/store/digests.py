@@ -13,6 +13,7 @@ from catchment.errors import InvalidInput
 from catchment.store import users
 from catchment.store.tables import digests
 from catchment.store.tables import users as users_table
+from catchment.store.types import read_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +87,4 @@ def _visible_to(user_id: int | None, *, all_users: bool) -> ColumnElement[bool]:
 
 
 def _digest(row: Row[Any]) -> Digest:
-    return Digest(
-        id=row.id,
-        type=DigestType(row.type),
-        content=row.content,
-        metadata=row.metadata,
-        user_id=row.user_id,
-        created_at=row.created_at,
-    )
+    return read_row(Digest, row, type=DigestType(row.type))

@@ -12,7 +12,7 @@ from catchment.domain.execution import Execution, RecoveredCounts, Result
 from catchment.domain.run import Run, RunKind, RunStatus
 from catchment.store import alerts, found_notes, runs
 from catchment.store.tables import runs as run_rows
-from catchment.store.types import UtcDateTime
+from catchment.store.types import UtcDateTime, read_row
 
 #: Read through the view, which counts what an execution did.
 _SHOWN = table(
@@ -97,15 +97,5 @@ def _set_progress(conn: Connection, run_id: int, progress: Mapping[str, Any]) ->
 
 
 def _execution(row: Row[Any]) -> Execution:
-    return Execution(
-        workflow_name=row.workflow_name,
-        execution_id=row.execution_id,
-        trace_id=row.progress.get("trace_id", ""),
-        status=RunStatus(row.status),
-        started_at=row.started_at,
-        heartbeat_at=row.heartbeat_at,
-        completed_at=row.completed_at,
-        items_processed=row.items_processed,
-        items_failed=row.items_failed,
-        error_summary=row.error_summary,
-    )
+    trace_id = row.progress.get("trace_id", "")
+    return read_row(Execution, row, trace_id=trace_id, status=RunStatus(row.status))

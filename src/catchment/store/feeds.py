@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from catchment.domain.feed import NewFeed, SavedFeed, read_feed_filter
 from catchment.errors import Conflict
 from catchment.store.tables import feeds, users
+from catchment.store.types import read_row
 
 
 def add(conn: Connection, new: NewFeed, *, now: datetime) -> SavedFeed:
@@ -63,22 +64,13 @@ def remove(conn: Connection, feed_id: int) -> None:
 
 
 def saved_feed(row: Row[Any]) -> SavedFeed:
-    return SavedFeed(
-        id=row.id,
-        slug=row.slug,
-        title=row.title,
-        description=row.description,
-        link=row.link,
-        language=row.language,
+    is_owned = row.owner_id is not None
+    return read_row(
+        SavedFeed,
+        row,
         filter=read_feed_filter(row.filter),
-        is_public=row.is_public,
-        token_hash=row.token_hash,
-        owner_id=row.owner_id,
-        sees_all=row.owner_id is None or bool(row.owner_is_admin),
-        is_stopped=row.owner_id is not None and not row.owner_is_active,
-        version=row.version,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
+        sees_all=not is_owned or bool(row.owner_is_admin),
+        is_stopped=is_owned and not row.owner_is_active,
     )
 
 

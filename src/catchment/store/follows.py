@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from catchment.domain.tweet import Follow
-from catchment.store.tables import scraper_follows
+from catchment.store.platform_tables import scraper_follows
+from catchment.store.types import read_row
 
 
 def list_all(conn: Connection, *, include_inactive: bool = False) -> list[Follow]:
@@ -38,4 +39,4 @@ def change(conn: Connection, username: str, values: Mapping[str, Any]) -> Follow
 
 
 def _follow(row: Row[Any]) -> Follow:
-    return Follow(**row._asdict())
+    return read_row(Follow, row)

@@ -8,15 +8,28 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, String, bindparam, case, cast, exists, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    String,
+    bindparam,
+    case,
+    cast,
+    delete,
+    exists,
+    or_,
+    select,
+    update,
+)
 
 from catchment.domain.host import HostUse, Seating
 from catchment.domain.run import RunKind
 from catchment.domain.source import Why
+from catchment.store.bulk import insert_into
 from catchment.store.runs import IS_RUNNING
 from catchment.store.tables import hosts, runs, sources
 from catchment.store.types import UtcDateTime
-from catchment.store.upsert import insert_or_ignore
 
 _NOW = bindparam("now", type_=UtcDateTime)
 _OWNER = bindparam("owner", type_=String)
@@ -27,12 +40,21 @@ def is_free_to(owner: ColumnElement[str] = _OWNER, now: ColumnElement[datetime] 
     return or_(hosts.c.owner.is_(None), hosts.c.owner == owner, hosts.c.owner_until <= now)
 
 
-def note_shared(conn: Connection, ids: Sequence[int]) -> None:
+def record_shared(conn: Connection, ids: Sequence[int]) -> None:
     """Have a row for each host that one of these sources shares with any other."""
     other = sources.alias()
     is_shared = exists().where(other.c.host == sources.c.host, other.c.id != sources.c.id)
     shared = select(sources.c.host).where(sources.c.id.in_(ids), sources.c.host.is_not(None), is_shared).distinct()
-    conn.execute(insert_or_ignore(conn, hosts).from_select(["host"], shared))
+    noted = insert_into(conn, hosts).from_select(["host"], shared.order_by(sources.c.host))
+    # Also locks those that are there, so that none goes at this moment: see `forget_unshared`.
+    conn.execute(noted.on_conflict_do_update(index_elements=["host"], set_={"host": noted.excluded.host}))
+
+
+def forget_unshared(conn: Connection, *, before: datetime, limit: int) -> int:
+    """Remove some of the hosts that no two sources share any more and that nobody needed since; says how many."""
+    found = conn.execute(_UNSHARED, {"b_before": before, "b_limit": limit}).scalars().all()
+    # Locked now: whoever comes to share one waits until it is gone, and whoever just did is seen by this second look.
+    return conn.execute(delete(hosts).where(hosts.c.host.in_(found), ~_IS_SHARED)).rowcount
 
 
 def take(conn: Connection, wanted: Collection[str], *, owner: str, now: datetime, until: datetime) -> list[HostUse]:
@@ -81,6 +103,27 @@ def put_off(conn: Connection, seating: Seating, *, owner: str, now: datetime, un
     return taken
 
 
+_BEFORE = bindparam("b_before", type_=UtcDateTime)
+_IS_SHARED = (
+    select(sources.c.id)
+    .where(sources.c.host == hosts.c.host, sources.c.is_deleted.is_(False))
+    .limit(1)
+    .offset(1)
+    .correlate(hosts)
+    .exists()
+)
+_UNSHARED = (
+    select(hosts.c.host)
+    .where(
+        *(
+            or_(needed_until.is_(None), needed_until < _BEFORE)
+            for needed_until in (hosts.c.owner_until, hosts.c.held_until, hosts.c.booked_until)
+        ),
+        ~_IS_SHARED,
+    )
+    .limit(bindparam("b_limit"))
+    .with_for_update(skip_locked=True)
+)
 _AVAILABLE = (
     select(hosts.c.host)
     .where(

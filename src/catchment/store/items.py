@@ -7,14 +7,31 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Integer, Row, Select, bindparam, delete, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Dialect,
+    Integer,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
 
-from catchment.domain.item import Item, StoredItem, short_hash
+from catchment.domain.item import MAX_VERSION_CHARS, MAX_VERSIONS, Item, ItemVersion, StoredItem, short_hash
 from catchment.store import changes
 from catchment.store.bulk import BulkInsert
 from catchment.store.changes import Cause
 from catchment.store.sources import visible_to
-from catchment.store.tables import raw_items, seen_items, sources, subscriptions
+from catchment.store.tables import item_versions, raw_items, seen_items, sources, subscriptions
 from catchment.store.types import UtcDateTime
 
 #: A source's id and an item of it.
@@ -75,18 +92,30 @@ def item_of(row: Row[Any]) -> Item:
 
 def insert_new(conn: Connection, items: Sequence[Owned], *, now: datetime) -> None:
     _insert(conn, [(source_id, *item) for source_id, item in items], fetched_at=now, revision=0)
-    changes.note(conn, (source_id for source_id, _ in items), Cause.COLLECTED, now=now)
+    changes.record(conn, (source_id for source_id, _ in items), Cause.COLLECTED, now=now)
 
 
 def update_changed(conn: Connection, items: Sequence[Owned], *, now: datetime) -> None:
     """Bring known items up to date in place. One that was cleaned away stays away, but its new face is remembered."""
     if items:
+        named = [{"b_source": source_id, "b_key": item.key} for source_id, item in items]
+        conn.execute(_KEEP_VERSION, named)
         conn.execute(_UPDATE, [_update_row(source_id, item, now) for source_id, item in items])
         conn.execute(
             _UPDATE_CLEANED,
             [{"b_source": owner, "b_key": short_hash(item.key), "b_print": item.fingerprint} for owner, item in items],
         )
-        changes.note(conn, (source_id for source_id, _ in items), Cause.COLLECTED, now=now)
+        conn.execute(_FORGET_VERSIONS, named)
+        changes.record(conn, (source_id for source_id, _ in items), Cause.COLLECTED, now=now)
+
+
+def versions(conn: Connection, item_id: int) -> list[ItemVersion]:
+    """What the item said before it was edited, the newest first, as far as it is kept."""
+    statement = select(item_versions).where(item_versions.c.item_id == item_id)
+    rows = conn.execute(statement.order_by(item_versions.c.revision.desc()))
+    return [
+        ItemVersion(revision=row.revision, title=row.title, content=row.content, seen_at=row.seen_at) for row in rows
+    ]
 
 
 def list_items(conn: Connection, query: ItemQuery) -> list[StoredItem]:
@@ -95,7 +124,7 @@ def list_items(conn: Connection, query: ItemQuery) -> list[StoredItem]:
     )
     if query.limit:
         statement = statement.limit(query.limit)
-    return [_stored(row) for row in conn.execute(statement.offset(query.offset))]
+    return [stored_item(row) for row in conn.execute(statement.offset(query.offset))]
 
 
 def stats_by_source(
@@ -133,8 +162,19 @@ def delete_old(conn: Connection, *, now: datetime, keep: timedelta, limit: int) 
     _remember(conn, [(row.source_id, short_hash(row.dedup_key), bytes(row.fingerprint)) for row in found])
     if found:
         conn.execute(_DELETE, {"ids": [row.id for row in found]})
-        changes.note(conn, (row.source_id for row in found), Cause.CLEANED, now=now)
+        changes.record(conn, (row.source_id for row in found), Cause.CLEANED, now=now)
     return len(found)
+
+
+def delete_of_removed(conn: Connection, *, before: datetime, limit: int) -> int:
+    """Delete at most `limit` items of sources that were removed before, and what was seen of one of them."""
+    gone = select(sources.c.id).where(sources.c.is_deleted.is_(True), sources.c.deleted_at < before)
+    some = select(raw_items.c.id).where(raw_items.c.source_id.in_(gone)).limit(limit)
+    deleted = conn.execute(delete(raw_items).where(raw_items.c.id.in_(some.scalar_subquery()))).rowcount
+    if not deleted:
+        last = select(seen_items.c.source_id).where(seen_items.c.source_id.in_(gone)).limit(1).scalar_subquery()
+        deleted = conn.execute(delete(seen_items).where(seen_items.c.source_id == last)).rowcount
+    return deleted
 
 
 def _outlived(conn: Connection, *, now: datetime, limit: int) -> Sequence[Any]:
@@ -196,11 +236,33 @@ _UPDATE = (
         revision=raw_items.c.revision + 1,
     )
 )
+_NAMED = and_(raw_items.c.source_id == bindparam("b_source"), raw_items.c.dedup_key == bindparam("b_key"))
+_KEEP_VERSION = insert(item_versions).from_select(
+    ["item_id", "revision", "title", "content", "seen_at"],
+    select(
+        raw_items.c.id,
+        raw_items.c.revision,
+        func.substr(raw_items.c.title, 1, MAX_VERSION_CHARS),
+        func.substr(raw_items.c.content, 1, MAX_VERSION_CHARS),
+        func.coalesce(raw_items.c.updated_at, raw_items.c.fetched_at),
+    ).where(_NAMED),
+)
+_FORGET_VERSIONS = delete(item_versions).where(
+    item_versions.c.item_id == select(raw_items.c.id).where(_NAMED).scalar_subquery(),
+    item_versions.c.revision < select(raw_items.c.revision - MAX_VERSIONS).where(_NAMED).scalar_subquery(),
+)
 _UPDATE_CLEANED = (
     update(seen_items)
     .where(seen_items.c.source_id == bindparam("b_source"), seen_items.c.key == bindparam("b_key"))
     .values(fingerprint=bindparam("b_print"))
 )
+
+
+def is_tagged(tags: Sequence[str], dialect: Dialect) -> ColumnElement[bool]:
+    """Of a source: one of the tags is enough."""
+    unpack = func.json_each if dialect.name == "sqlite" else func.jsonb_array_elements_text
+    tag = unpack(sources.c.tags).table_valued("value")
+    return exists(select(literal(1)).where(tag.c.value.in_(tags)))
 
 
 def _update_row(source_id: int, item: Item, now: datetime) -> dict[str, Any]:
@@ -234,7 +296,7 @@ def _selection(query: ItemQuery) -> Select[Any]:
     return statement
 
 
-def _stored(row: Row[Any]) -> StoredItem:
+def stored_item(row: Row[Any]) -> StoredItem:
     return StoredItem(
         id=row.id,
         source_id=row.source_id,

@@ -8,8 +8,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, select, update
 
 from catchment.domain.run import JobState
+from catchment.store.bulk import insert_or_ignore
 from catchment.store.tables import jobs
-from catchment.store.upsert import insert_or_ignore
+from catchment.store.types import read_row
 
 
 def ensure(conn: Connection, name: str, *, due_at: datetime | None) -> JobState:
@@ -67,9 +68,9 @@ def set_due(conn: Connection, name: str, due_at: datetime | None) -> None:
     conn.execute(update(jobs).where(jobs.c.name == name).values(due_at=due_at))
 
 
-def set_paused(conn: Connection, name: str, *, is_paused: bool) -> None:
-    conn.execute(update(jobs).where(jobs.c.name == name).values(is_paused=is_paused))
+def set_paused(conn: Connection, name: str, *, is_paused: bool) -> bool:
+    return conn.execute(update(jobs).where(jobs.c.name == name).values(is_paused=is_paused)).rowcount > 0
 
 
 def _state(row: Row[Any]) -> JobState:
-    return JobState(**row._mapping)  # noqa: SLF001 (the public name of a row's dict)
+    return read_row(JobState, row)

@@ -12,6 +12,7 @@ from catchment.domain.caller import Role, Scope
 from catchment.store import users
 from catchment.store.tables import api_keys
 from catchment.store.tables import users as users_table
+from catchment.store.types import read_row
 
 #: How often the time of last use is written down: a busy key is not a reason to write at every request.
 TOUCH_EVERY = timedelta(minutes=1)
@@ -106,14 +107,4 @@ def _holder(conn: Connection, which: ColumnElement[bool]) -> KeyHolder | None:
 
 
 def _key(row: Row[Any]) -> ApiKey:
-    return ApiKey(
-        id=row.id,
-        user_id=row.user_id,
-        role=Role(row.role),
-        scope=Scope(row.scope),
-        name=row.name,
-        prefix=row.prefix,
-        is_active=row.is_active,
-        created_at=row.created_at,
-        last_used_at=row.last_used_at,
-    )
+    return read_row(ApiKey, row, role=Role(row.role), scope=Scope(row.scope))

@@ -42,10 +42,11 @@ def migrate_url(url: URL, revision: str = "head", *, makes_store: bool = True) -
         with translated_errors(url), engine.begin() as conn:
             if conn.dialect.name == "postgresql":
                 conn.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
-            _refuse_newer(conn)
-            if not makes_store and current_revision(conn) is None:
+            current = current_revision(conn)
+            refuse_unknown_schema(current, f"The store {shown_place(url)}")
+            if not makes_store and current is None:
                 raise missing_store(url)
-            if revision != "head" or current_revision(conn) != head_revision():
+            if revision != "head" or current != head_revision():
                 _move(conn, revision)
     finally:
         engine.dispose()
@@ -74,16 +75,25 @@ def current_revision(conn: Connection) -> str | None:
 
 def head_revision() -> str:
     """The revision that this release works on. Files are named by what they lead to: nobody has to read them all."""
-    return max(path.name[:_DIGITS] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
+    return max(_revisions())
 
 
-def _refuse_newer(conn: Connection) -> None:
-    current = current_revision(conn)
-    if current is not None and current > head_revision():
+def refuse_unknown_schema(revision: str | None, what: str) -> None:
+    """StoreError for a store or a backup that this release cannot bring to its own schema."""
+    if revision is not None and revision > head_revision():
         raise StoreError(
-            f"The store is at schema {current}, made by a newer release; this one knows {head_revision()} at most. "
+            f"{what} is at schema {revision}, made by a newer release; this one knows {head_revision()} at most. "
             "Upgrade Catchment, or restore a backup made before the upgrade."
         )
+    if revision is not None and revision < (oldest := min(_revisions())):
+        raise StoreError(
+            f"{what} is at schema {revision}; this release takes over what is at {oldest} or later. Start the last "
+            f"release that takes {revision} on it once (a backup: restore it there and make a new one), then come back."
+        )
+
+
+def _revisions() -> list[str]:
+    return [path.name[:_DIGITS] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py")]
 
 
 def _move(conn: Connection, revision: str) -> None:

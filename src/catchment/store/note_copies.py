@@ -9,8 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, exists, func, or_, select
 
 from catchment.domain.note import DueNote
-from catchment.store.tables import candidates, note_copies, notes
-from catchment.store.upsert import insert_into
+from catchment.store.bulk import insert_into
+from catchment.store.platform_tables import note_copies, notes
+from catchment.store.tables import candidates
 
 _PLAIN = (
     "id", "platform", "idempotency_key", "note_id", "url", "published_at", "title", "content", "note_type", "images",

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, select
 
 from catchment.domain.note import Action, Crawled, NoteRef, Written, idempotency_key
 from catchment.domain.note_json import note_to_json
-from catchment.store.tables import notes
-from catchment.store.upsert import insert_or_ignore
+from catchment.store.bulk import insert_or_ignore
+from catchment.store.platform_tables import notes
 
 
 def write(conn: Connection, crawled: Crawled, *, source_id: int, now: datetime) -> Written:

@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from catchment.domain.outbox import Delivery, Event, Topic, Webhook, WebhookFormat
 from catchment.errors import Conflict
 from catchment.store.tables import outbox, webhooks
+from catchment.store.types import read_row
 
 # As the partial index of what waits says it, so that both planners see that it serves.
 _WAITING = outbox.c.next_try_at.is_not(None)
@@ -34,13 +35,13 @@ def emit(conn: Connection, topic: Topic, payloads: Iterable[Mapping[str, Any]], 
 
 
 def send_to(conn: Connection, webhook_id: int, event: Event, *, now: datetime) -> Delivery:
-    """A letter to one webhook alone, whatever it listens to."""
+    """An event to one webhook alone, whatever it listens to."""
     row = _delivery_row(event, webhook_id, str(uuid.uuid4()), now)
     return _delivery(conn.execute(insert(outbox).returning(*outbox.c), row).one())
 
 
-def heads(conn: Connection, *, now: datetime) -> list[Delivery]:
-    """The oldest letter that waits for each active webhook, where its time has come: later ones wait for it."""
+def oldest_due(conn: Connection, *, now: datetime) -> list[Delivery]:
+    """The oldest delivery that waits for each active webhook, where its time has come: later ones wait for it."""
     first = (
         select(func.min(outbox.c.id))
         .join(webhooks, webhooks.c.id == outbox.c.webhook_id)
@@ -51,8 +52,8 @@ def heads(conn: Connection, *, now: datetime) -> list[Delivery]:
     return [_delivery(row) for row in conn.execute(statement)]
 
 
-def head_of(conn: Connection, webhook_id: int, *, now: datetime) -> Delivery | None:
-    """The next letter to a webhook, if its time has come."""
+def next_for(conn: Connection, webhook_id: int, *, now: datetime) -> Delivery | None:
+    """The next delivery to a webhook, if its time has come."""
     statement = select(outbox).where(_WAITING, outbox.c.webhook_id == webhook_id).order_by(outbox.c.id).limit(1)
     row = conn.execute(statement).one_or_none()
     return _delivery(row) if row is not None and row.next_try_at <= now else None
@@ -77,7 +78,7 @@ def put_off(conn: Connection, delivery_id: int, *, until: datetime) -> None:
 
 
 def redeliver(conn: Connection, delivery_id: int, *, now: datetime) -> Delivery | None:
-    """Send a letter again, dead or delivered, under the same event id."""
+    """Send an event again, dead or delivered, under the same event id."""
     values = {"next_try_at": now, "delivered_at": None, "dead_at": None, "attempts": 0, "last_error": None}
     row = conn.execute(
         update(outbox).where(outbox.c.id == delivery_id).values(**values).returning(*outbox.c)
@@ -109,7 +110,11 @@ def add_webhook(conn: Connection, values: Mapping[str, Any], *, now: datetime) -
 
 def change_webhook(conn: Connection, webhook_id: int, values: Mapping[str, Any]) -> Webhook | None:
     changed = update(webhooks).where(webhooks.c.id == webhook_id).values(**values).returning(*webhooks.c)
-    row = conn.execute(changed).one_or_none()
+    try:
+        with conn.begin_nested():
+            row = conn.execute(changed).one_or_none()
+    except IntegrityError as error:
+        raise Conflict(f"There is a webhook named {values['name']!r} already.") from error
     return _webhook(row) if row else None
 
 
@@ -143,9 +148,8 @@ def _change(conn: Connection, delivery_id: int, **values: Any) -> None:
 
 
 def _delivery(row: Row[Any]) -> Delivery:
-    return Delivery(**row._mapping)  # noqa: SLF001 (the public name of a row's dict)
+    return read_row(Delivery, row)
 
 
 def _webhook(row: Row[Any]) -> Webhook:
-    parts = {"topics": tuple(row.topics), "format": WebhookFormat(row.format)}
-    return Webhook(**{**row._mapping, **parts})  # noqa: SLF001
+    return read_row(Webhook, row, topics=tuple(row.topics), format=WebhookFormat(row.format))

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, case, exists, func, select, text
+from sqlalchemy import Connection, case, func, select, text
 
 from catchment.domain.run import RunKind
 from catchment.domain.source import PausedBy, Source, Why
+from catchment.store.changes import CATALOGUE, Cause
 from catchment.store.runs import list_running, running_on
 from catchment.store.sources import get_many, visible_to
-from catchment.store.tables import fetch_log, raw_items, runs, sources
+from catchment.store.tables import changes, fetch_log, raw_items, runs, sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,24 +94,24 @@ def claimed_by_owner(conn: Connection, *, now: datetime) -> dict[str, int]:
 
 
 def pulse(conn: Connection) -> tuple[Any, ...]:
-    """A few cheap marks that move whenever something was collected, added or begun."""
+    """A few cheap marks that move whenever something was collected, begun, added or changed by a person."""
     marks = select(
         select(func.max(sources.c.id)).scalar_subquery(),
         select(func.max(raw_items.c.id)).scalar_subquery(),
         select(func.max(fetch_log.c.id)).scalar_subquery(),
         select(func.max(runs.c.id)).scalar_subquery(),
+        select(changes.c.times)
+        .where(changes.c.source_id == CATALOGUE, changes.c.cause == Cause.EDITED)
+        .scalar_subquery(),
     )
     collectors = tuple((run.id, run.progress.get("last_tick_at")) for run in list_running(conn, RunKind.COLLECTOR))
     return (*conn.execute(marks).one(), *collectors)
 
 
-def is_network_away(conn: Connection) -> bool:
-    """Whether sources were last excused by our own network, and none was collected since."""
+def latest_excuse(conn: Connection) -> datetime | None:
+    """When a source was visited last that is excused, as the fault was ours."""
     excused = select(func.max(sources.c.last_attempt_at)).where(
         sources.c.is_active.is_(True), sources.c.is_deleted.is_(False), sources.c.next_check_why == Why.OFFLINE
     )
-    since = conn.execute(excused).scalar_one()
-    if since is None:
-        return False
-    collected = select(exists().where(sources.c.last_fetched_at >= since))
-    return not conn.execute(collected).scalar_one()
+    latest: datetime | None = conn.execute(excused).scalar_one()
+    return latest

@@ -13,6 +13,7 @@ from catchment.domain.feed import free_slug
 from catchment.domain.listing import Pack
 from catchment.errors import Conflict
 from catchment.store.tables import source_packs, sources
+from catchment.store.types import read_row
 
 
 def add(
@@ -64,8 +65,8 @@ def count_install(conn: Connection, pack_id: int) -> None:
     conn.execute(update(source_packs).where(source_packs.c.id == pack_id).values(install_count=more))
 
 
-def remove(conn: Connection, pack_id: int) -> None:
-    conn.execute(delete(source_packs).where(source_packs.c.id == pack_id))
+def remove(conn: Connection, pack_id: int) -> bool:
+    return conn.execute(delete(source_packs).where(source_packs.c.id == pack_id)).rowcount > 0
 
 
 def removed_by(conn: Connection, owner: int | None, hashes: Sequence[str]) -> set[str]:
@@ -78,14 +79,4 @@ def removed_by(conn: Connection, owner: int | None, hashes: Sequence[str]) -> se
 
 
 def _pack(row: Row[Any]) -> Pack:
-    return Pack(
-        id=row.id,
-        slug=row.slug,
-        name=row.name,
-        description=row.description,
-        sources=tuple(row.sources_json),
-        is_public=row.is_public,
-        created_by=row.created_by,
-        install_count=row.install_count,
-        created_at=row.created_at,
-    )
+    return read_row(Pack, row, sources=tuple(row.sources_json))

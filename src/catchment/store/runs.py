@@ -30,9 +30,9 @@ from sqlalchemy import (
 )
 
 from catchment.domain.run import Run, RunKind, RunStatus
+from catchment.store.bulk import insert_or_ignore
 from catchment.store.tables import runs, sources
-from catchment.store.types import Json, UtcDateTime
-from catchment.store.upsert import insert_or_ignore
+from catchment.store.types import Json, UtcDateTime, read_row
 
 TABLE_NAME = runs.name
 # Spelled out rather than bound, so that both planners see that the partial index serves.
@@ -223,13 +223,4 @@ def _time_out(conn: Connection, which: ColumnElement[bool], *, now: datetime) ->
 
 
 def _run(row: Row[Any]) -> Run:
-    return Run(
-        id=row.id,
-        kind=RunKind(row.kind),
-        subject=row.subject,
-        owner=row.owner,
-        started_at=row.started_at,
-        lease_until=row.lease_until,
-        status=RunStatus(row.status),
-        progress=row.progress,
-    )
+    return read_row(Run, row, kind=RunKind(row.kind), status=RunStatus(row.status))

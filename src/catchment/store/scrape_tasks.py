@@ -42,7 +42,7 @@ def hold(conn: Connection, run: Run) -> None:
         raise LeaseLost(f"scrape {run.subject}")
 
 
-def note(conn: Connection, run: Run, outcome: UserOutcome, *, now: datetime) -> None:
+def record_outcome(conn: Connection, run: Run, outcome: UserOutcome, *, now: datetime) -> None:
     """What came of a user, who may be scraped by others from now on."""
     notes = _notes(conn.execute(_task(run.subject)).one().progress)
     _save(conn, run.id, replace(notes, outcomes=(*notes.outcomes, outcome)))

@@ -8,8 +8,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, select, update
 
 from catchment.domain.run import USUAL_INTERVAL, ScraperSchedule
-from catchment.store.tables import scraper_schedule_config as config
-from catchment.store.upsert import insert_or_ignore
+from catchment.store.bulk import insert_or_ignore
+from catchment.store.platform_tables import scraper_schedule_config as config
+from catchment.store.types import read_row
 
 _ONE = 1
 
@@ -36,11 +37,4 @@ def clear_next_run(conn: Connection) -> None:
 
 
 def _schedule(row: Row[Any]) -> ScraperSchedule:
-    return ScraperSchedule(
-        interval_seconds=row.interval_seconds,
-        is_interval_set=row.is_interval_set,
-        next_run_time=row.next_run_time,
-        is_enabled=row.is_enabled,
-        updated_at=row.updated_at,
-        updated_by=row.updated_by,
-    )
+    return read_row(ScraperSchedule, row)

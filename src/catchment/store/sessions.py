@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, Row, delete, insert, or_, select
 
-from catchment.store.tables import sessions
+from catchment.store.tables import api_keys, sessions
+from catchment.store.types import read_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ def find(conn: Connection, token_hash: str, *, now: datetime) -> SessionPrincipa
         sessions.c.token_hash == token_hash, sessions.c.is_sign_in_link.is_(False), sessions.c.expires_at > now
     )
     row = conn.execute(statement).one_or_none()
-    return _standing(row)
+    return _principal(row)
 
 
 def spend_link(conn: Connection, token_hash: str, *, now: datetime) -> SessionPrincipal | None:
@@ -62,19 +63,18 @@ def spend_link(conn: Connection, token_hash: str, *, now: datetime) -> SessionPr
         .returning(*sessions.c)
     )
     row = conn.execute(statement).one_or_none()
-    return _standing(row)
+    return _principal(row)
 
 
 def remove(conn: Connection, token_hash: str) -> None:
     conn.execute(delete(sessions).where(sessions.c.token_hash == token_hash))
 
 
-def _standing(row: Row[Any] | None) -> SessionPrincipal | None:
-    if row is None:
-        return None
-    return SessionPrincipal(
-        api_key_id=row.api_key_id,
-        user_id=row.user_id,
-        login_version=row.login_version,
-        environment_proof=row.environment_proof,
-    )
+def remove_of_user(conn: Connection, user_id: int) -> None:
+    """Also those that stand on a key of theirs."""
+    theirs = select(api_keys.c.id).where(api_keys.c.user_id == user_id).scalar_subquery()
+    conn.execute(delete(sessions).where(or_(sessions.c.user_id == user_id, sessions.c.api_key_id.in_(theirs))))
+
+
+def _principal(row: Row[Any] | None) -> SessionPrincipal | None:
+    return read_row(SessionPrincipal, row) if row else None

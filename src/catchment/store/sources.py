@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -34,7 +35,7 @@ from catchment.domain.visit import SourceState
 from catchment.errors import Conflict
 from catchment.store.bulk import BulkUpdate
 from catchment.store.changes import record_edit
-from catchment.store.hosts import is_free_to, note_shared
+from catchment.store.hosts import is_free_to, record_shared
 from catchment.store.runs import BY_URGENCY, running_on
 from catchment.store.tables import hosts, sources, subscriptions
 from catchment.store.types import UtcDateTime
@@ -62,7 +63,7 @@ def add_all(conn: Connection, new: Sequence[NewSource], *, now: datetime) -> lis
     except IntegrityError as error:
         raise Conflict("One of these sources exists already.") from error
     if any(one.host for one in new):
-        note_shared(conn, [row.id for row in stored])
+        record_shared(conn, [row.id for row in stored])
     record_edit(conn, now=now)
     return [_source(row) for row in stored]
 
@@ -129,8 +130,8 @@ def visible_to(user_id: int | None, *, all_sources: bool) -> ColumnElement[bool]
     return and_(alive, or_(sources.c.created_by == user_id, sources.c.is_public.is_(True)))
 
 
-def list_visible(conn: Connection, user_id: int | None, *, all_sources: bool) -> list[Source]:
-    statement = select(sources).where(visible_to(user_id, all_sources=all_sources)).order_by(sources.c.id)
+def list_visible(conn: Connection, user_id: int | None, *, all_sources: bool, limit: int | None = None) -> list[Source]:
+    statement = select(sources).where(visible_to(user_id, all_sources=all_sources)).order_by(sources.c.id).limit(limit)
     return [_source(row) for row in conn.execute(statement)]
 
 
@@ -147,13 +148,25 @@ def change(conn: Connection, source_id: int, values: Mapping[str, Any], *, now: 
     except IntegrityError as error:
         raise Conflict("Another source is the same one already.") from error
     if values.get("host"):
-        note_shared(conn, [source_id])
+        record_shared(conn, [source_id])
     record_edit(conn, now=now)
     return _source(row)
 
 
 def schedule_columns(check: NextCheck) -> dict[str, Any]:
     return {"next_check_at": check.at, "next_check_why": check.why}
+
+
+def resumed(now: datetime) -> dict[str, Any]:
+    """What makes a paused source start again: its failures are forgotten, and it is due at once."""
+    return {
+        "is_active": True,
+        "paused_by": None,
+        "fetch_error_count": 0,
+        "last_error": None,
+        "last_error_at": None,
+        **schedule_columns(NextCheck(at=now, why=Why.NEW)),
+    }
 
 
 def delete(conn: Connection, source_id: int, *, now: datetime) -> None:
@@ -171,6 +184,27 @@ def delete(conn: Connection, source_id: int, *, now: datetime) -> None:
         )
     )
     record_edit(conn, now=now)
+
+
+def restore(conn: Connection, source: Source, check: NextCheck, *, now: datetime) -> Source:
+    """Take a removal back: all that belongs to the source is still there. A twin that came since is a Conflict."""
+    values = {"is_deleted": False, "deleted_at": None, "identity_scope": source.created_by or 0}
+    return change(conn, source.id, {**values, **schedule_columns(check)}, now=now)
+
+
+def list_removed(conn: Connection, *, since: datetime, limit: int) -> list[tuple[Source, datetime]]:
+    """What was removed since then, the last first, and when."""
+    statement = (
+        select(*sources.c)
+        .where(sources.c.is_deleted.is_(True), sources.c.deleted_at >= since)
+        .order_by(sources.c.deleted_at.desc(), sources.c.id)
+        .limit(limit)
+    )
+    return [(_source(row), row.deleted_at) for row in conn.execute(statement)]
+
+
+def removed_at(conn: Connection, source_id: int) -> datetime | None:
+    return conn.execute(select(sources.c.deleted_at).where(sources.c.id == source_id)).scalar()
 
 
 def due(conn: Connection, *, now: datetime, limit: int, owner: str) -> list[DueSource]:
@@ -242,8 +276,12 @@ def wake_private_of(conn: Connection, owner_id: int, values: Mapping[str, Any], 
     _change_all(conn, (sources.c.created_by == owner_id, sources.c.paused_by == PausedBy.OWNER), values, now=now)
 
 
-def wake_types(conn: Connection, types: Sequence[str], *, now: datetime) -> None:
+def wake_types(conn: Connection, can_fetch: Callable[[str], bool], *, now: datetime) -> None:
     """Make due at once what was put off because its type had no fetcher, now that it has one."""
+    waiting = select(sources.c.type).where(sources.c.next_check_why == Why.NO_FETCHER).distinct()
+    types = [name for name in conn.execute(waiting).scalars() if can_fetch(name)]
+    if not types:
+        return
     conn.execute(
         update(sources)
         .where(sources.c.next_check_why == Why.NO_FETCHER, sources.c.type.in_(types))
@@ -323,18 +361,21 @@ _RESCHEDULE = (
 )
 
 
+_COLUMNS = [column.name for column in sources.c]
+#: Columns that are as they are in a new source, and in one that is stored.
+_GIVEN = [one.name for one in fields(NewSource) if one.name in sources.c]
+_PLAIN = [one.name for one in fields(Source) if one.name in sources.c]
+
+
 def _new_row(new: NewSource, now: datetime) -> dict[str, Any]:
     return {
-        "name": new.name,
-        "type": new.type,
+        **{name: getattr(new, name) for name in _GIVEN},
         "config": dict(new.config),
         "identity": identity_hash(new.type, new.identity),
         "identity_scope": new.created_by or 0,
         "tags": list(new.tags),
         "is_active": True,
-        "is_public": new.is_public,
         "is_deleted": False,
-        "created_by": new.created_by,
         "created_at": now,
         "updated_at": now,
         "fetch_count": 0,
@@ -345,7 +386,6 @@ def _new_row(new: NewSource, now: datetime) -> dict[str, Any]:
         "rhythm": {},
         "keep_days": new.keep_days,
         "version": 0,
-        "host": new.host,
     }
 
 
@@ -377,36 +417,15 @@ def _learnt_row(state: SourceState) -> tuple[Any, ...]:
     )
 
 
-_NAMES = [column.name for column in sources.c]
-
-
 def _source(row: Row[Any]) -> Source:
     # By a dictionary: to ask a row for a name costs four times as much, and there are many.
-    at = dict(zip(_NAMES, row, strict=True))
-    error = LastError(message=at["last_error"], at=at["last_error_at"]) if at["last_error_at"] else None
-    return Source(
-        id=at["id"],
-        name=at["name"],
-        type=at["type"],
-        config=at["config"],
-        identity=at["identity"],
-        is_active=at["is_active"],
-        paused_by=PausedBy(at["paused_by"]) if at["paused_by"] else None,
-        is_public=at["is_public"],
-        is_deleted=at["is_deleted"],
-        created_by=at["created_by"],
-        tags=tuple(at["tags"]),
-        created_at=at["created_at"],
-        updated_at=at["updated_at"],
-        last_fetched_at=at["last_fetched_at"],
-        last_attempt_at=at["last_attempt_at"],
-        fetch_count=at["fetch_count"],
-        fetch_error_count=at["fetch_error_count"],
-        last_error=error,
-        next_check=NextCheck(at=at["next_check_at"], why=Why(at["next_check_why"]) if at["next_check_why"] else None),
-        memory=at["memory"],
-        rhythm=from_json(at["rhythm"]),
-        moved=Moved(**at["moved"]) if at["moved"] else None,
-        version=at["version"],
-        host=at["host"],
-    )
+    at = dict(zip(_COLUMNS, row, strict=True))
+    values = {name: at[name] for name in _PLAIN}
+    values["paused_by"] = PausedBy(at["paused_by"]) if at["paused_by"] else None
+    values["tags"] = tuple(at["tags"])
+    values["last_error"] = LastError(message=at["last_error"], at=at["last_error_at"]) if at["last_error_at"] else None
+    why = Why(at["next_check_why"]) if at["next_check_why"] else None
+    values["next_check"] = NextCheck(at=at["next_check_at"], why=why)
+    values["rhythm"] = from_json(at["rhythm"])
+    values["moved"] = Moved(**at["moved"]) if at["moved"] else None
+    return Source(**values)

@@ -1,14 +1,19 @@
-"""What X's provider was asked for, in pages a day: what it costs goes by the page."""
+"""What X was asked for: pages a day, as each costs; previews that were paid for; and what each timeline brought."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, text, update
+from sqlalchemy import Connection, delete, func, insert, select, text, update
 
-from catchment.store.tables import x_spending
+from catchment.domain.tweet import FetchStats
+from catchment.store.bulk import insert_into
+from catchment.store.platform_tables import scraper_fetch_stats, x_previews, x_spending
 
 _LOCK = 0x785F7370656E64
 
@@ -59,3 +64,40 @@ def take_page(conn: Connection, today: date, caps: Caps) -> Period | None:
     if not conn.execute(one_more).rowcount:
         conn.execute(insert(x_spending).values(day=today, pages=1))
     return None
+
+
+_COLUMNS = [scraper_fetch_stats.c[name] for name in FetchStats.__dataclass_fields__]
+
+
+def get_stats(conn: Connection, username: str) -> FetchStats | None:
+    row = conn.execute(select(*_COLUMNS).where(scraper_fetch_stats.c.username == username)).one_or_none()
+    return FetchStats(**row._asdict()) if row else None
+
+
+def put_stats(conn: Connection, stats: FetchStats, *, now: datetime) -> None:
+    values = {**asdict(stats), "updated_at": now}
+    there = scraper_fetch_stats.c.username == stats.username
+    if not conn.execute(update(scraper_fetch_stats).where(there).values(values)).rowcount:
+        conn.execute(insert(scraper_fetch_stats).values({**values, "created_at": now}))
+
+
+def get_preview(conn: Connection, timeline: str, *, since: datetime) -> Mapping[str, Any] | None:
+    """The page, unless it is older than that."""
+    found = select(x_previews.c.page).where(x_previews.c.timeline == timeline, x_previews.c.fetched_at > since)
+    page = conn.execute(found).scalar_one_or_none()
+    return None if page is None else json.loads(page)
+
+
+def put_preview(conn: Connection, timeline: str, page: Mapping[str, Any], *, now: datetime, since: datetime) -> None:
+    """Keep it, and forget those that are older than that."""
+    conn.execute(delete(x_previews).where(x_previews.c.fetched_at <= since))
+    values = {"timeline": timeline, "page": json.dumps(page), "fetched_at": now}
+    fresh = insert_into(conn, x_previews).values(values)
+    conn.execute(fresh.on_conflict_do_update(index_elements=["timeline"], set_=values))
+
+
+def take_preview(conn: Connection, timeline: str, *, since: datetime) -> Mapping[str, Any] | None:
+    """The page as in `get`, for the last time."""
+    page = get_preview(conn, timeline, since=since)
+    conn.execute(delete(x_previews).where(x_previews.c.timeline == timeline))
+    return page

@@ -1,4 +1,4 @@
-"""The schema, to read. Migrations lead here, and a test says so for both stores."""
+"""The schema, to read; that of X and the platforms is in `platform_tables`. Migrations lead here, a test says."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
-    Date,
     Float,
     ForeignKey,
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     SmallInteger,
     String,
     Table,
@@ -24,20 +22,9 @@ from sqlalchemy import (
     true,
 )
 
-from catchment.store.types import Json, UtcDateTime
-
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
-
-#: SQLite numbers rows by itself only where the key is a plain INTEGER.
-Id = BigInteger().with_variant(Integer(), "sqlite")
+from catchment.store import platform_tables  # noqa: F401 (so that the metadata knows all)
+from catchment.store.types import Id, Json, UtcDateTime, where
+from catchment.store.types import metadata as metadata  # noqa: PLC0414 (whole once this is loaded)
 
 users = Table(
     "users",
@@ -133,25 +120,10 @@ sources = Table(
     Column("host", String(255)),
     UniqueConstraint("identity", "identity_scope"),
 )
-Index(
-    "ix_sources_due",
-    sources.c.next_check_at,
-    sqlite_where=sources.c.next_check_at.is_not(None),
-    postgresql_where=sources.c.next_check_at.is_not(None),
-)
-Index(
-    "ix_sources_keep_days",
-    sources.c.keep_days,
-    sqlite_where=sources.c.keep_days.is_not(None),
-    postgresql_where=sources.c.keep_days.is_not(None),
-)
+Index("ix_sources_due", sources.c.next_check_at, **where(sources.c.next_check_at.is_not(None)))
+Index("ix_sources_keep_days", sources.c.keep_days, **where(sources.c.keep_days.is_not(None)))
 Index("ix_sources_type", sources.c.type)
-Index(
-    "ix_sources_host",
-    sources.c.host,
-    sqlite_where=sources.c.host.is_not(None),
-    postgresql_where=sources.c.host.is_not(None),
-)
+Index("ix_sources_host", sources.c.host, **where(sources.c.host.is_not(None)))
 Index("ix_sources_created_by", sources.c.created_by)
 
 # The hosts that several sources share, so that all processes together are as polite as one. One process at a time looks
@@ -171,6 +143,8 @@ hosts = Table(
     sqlite_with_rowid=False,
 )
 
+# What somebody calls a source and the folders they keep it in are theirs alone; null stands for the source's own name
+# and tags. What was fetched up to `read_before` is read, unless `item_states` says otherwise.
 subscriptions = Table(
     "user_subscriptions",
     metadata,
@@ -178,6 +152,9 @@ subscriptions = Table(
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
     Column("source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    Column("title", String(500)),
+    Column("folders", Json),
+    Column("read_before", UtcDateTime, nullable=False, server_default=text("'1970-01-01T00:00:00.000000+00:00'")),
     UniqueConstraint("user_id", "source_id"),
 )
 Index("ix_user_subscriptions_source_id", subscriptions.c.source_id)
@@ -203,12 +180,50 @@ raw_items = Table(
 Index("ix_raw_items_source_id_fetched_at", raw_items.c.source_id, raw_items.c.fetched_at)
 Index("ix_raw_items_fetched_at", raw_items.c.fetched_at)
 # Few items are ever updated: feeds find those that were here, and the others by when they were fetched.
-Index(
-    "ix_raw_items_updated_at",
-    raw_items.c.updated_at,
-    sqlite_where=raw_items.c.updated_at.is_not(None),
-    postgresql_where=raw_items.c.updated_at.is_not(None),
+Index("ix_raw_items_updated_at", raw_items.c.updated_at, **where(raw_items.c.updated_at.is_not(None)))
+
+# What items said before they were edited: the last few versions, cut where a person would stop reading.
+item_versions = Table(
+    "item_versions",
+    metadata,
+    Column("item_id", Id, ForeignKey("raw_items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("revision", Integer, primary_key=True, autoincrement=False),
+    Column("title", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("seen_at", UtcDateTime, nullable=False),
+    sqlite_with_rowid=False,
 )
+
+# Triggers on `raw_items` write down in `search_queue` what `search_index` has to take in or give up. Both can be made
+# anew from the items at any time and differ by store, so they are not here; `store/search.py` reads and writes them. A
+# migration that makes `raw_items` anew has to make the triggers anew, too.
+
+# What a user did with single items, in reader apps. It goes with the item, and what `read_before` of a subscription
+# says as well needs no row here. Source and moment are those of the item, so that counting takes no look at it.
+item_states = Table(
+    "item_states",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("item_id", Id, ForeignKey("raw_items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("source_id", Id, nullable=False),
+    Column("fetched_at", UtcDateTime, nullable=False),
+    # Null is as `read_before` says.
+    Column("is_read", Boolean),
+    Column("is_starred", Boolean, nullable=False),
+    sqlite_with_rowid=False,
+)
+Index("ix_item_states_item_id", item_states.c.item_id)
+Index("ix_item_states_starred", item_states.c.user_id, item_states.c.fetched_at, **where(item_states.c.is_starred))
+
+item_labels = Table(
+    "item_labels",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("label", String(100), primary_key=True),
+    Column("item_id", Id, ForeignKey("raw_items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+Index("ix_item_labels_item_id", item_labels.c.item_id)
 
 # What cleaning removed, in 32 bytes an item, so that it does not come back as new.
 seen_items = Table(
@@ -237,23 +252,10 @@ runs = Table(
     # Ids are never reused, or a late finisher could pass for its successor.
     sqlite_autoincrement=True,
 )
-Index(
-    "uq_runs_running",
-    runs.c.kind,
-    runs.c.subject,
-    unique=True,
-    sqlite_where=runs.c.status == text("'running'"),
-    postgresql_where=runs.c.status == text("'running'"),
-)
+Index("uq_runs_running", runs.c.kind, runs.c.subject, unique=True, **where(runs.c.status == text("'running'")))
 Index("ix_runs_finished_at", runs.c.finished_at)
 # The owner of a workflow's run is the execution itself.
-Index(
-    "uq_runs_execution_id",
-    runs.c.owner,
-    unique=True,
-    sqlite_where=text("kind = 'workflow'"),
-    postgresql_where=text("kind = 'workflow'"),
-)
+Index("uq_runs_execution_id", runs.c.owner, unique=True, **where(text("kind = 'workflow'")))
 
 fetch_log = Table(
     "fetch_log",
@@ -268,6 +270,7 @@ fetch_log = Table(
     Column("error", Text),
 )
 Index("ix_fetch_log_finished_at", fetch_log.c.finished_at)
+Index("ix_fetch_log_source_id_finished_at", fetch_log.c.source_id, fetch_log.c.finished_at)
 
 config = Table(
     "config",
@@ -373,23 +376,9 @@ candidates = Table(
     CheckConstraint("state IN (0, 1, 2)", name="state"),
 )
 _IS_NOTE = text("platform IS NOT NULL")
-Index(
-    "uq_candidates_platform_native_id",
-    candidates.c.platform,
-    candidates.c.native_id,
-    unique=True,
-    sqlite_where=_IS_NOTE,
-    postgresql_where=_IS_NOTE,
-)
-Index(
-    "ix_candidates_notes_state",
-    candidates.c.state,
-    candidates.c.first_seen,
-    candidates.c.id,
-    sqlite_where=_IS_NOTE,
-    postgresql_where=_IS_NOTE,
-)
-Index("ix_candidates_notes_claimed_by", candidates.c.claimed_by, sqlite_where=_IS_NOTE, postgresql_where=_IS_NOTE)
+Index("uq_candidates_platform_native_id", candidates.c.platform, candidates.c.native_id, unique=True, **where(_IS_NOTE))
+Index("ix_candidates_notes_state", candidates.c.state, candidates.c.first_seen, candidates.c.id, **where(_IS_NOTE))
+Index("ix_candidates_notes_claimed_by", candidates.c.claimed_by, **where(_IS_NOTE))
 Index("ix_candidates_source_id_state_id", candidates.c.source_id, candidates.c.state, candidates.c.id)
 Index("ix_candidates_source_id_last_seen", candidates.c.source_id, candidates.c.last_seen)
 
@@ -426,84 +415,6 @@ changes = Table(
     sqlite_with_rowid=False,
 )
 
-# X. `id` rises in the order in which tweets come to be seen, which the feed's cursor relies on; see `store/tweets.py`.
-tweets = Table(
-    "tweets",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("tweet_id", String(255), nullable=False),
-    Column("text", Text, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("author_username", String(255), nullable=False),
-    # The same in lower case: by this a user is found.
-    Column("author", String(255), nullable=False),
-    Column("author_display_name", String(255)),
-    # Most referenced tweets are not here, so this refers to nothing in particular.
-    Column("referenced_tweet_id", String(255)),
-    Column("reference_type", String(20)),
-    Column("media", Json, nullable=False),
-    Column("referenced_tweet_text", Text),
-    Column("referenced_tweet_media", Json, nullable=False),
-    Column("referenced_tweet_author_username", String(255)),
-    Column("urls", Json, nullable=False),
-    Column("lang", String(20)),
-    Column("hashtags", Json, nullable=False, server_default=text("'[]'")),
-    # How often it was liked, shared and so on, when it was stored.
-    Column("counts", Json, nullable=False, server_default=text("'{}'")),
-    Column("db_created_at", UtcDateTime, nullable=False),
-    Column("db_updated_at", UtcDateTime, nullable=False),
-    # A number that was used is never used again, or a cursor could pass over a tweet.
-    sqlite_autoincrement=True,
-)
-Index("ix_tweets_tweet_id", tweets.c.tweet_id, unique=True)
-Index("ix_tweets_author_created_at", tweets.c.author, tweets.c.created_at.desc())
-Index("ix_tweets_created_at", tweets.c.created_at.desc(), tweets.c.id.desc())
-Index("ix_tweets_db_created_at", tweets.c.db_created_at)
-
-# First pages of timelines that somebody looked at before adding them: the first collection need not pay again.
-x_previews = Table(
-    "x_previews",
-    metadata,
-    Column("timeline", String(500), primary_key=True),
-    # JSON as text: strangers' words may hold what no column for JSON does.
-    Column("page", Text, nullable=False),
-    Column("fetched_at", UtcDateTime, nullable=False),
-)
-
-scraper_fetch_stats = Table(
-    "scraper_fetch_stats",
-    metadata,
-    Column("username", String(255), primary_key=True),
-    Column("last_fetch_at", UtcDateTime, nullable=False),
-    Column("last_fetched_count", Integer, nullable=False),
-    Column("last_new_count", Integer, nullable=False),
-    Column("total_fetches", Integer, nullable=False),
-    Column("avg_new_rate", Float, nullable=False),
-    Column("consecutive_empty_fetches", Integer, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("updated_at", UtcDateTime, nullable=False),
-    CheckConstraint("avg_new_rate BETWEEN 0 AND 1", name="avg_new_rate"),
-)
-
-# Pages of the provider that were asked for, by day in UTC.
-x_spending = Table(
-    "x_spending",
-    metadata,
-    Column("day", Date, primary_key=True),
-    Column("pages", Integer, nullable=False),
-)
-
-scraper_follows = Table(
-    "scraper_follows",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("username", String(15), nullable=False, unique=True),
-    Column("added_at", UtcDateTime, nullable=False),
-    Column("reason", String(500), nullable=False),
-    Column("added_by", String(100), nullable=False),
-    Column("is_active", Boolean, nullable=False),
-)
-
 # What the system does by itself: when each job is due, for all processes together.
 jobs = Table(
     "jobs",
@@ -516,21 +427,6 @@ jobs = Table(
     Column("last_ok", Boolean),
     Column("last_message", Text, nullable=False),
     Column("runs", Integer, nullable=False),
-)
-
-# What an administrator says about the scraper's schedule: one row, with the number 1.
-scraper_schedule_config = Table(
-    "scraper_schedule_config",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("interval_seconds", Integer, nullable=False, server_default=text("43200")),
-    # Whether somebody set it; else the environment's schedule holds.
-    Column("is_interval_set", Boolean, nullable=False, server_default=false()),
-    Column("next_run_time", UtcDateTime),
-    Column("is_enabled", Boolean, nullable=False),
-    Column("updated_at", UtcDateTime, nullable=False),
-    Column("updated_by", String(100), nullable=False),
-    CheckConstraint("id = 1", name="one_row"),
 )
 
 webhooks = Table(
@@ -567,20 +463,8 @@ outbox = Table(
     # Ids tell the order in which events happened, so none is used twice.
     sqlite_autoincrement=True,
 )
-Index(
-    "ix_outbox_waiting",
-    outbox.c.webhook_id,
-    outbox.c.id,
-    sqlite_where=outbox.c.next_try_at.is_not(None),
-    postgresql_where=outbox.c.next_try_at.is_not(None),
-)
-Index(
-    "ix_outbox_dead",
-    outbox.c.webhook_id,
-    outbox.c.dead_at,
-    sqlite_where=outbox.c.dead_at.is_not(None),
-    postgresql_where=outbox.c.dead_at.is_not(None),
-)
+Index("ix_outbox_waiting", outbox.c.webhook_id, outbox.c.id, **where(outbox.c.next_try_at.is_not(None)))
+Index("ix_outbox_dead", outbox.c.webhook_id, outbox.c.dead_at, **where(outbox.c.dead_at.is_not(None)))
 
 # Named lists of sources that people pass on: entries such as a file has them, without secrets.
 source_packs = Table(
@@ -595,51 +479,6 @@ source_packs = Table(
     Column("created_by", Id, ForeignKey("users.id", ondelete="SET NULL")),
     Column("install_count", Integer, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
-)
-
-# What was collected of notes, each once on its platform. The views `tbl_candidate`, `tbl_crawl_execution` and
-# `tbl_source` show candidates, runs and this in the words of those who crawl by keyword.
-notes = Table(
-    "notes",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("platform", String(10), nullable=False),
-    Column("note_id", String(128), nullable=False),
-    Column("idempotency_key", String(140), nullable=False),
-    Column("source_id", Id, ForeignKey("sources.id", ondelete="SET NULL")),
-    Column("url", Text, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("content", Text, nullable=False),
-    Column("note_type", String(20), nullable=False),
-    Column("images", Json, nullable=False),
-    Column("video_url", Text),
-    Column("likes", BigInteger),
-    Column("collects", BigInteger),
-    Column("comments", BigInteger),
-    Column("shares", BigInteger),
-    Column("author_id", Text, nullable=False),
-    Column("author_name", Text, nullable=False),
-    Column("tags", Json, nullable=False),
-    Column("comment_list", Json, nullable=False),
-    Column("published_at", UtcDateTime),
-    Column("extracted_at", UtcDateTime, nullable=False),
-    Column("exec_meta", Json, nullable=False),
-    UniqueConstraint("platform", "idempotency_key"),
-)
-Index("ix_notes_source_id", notes.c.source_id)
-
-# Notes in tables outside, by the name of the table. A row without `copied_at` is a note whose copying failed so far.
-note_copies = Table(
-    "note_copies",
-    metadata,
-    Column("note_id", Id, ForeignKey("notes.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
-    Column("sink", String(100), primary_key=True),
-    Column("record_id", Text),
-    Column("copied_at", UtcDateTime),
-    Column("attempts", Integer, nullable=False),
-    Column("last_error", Text),
-    Column("next_try_at", UtcDateTime),
-    sqlite_with_rowid=False,
 )
 
 # Alerts: one row for each rule and what it is about, as it is now or was when it last ended. `event_id` is the event in
@@ -657,6 +496,9 @@ alerts = Table(
     Column("told_at", UtcDateTime),
     Column("event_id", String(36)),
     Column("resolved_at", UtcDateTime),
+    Column("acknowledged_at", UtcDateTime),
+    Column("acknowledged_by", String(200)),
+    Column("muted_until", UtcDateTime),
     UniqueConstraint("rule", "subject"),
 )
 
@@ -672,44 +514,18 @@ incidents = Table(
 )
 Index("ix_incidents_at", incidents.c.at)
 
-# How requests to crawled platforms went, by the minute.
-crawl_minutes = Table(
-    "crawl_minutes",
-    metadata,
-    Column("minute", UtcDateTime, primary_key=True),
-    Column("platform", String(10), primary_key=True),
-    Column("ok", Integer, nullable=False),
-    Column("failed", Integer, nullable=False),
-)
-
-# Cookies of the platforms, sealed. A lease of one is a run. `store/cookies.py` reads and writes them; the view
-# `tbl_cookie` shows the same under other names.
-cookies = Table(
-    "cookies",
+# Who changed what, for people to read: no secrets, and nothing else stands on it.
+audit_trail = Table(
+    "audit_trail",
     metadata,
     Column("id", Id, primary_key=True),
-    Column("name", String(50), nullable=False, unique=True),
-    Column("platform", String(10), nullable=False),
-    Column("sealed", Text, nullable=False),
-    Column("key_id", String(100), nullable=False),
-    Column("status", String(10), nullable=False),
-    Column("is_enabled", Boolean, nullable=False),
-    Column("priority", Integer, nullable=False),
-    Column("daily_limit", Integer, nullable=False),
-    # Uses on the day `used_on`, in the zone of COOKIE_DAILY_TZ.
-    Column("daily_used", Integer, nullable=False),
-    Column("used_on", Date),
-    Column("consecutive_errors", Integer, nullable=False),
-    Column("total_used", BigInteger, nullable=False),
-    Column("total_errors", Integer, nullable=False),
-    Column("counted_since", UtcDateTime, nullable=False),
-    Column("cooling_since", UtcDateTime),
-    Column("cooling_until", UtcDateTime),
-    Column("last_used_at", UtcDateTime),
-    Column("last_error_at", UtcDateTime),
-    Column("description", Text, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("updated_at", UtcDateTime, nullable=False),
-    CheckConstraint("status IN ('active', 'cooling', 'invalid', 'banned')", name="status"),
-    CheckConstraint("(status = 'cooling') = (cooling_until IS NOT NULL)", name="cooling"),
+    Column("at", UtcDateTime, nullable=False),
+    # Who it was, as they were called then: the trail outlives its people.
+    Column("actor_id", Id),
+    Column("actor", String(200), nullable=False),
+    Column("action", String(50), nullable=False),
+    Column("object", String(200), nullable=False),
+    Column("summary", Text, nullable=False),
+    sqlite_autoincrement=True,
 )
+Index("ix_audit_trail_at", audit_trail.c.at)

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, Programmin
 
 from catchment.domain.tweet import ReferenceType, StoredTweet, Tweet
 from catchment.store.bulk import BulkInsert
-from catchment.store.tables import tweets
+from catchment.store.platform_tables import tweets
 from catchment.store.types import UtcDateTime
 
 #: Ids looked up by one statement.

@@ -1,16 +1,49 @@
-"""Column types that mean the same on both stores."""
+"""What both stores mean alike: column types, the metadata of all tables, partial indexes, and rows as dataclasses."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, TypeVar
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
-from sqlalchemy import JSON, DateTime, Dialect, String
+from sqlalchemy import JSON, BigInteger, ColumnElement, DateTime, Dialect, Integer, MetaData, Row, String, TextClause
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator, TypeEngine
+
+T = TypeVar("T")
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+#: SQLite numbers rows by itself only where the key is a plain INTEGER.
+Id = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def where(condition: ColumnElement[bool] | TextClause) -> dict[str, Any]:
+    """Of an index: which rows are in it."""
+    return {"sqlite_where": condition, "postgresql_where": condition}
+
+
+def read_row(kind: Callable[..., T], row: Row[Any], /, **parts: Any) -> T:
+    """The dataclass that a row is of, column by field; `parts` are the fields that are not as their columns are."""
+    columns = row._mapping  # noqa: SLF001 (the public name of a row's dict)
+    return kind(**{name: columns[name] for name in _names(kind) if name in columns and name not in parts}, **parts)
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 def dumps(value: Any) -> str:

@@ -13,6 +13,7 @@ from catchment.domain.account import Login, User
 from catchment.domain.feed import free_slug
 from catchment.errors import Conflict
 from catchment.store.tables import users
+from catchment.store.types import read_row
 
 
 def add(
@@ -82,6 +83,11 @@ def set_active(conn: Connection, user_id: int, *, is_active: bool) -> User | Non
     return _change(conn, users.c.id == user_id, is_active=is_active)
 
 
+def void_logins(conn: Connection, user_id: int) -> User | None:
+    """Sign-ins of before are void, those of reader apps too. None if there is no such user."""
+    return _change(conn, users.c.id == user_id)
+
+
 def set_digests_public(conn: Connection, user_id: int, *, is_public: bool) -> User | None:
     statement = update(users).where(users.c.id == user_id).values(digests_public=is_public)
     return _one(conn.execute(statement.returning(*users.c)).one_or_none())
@@ -111,13 +117,4 @@ def _one(row: Row[Any] | None) -> User | None:
 
 
 def _user(row: Row[Any]) -> User:
-    return User(
-        id=row.id,
-        email=row.email,
-        name=row.name,
-        slug=row.slug,
-        is_admin=row.is_admin,
-        is_active=row.is_active,
-        digests_public=row.digests_public,
-        created_at=row.created_at,
-    )
+    return read_row(User, row)

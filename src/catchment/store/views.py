@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -26,11 +26,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from catchment.domain.feed import FeedFilter, SavedFeed, ShownItem
+from catchment.domain.feed import SavedFeed, ShownItem
+from catchment.domain.search import read_query
 from catchment.domain.source import Source
 from catchment.store import feeds, sources
 from catchment.store.changes import CATALOGUE
-from catchment.store.items import item_of
+from catchment.store.items import is_tagged, item_of
+from catchment.store.search import candidates
 from catchment.store.sources import visible_to
 from catchment.store.tables import changes, raw_items, users
 from catchment.store.tables import feeds as feed_table
@@ -137,7 +139,10 @@ def read_items(
 ) -> tuple[Source | None, list[ShownItem]]:
     """The feed's one source, if that is all it shows, and its items: the newest change first."""
     most = MAX_LOOKED_AT if feed.filter.looks_inside() else feed.filter.limit
-    ids = conn.execute(_newest(feed, conn.dialect, since=since, most=most)).scalars().all()
+    if feed.filter.q:
+        ids: Sequence[int] = _found(conn, feed, since=since, most=most)
+    else:
+        ids = conn.execute(_newest(feed, conn.dialect, since=since, most=most)).scalars().all()
     found: list[ShownItem] = []
     for shown in _load(conn, ids):
         if keeps(shown):
@@ -183,6 +188,20 @@ def _newest(feed: SavedFeed, dialect: Dialect, *, since: datetime | None, most: 
     return select(both.c.id).order_by(*order).limit(most)
 
 
+def _found(conn: Connection, feed: SavedFeed, *, since: datetime | None, most: int) -> list[int]:
+    """Ids of what the feed's search may find, the newest change first."""
+    changed_at = func.coalesce(raw_items.c.updated_at, raw_items.c.fetched_at, type_=UtcDateTime)
+    ids = candidates(conn, read_query(feed.filter.q), feed.filter.sources, most=most)
+    places: list[tuple[datetime, int]] = []
+    for start in range(0, len(ids), BATCH):
+        statement = select(changed_at, raw_items.c.id).where(
+            raw_items.c.id.in_(ids[start : start + BATCH]), *_of_feed(raw_items.c.source_id, feed, conn.dialect)
+        )
+        rows = conn.execute(statement.where(changed_at >= since) if since else statement)
+        places += [(row[0], row[1]) for row in rows]
+    return [item_id for _, item_id in sorted(places, reverse=True)]
+
+
 def _load(conn: Connection, ids: Any) -> Iterator[ShownItem]:
     for start in range(0, len(ids), BATCH):
         some = ids[start : start + BATCH]
@@ -203,7 +222,7 @@ def _of_feed(source_id: Column[Any], feed: SavedFeed, dialect: Dialect) -> list[
     if wanted.types:
         fits.append(source_table.c.type.in_(wanted.types))
     if wanted.tags:
-        fits.append(_is_tagged(wanted, dialect))
+        fits.append(is_tagged(wanted.tags, dialect))
     if not wanted.sources:
         return [_exists(*fits)]
     # Named on both sides, so that either may be the one to begin with.
@@ -220,12 +239,6 @@ def _seen_by(feed: SavedFeed) -> ColumnElement[bool]:
 
 def _is_nobodys() -> ColumnElement[bool]:
     return and_(source_table.c.is_deleted.is_(False), source_table.c.created_by.is_(None))
-
-
-def _is_tagged(wanted: FeedFilter, dialect: Dialect) -> ColumnElement[bool]:
-    unpack = func.json_each if dialect.name == "sqlite" else func.jsonb_array_elements_text
-    tag = unpack(source_table.c.tags).table_valued("value")
-    return _exists(tag.c.value.in_(wanted.tags))
 
 
 def _exists(*conditions: ColumnElement[bool]) -> ColumnElement[bool]:

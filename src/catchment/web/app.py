@@ -14,72 +14,88 @@ from catchment.web.crawler import cookies as crawler_cookies
 from catchment.web.crawler import reading
 from catchment.web.dashboard import read_board
 from catchment.web.errors import install_error_handlers
+from catchment.web.greader import routes as greader
 from catchment.web.live import LOOK_SECONDS, Live
 from catchment.web.metrics import Metrics
-from catchment.web.middleware import BodyCap, HeadAsGet, RequestContext
+from catchment.web.middleware import BodyCap, HeadAsGet, RequestContext, SubPath
+from catchment.web.pages import Watch, read_watched
 from catchment.web.routes import (
     account,
-    admin_jobs,
-    admin_schedule,
+    admin,
     admin_scrape,
-    admin_users,
     admin_webhooks,
-    alerts,
+    agents,
+    alert_pages,
     collector,
-    config,
     dashboard,
-    digests,
+    docs,
     events,
-    exchange,
+    exports,
     feed,
+    feed_pages,
     feeds,
-    follows,
     health,
-    login,
+    history,
+    item_pages,
+    items,
     me,
     packs,
-    published,
+    platform_pages,
     raw_items,
-    resolve,
     signing,
+    source_pages,
     sources,
-    subscriptions,
+    system_pages,
     tweets,
+    webhook_pages,
     workflow,
 )
 
 _ROUTERS = (
-    # Before `sources`, which would take `/api/sources/export` for the export of a source by that number.
-    exchange,
-    sources,
-    resolve,
-    raw_items,
-    subscriptions,
-    packs,
-    collector,
-    alerts,
-    config,
-    digests,
-    feed,
-    feeds,
-    published,
-    events,
-    health,
-    dashboard,
-    signing,
-    account,
-    login,
-    me,
-    admin_users,
-    admin_schedule,
-    admin_jobs,
-    admin_scrape,
-    admin_webhooks,
-    tweets,
-    follows,
-    reading,
-    crawler_cookies,
-    workflow,
+    # Before `sources`, which would take `/api/sources/removed` for a source by that number.
+    history.router,
+    sources.router,
+    raw_items.router,
+    # Before `items`, which would take "export" for an item by that number.
+    exports.router,
+    items.router,
+    packs.subscriptions_router,
+    packs.router,
+    collector.router,
+    collector.alerts_router,
+    admin.config_router,
+    feed.digests_router,
+    feed.router,
+    feed.pages_router,
+    feeds.router,
+    feed_pages.router,
+    feeds.published_router,
+    events.router,
+    health.router,
+    dashboard.router,
+    source_pages.router,
+    alert_pages.router,
+    webhook_pages.router,
+    platform_pages.router,
+    item_pages.router,
+    signing.router,
+    account.router,
+    system_pages.router,
+    me.login_router,
+    me.router,
+    admin.users_router,
+    admin.router,
+    admin.jobs_router,
+    admin_scrape.router,
+    admin_webhooks.router,
+    tweets.router,
+    tweets.follows_router,
+    reading.router,
+    crawler_cookies.router,
+    workflow.router,
+    greader.router,
+    agents.router,
+    docs.router,
 )
 
 
@@ -89,23 +105,28 @@ def create_app(system: System, *, look_seconds: float = LOOK_SECONDS) -> FastAPI
         title="Catchment",
         version=__version__,
         description="Everything you follow, collected on time, exactly once, and given back anywhere.",
-        # Their pages load scripts from elsewhere; ours work offline.
+        # Their pages load scripts from elsewhere; ours (`routes/docs.py`) works offline.
         docs_url=None,
         redoc_url=None,
     )
 
-    async def read(view: View) -> str:
+    async def read(view: View | Watch) -> str:
+        if isinstance(view, Watch):
+            return await read_watched(app, view)
         return (await read_board(system, view)).model_dump_json()
 
     app.state.system = system
     app.state.metrics = Metrics()
     app.state.live = Live(system, read, look_seconds=look_seconds)
     install_error_handlers(app)
-    for module in _ROUTERS:
+    for router in _ROUTERS:
         # They are whole as they are: including a router would work every one of them out anew.
-        app.router.routes.extend(module.router.routes)
+        app.router.routes.extend(router.routes)
+    app.mount("/docs/ui", docs.interface_files(), name="docs")
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     app.add_middleware(BodyCap)
     app.add_middleware(HeadAsGet)
     app.add_middleware(RequestContext, metrics=app.state.metrics)
+    settings = system.settings
+    app.add_middleware(SubPath, public_url=settings.public_url, trusts_proxies=bool(settings.trusted_proxies))
     return app

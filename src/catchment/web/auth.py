@@ -1,8 +1,8 @@
 """Who is asking: one resolver for every route, and how a route says who may call it.
 
-`Anyone`, `Known`, `SignedIn` and `AdminOnly` are the types of a route's `caller` argument; a route that does not care
-who it is has `OPEN`, `SERVICE_ONLY` or `ADMIN_ONLY` among its dependencies, and one by which people come in `DOOR`.
-Each route does one or the other, and everything under `/api/admin` has `AdminOnly`.
+`Anyone`, `Keyed`, `Known`, `SignedIn` and `AdminOnly` are the types of a route's `caller` argument; a route that does
+not care who it is has `OPEN`, `SERVICE_ONLY` or `ADMIN_ONLY` among its dependencies, and one by which people come in
+`DOOR`. Each route does one or the other, and everything under `/api/admin` has `AdminOnly`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from fastapi import Depends, HTTPException, Request, Security
 from fastapi.security import APIKeyCookie, APIKeyHeader, HTTPBearer
 
 from catchment.bootstrap import System
+from catchment.domain.audit_trail import acting
 from catchment.domain.caller import ANONYMOUS, Caller, Scope
 from catchment.errors import Forbidden, Unauthenticated
-from catchment.monitor.reason import Language
+from catchment.monitor.status import Language
 from catchment.web.csrf import SAFE_METHODS, SESSION_COOKIE, check_token
+from catchment.web.inputs import link
 from catchment.web.translations import AdministrationsLanguage
 
 # They are read by hand below, where a wrong key must not pass for none; these tell OpenAPI of them.
@@ -44,6 +46,12 @@ def address_of(request: Request) -> str:
 
 async def resolve_caller(request: Request) -> Caller:
     """The caller, anonymous if no credentials came. A wrong key is refused even where none is needed."""
+    caller = await _resolve(request)
+    acting.set(caller)
+    return caller
+
+
+async def _resolve(request: Request) -> Caller:
     if "x-api-key" in request.headers:
         return await _caller_by_key(request, request.headers["x-api-key"].strip())
     if "authorization" in request.headers:
@@ -52,7 +60,7 @@ async def resolve_caller(request: Request) -> Caller:
 
 
 async def _caller_by_key(request: Request, secret: str) -> Caller:
-    caller = await system_of(request).entrance.identify(secret)
+    caller = await system_of(request).authenticator.identify(secret)
     if caller is None:
         raise Unauthenticated("invalid api key")
     return caller
@@ -61,8 +69,8 @@ async def _caller_by_key(request: Request, secret: str) -> Caller:
 async def _caller_by_bearer(request: Request) -> Caller:
     scheme, _, rest = request.headers["authorization"].strip().partition(" ")
     secret = rest.strip() if scheme.lower() == "bearer" else ""
-    entrance = system_of(request).entrance
-    caller = await entrance.identify(secret) or await entrance.identify_token(secret)
+    authenticator = system_of(request).authenticator
+    caller = await authenticator.identify(secret) or await authenticator.identify_token(secret)
     if caller is None:
         raise Unauthenticated(
             "invalid or expired token" if secret.count(".") == _DOTS_OF_A_TOKEN else "invalid api key"
@@ -73,7 +81,7 @@ async def _caller_by_bearer(request: Request) -> Caller:
 async def _caller_by_cookie(request: Request) -> Caller:
     session = request.cookies.get(SESSION_COOKIE)
     # A browser sends an old cookie by itself, so it counts as none.
-    caller = await system_of(request).entrance.caller_of_session(session) if session else None
+    caller = await system_of(request).authenticator.caller_of_session(session) if session else None
     if session is None or caller is None:
         return ANONYMOUS
     if request.method not in SAFE_METHODS:
@@ -94,17 +102,29 @@ async def at_the_door() -> None:
     """Whoever comes is about to say who they are: what they bring along from before does not matter."""
 
 
-async def known(request: Request, caller: Annotated[Caller, Depends(anyone)]) -> Caller:
+async def keyed(caller: Annotated[Caller, Depends(anyone)]) -> Caller:
+    """Whoever is known, also with a key that only reads: for what is asked by POST and minds the scope itself."""
     if not caller.is_known:
         raise Unauthenticated("An API key is needed: Authorization: Bearer <key>, or X-API-Key.")
+    return caller
+
+
+async def known(request: Request, caller: Annotated[Caller, Depends(keyed)]) -> Caller:
     return _within_scope(request, caller)
 
 
 async def signed_in(request: Request, caller: Annotated[Caller, Depends(anyone)]) -> Caller:
     """For pages: who is not known is shown the way in."""
     if not caller.is_known:
-        raise HTTPException(303, "Sign in first.", headers={"Location": "/signin"})
+        raise HTTPException(303, "Sign in first.", headers={"Location": link(request, "/signin")})
     return _within_scope(request, caller)
+
+
+async def signed_in_admin(caller: Annotated[Caller, Depends(signed_in)]) -> Caller:
+    """For the pages of admins."""
+    if not caller.is_admin:
+        raise Forbidden("This page is for administrators.")
+    return caller
 
 
 async def service(request: Request, caller: Annotated[Caller, Depends(anyone)]) -> Caller:
@@ -143,6 +163,7 @@ async def administrator(
 
 Anyone = Annotated[Caller, Depends(anyone)]
 Known = Annotated[Caller, Depends(known)]
+Keyed = Annotated[Caller, Depends(keyed)]
 SignedIn = Annotated[Caller, Depends(signed_in)]
 AdminOnly = Annotated[Caller, Depends(administrator)]
 OPEN, SERVICE_ONLY, ADMIN_ONLY = Depends(anyone), Depends(service), Depends(admin)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs
+from io import BytesIO
 
 from fastapi import Request
+from starlette.datastructures import FormData, UploadFile
 
 from catchment.crypto import hash_secret, same_secret
 from catchment.errors import Forbidden
@@ -14,6 +15,7 @@ SESSION_COOKIE = "catchment_session"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 TOKEN_HEADER = "X-CSRF-Token"  # noqa: S105 (its name, not its value)
 TOKEN_FIELD = "csrf_token"  # noqa: S105
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 def token_of(session: str) -> str:
@@ -37,7 +39,22 @@ def check_origin(request: Request) -> None:
 
 async def form_of(request: Request) -> dict[str, str]:
     """The fields of a form, each by its first value; empty for any other body."""
-    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
-        return {}
-    fields = parse_qs((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
-    return {name: values[0] for name, values in fields.items()}
+    form = await form_data(request)
+    firsts = ((name, form.getlist(name)[0]) for name in form)
+    return {name: value for name, value in firsts if isinstance(value, str)}
+
+
+async def form_data(request: Request) -> FormData:
+    """All of a form, files and fields that come several times too; empty for any other body."""
+    if not request.headers.get("content-type", "").startswith(_FORMS):
+        return FormData()
+    if not hasattr(request.state, "form"):
+        async with request.form() as form:
+            # A body is small, so that its files are kept here and nothing is left open.
+            request.state.form = FormData([(name, await _in_memory(value)) for name, value in form.multi_items()])
+    kept: FormData = request.state.form
+    return kept
+
+
+async def _in_memory(value: UploadFile | str) -> UploadFile | str:
+    return value if isinstance(value, str) else UploadFile(BytesIO(await value.read()), filename=value.filename)

@@ -118,21 +118,21 @@ def _read_lists(conn: Connection, view: View, source_ids: list[int]) -> _Lists:
 def _tiles(taken: StatusSnapshot, words: Words) -> list[Tile]:
     stats = taken.stats
     paused = stats.paused_by_error
-    active = f"{_number(stats.active_sources)} {words.active}"
-    gone = f" · {_number(stats.gone_sources)} {words.gone}" if stats.gone_sources else ""
+    active = f"{_number(stats.active_sources)} {words('overview.active')}"
+    gone = f" · {_number(stats.gone_sources)} {words('sources.gone')}" if stats.gone_sources else ""
     return [
         *_store_tiles(taken, words),
-        _tile("sources", words.sources, _number(stats.total_sources), note=active + gone),
+        _tile("sources", words("common.sources"), _number(stats.total_sources), note=active + gone),
         _failing_tile(taken, words),
         _tile(
             "paused",
-            words.paused_by_error,
+            words("overview.paused_by_error"),
             _number(paused),
-            note=words.probed_again if paused else "",
+            note=words("overview.probed_again") if paused else "",
             mood="bad" if paused else "calm",
         ),
-        _tile("items", words.new_items, _number(stats.items_24h), note=words.last_24h),
-        _tile("success", words.success_rate, _percent(stats), note=_visits(stats, words)),
+        _tile("items", words("overview.new_items"), _number(stats.items_24h), note=words("overview.last_24h")),
+        _tile("success", words("overview.success_rate"), _percent(stats), note=_visits(stats, words)),
         _collector_tile(taken, words),
     ]
 
@@ -140,10 +140,16 @@ def _tiles(taken: StatusSnapshot, words: Words) -> list[Tile]:
 def _failing_tile(taken: StatusSnapshot, words: Words) -> Tile:
     """Without a network it is the network that fails."""
     if taken.collector.network_away:
-        return _tile("failing", words.network, words.away, note=words.nobody_reached, mood="warn")
+        return _tile(
+            "failing",
+            words("overview.network"),
+            words("overview.away"),
+            note=words("overview.nobody_reached"),
+            mood="warn",
+        )
     failing = taken.stats.failing_sources
-    note, mood = (words.tried_again, "warn") if failing else ("", "calm")
-    return _tile("failing", words.failing, _number(failing), note=note, mood=mood)
+    note, mood = (words("overview.tried_again"), "warn") if failing else ("", "calm")
+    return _tile("failing", words("overview.failing"), _number(failing), note=note, mood=mood)
 
 
 def _tile(key: str, label: str, value: str, *, note: str, mood: str = "calm") -> Tile:
@@ -154,17 +160,17 @@ def _store_tiles(taken: StatusSnapshot, words: Words) -> list[Tile]:
     """Nothing while all is well."""
     if taken.store.trouble is None:
         return []
-    note = words.write_troubles[taken.store.trouble]
-    return [_tile("store", words.store, words.not_writable, note=note, mood="bad")]
+    note = words(f"overview.trouble_{taken.store.trouble}")
+    return [_tile("store", words("overview.store"), words("overview.not_writable"), note=note, mood="bad")]
 
 
 def _collector_tile(taken: StatusSnapshot, words: Words) -> Tile:
     state = taken.collector
     return _tile(
         "collector",
-        words.collector,
-        words.running if state.running else words.stopped,
-        note=f"{_number(state.in_flight)} {words.in_flight} · {_number(state.queue)} {words.queue}",
+        words("overview.collector"),
+        words("overview.running") if state.running else words("overview.stopped"),
+        note=words("overview.flight", in_flight=_number(state.in_flight), queue=_number(state.queue)),
         mood="good" if state.running else "bad",
     )
 
@@ -177,24 +183,24 @@ def _row(source: SourceHealth, count: int, words: Words) -> SourceRow:
         type=source.type,
         mood="broken" if is_broken else source.status,
         status=_status(source, words),
-        warning=" · ".join(words.marks[mark] for mark in source.marks if mark not in _DANGERS),
-        danger=" · ".join(words.marks[mark] for mark in source.marks if mark in _DANGERS),
+        warning=" · ".join(words(f"sources.mark_{mark}") for mark in source.marks if mark not in _DANGERS),
+        danger=" · ".join(words(f"sources.mark_{mark}") for mark in source.marks if mark in _DANGERS),
         last_fetched_at=source.last_fetched_at,
         next_check_at=source.next_check_at,
         reason=source.next_check_reason,
         count=_number(count),
-        error=source.last_error.message if source.last_error else "",
+        error=words.say(source.last_error.message) if source.last_error else "",
     )
 
 
 def _status(source: SourceHealth, words: Words) -> str:
     match source.paused_by:
         case PausedBy.ERROR:
-            return words.broken
+            return words("sources.broken")
         case PausedBy.GONE:
-            return words.gone
+            return words("sources.gone")
         case _:
-            return words.statuses[source.status]
+            return words(f"sources.status_{source.status}")
 
 
 def _just_resolved(taken: StatusSnapshot) -> list[Alert]:
@@ -207,9 +213,9 @@ def _alert(alert: Alert, words: Words) -> AlertLine:
         key=f"{alert.rule} {alert.subject}",
         mood=Tone.GREEN if alert.resolved_at else TONES[alert.severity],
         severity=alert.severity,
-        title=words.rules[alert.rule],
-        message=alert.message,
-        state=words.resolved if alert.resolved_at else words.began,
+        title=words(f"alerts.{alert.rule}"),
+        message=words.say(alert.message),
+        state=words("alerts.resolved") if alert.resolved_at else words("alerts.began"),
         at=alert.resolved_at or alert.since,
         runbook=alert.rule.runbook,
     )
@@ -218,7 +224,7 @@ def _alert(alert: Alert, words: Words) -> AlertLine:
 def _line(item: StoredItem, words: Words) -> ItemLine:
     return ItemLine(
         id=item.id,
-        title=item.title.strip() or words.untitled,
+        title=item.title.strip() or words("common.untitled"),
         url=item.url if _is_web_address(item.url) else "",
         source=item.source_name,
         at=item.published_at or item.fetched_at,
@@ -240,7 +246,7 @@ def _number(count: int) -> str:
 
 def _visits(stats: Stats, words: Words) -> str:
     good = stats.fetches_24h - stats.errors_24h
-    return words.visits.format(good=_number(good), all=_number(stats.fetches_24h))
+    return words("overview.visits", good=_number(good), all=_number(stats.fetches_24h))
 
 
 def _percent(stats: Stats) -> str:

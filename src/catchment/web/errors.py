@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from loguru import logger
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from catchment.errors import (
@@ -27,6 +28,9 @@ from catchment.errors import (
     TooManyAttempts,
     Unauthenticated,
 )
+from catchment.web.inputs import is_own_origin
+from catchment.web.pages import Notice, redirect_with, render
+from catchment.web.translations import LANGUAGE_COOKIE, choose_language
 
 #: The first that fits holds.
 STATUS_OF: tuple[tuple[type[CatchmentError], HTTPStatus], ...] = (
@@ -44,13 +48,17 @@ STATUS_OF: tuple[tuple[type[CatchmentError], HTTPStatus], ...] = (
 )
 
 
+FIRST_ERROR = 400
+_STORE_AWAY = "The store cannot be used at this moment; try again."
+#: Whoever asks here wants no page, a browser neither.
+_OF_PROGRAMS = ("/api/", "/feed/", "/static/", "/health", "/live", "/ready", "/metrics")
 #: What may be wrong with any body: unreadable, too large, or not what was asked for.
 OF_A_BODY = (400, 413, 422)
 
 
 class Problem(BaseModel):
-    error: str
-    detail: str
+    error: str = Field(examples=["There is no source 7."])
+    detail: str = Field(examples=["There is no source 7."])
 
 
 class ConflictProblem(Problem):
@@ -80,10 +88,13 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def problems_of_page(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The same for a page: FastAPI would take its errors for pages as well. The models are there by other routes."""
+    """The same for a page, which shows its errors as pages where it can. The models are there by other routes."""
     return {
         status: {
-            "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{_model(status).__name__}"}}},
+            "content": {
+                "application/json": {"schema": {"$ref": f"#/components/schemas/{_model(status).__name__}"}},
+                "text/html": {"schema": {"type": "string"}},
+            },
             "description": HTTPStatus(status).phrase,
         }
         for status in sorted(statuses)
@@ -112,14 +123,14 @@ def problem(status: int, message: str, **more: Any) -> ProblemResponse:
     return ProblemResponse({"error": message, "detail": message, **more}, status_code=status, headers=headers)
 
 
-async def _our_error(_request: Request, error: Exception) -> ProblemResponse:
+async def _our_error(request: Request, error: Exception) -> Response:
     fitting = [status for kind, status in STATUS_OF if isinstance(error, kind)]
     if not fitting:
         raise error
     if isinstance(error, StoreError):
         # What the database said may name hosts and paths: it is for the log.
         logger.error("{}", error)
-        return problem(fitting[0], "The store cannot be used at this moment; try again.")
+        return _for_reader(request, problem(fitting[0], _STORE_AWAY), _STORE_AWAY)
     more: dict[str, Any] = {}
     if isinstance(error, Conflict):
         more["existing_id"] = error.existing_id
@@ -128,22 +139,44 @@ async def _our_error(_request: Request, error: Exception) -> ProblemResponse:
     answer = problem(fitting[0], str(error), **more)
     if isinstance(error, TooManyAttempts):
         answer.headers["Retry-After"] = str(error.retry_after)
-    return answer
+    return _for_reader(request, answer, str(error))
 
 
-async def _invalid_request(_request: Request, error: Exception) -> ProblemResponse:
+async def _invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     # The input itself is left out: it may hold a secret, or what JSON cannot.
     parts = [{"loc": list(part["loc"]), "msg": part["msg"], "type": part["type"]} for part in error.errors()]
     first = parts[0] if parts else {"loc": ["request"], "msg": "invalid"}
     place = ".".join(str(step) for step in first["loc"])
-    return ProblemResponse(
-        {"error": f"{place}: {first['msg']}", "detail": parts}, status_code=HTTPStatus.UNPROCESSABLE_ENTITY
-    )
+    message = f"{place}: {first['msg']}"
+    answer = ProblemResponse({"error": message, "detail": parts}, status_code=HTTPStatus.UNPROCESSABLE_ENTITY)
+    return _for_reader(request, answer, message)
 
 
-async def _http_error(_request: Request, error: Exception) -> ProblemResponse:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     answer = problem(error.status_code, str(error.detail))
     answer.headers.update(error.headers or {})
-    return answer
+    return _for_reader(request, answer, str(error.detail)) if error.status_code >= FIRST_ERROR else answer
+
+
+def _for_reader(request: Request, answer: Response, message: str) -> Response:
+    """A browser is led back to the form with what was wrong, or shown it as a page; a program gets the body."""
+    if request.url.path.startswith(_OF_PROGRAMS) or "text/html" not in request.headers.get("accept", ""):
+        return answer
+    back = _own_referer(request) if request.method == "POST" else None
+    if back is not None:
+        return redirect_with(request, back, Notice(problem=message))
+    chosen = request.query_params.get("lang") or request.cookies.get(LANGUAGE_COOKIE, "")
+    language = choose_language(chosen, request.headers.get("accept-language", ""))
+    request_id = getattr(request.state, "request_id", "")
+    shown = {"status": answer.status_code, "message": message, "request_id": request_id}
+    return render(request, language, "error.html", shown, status=answer.status_code)
+
+
+def _own_referer(request: Request) -> str | None:
+    referer = request.headers.get("referer", "")
+    if not is_own_origin(request, referer):
+        return None
+    parts = urlsplit(referer)
+    return parts.path + (f"?{parts.query}" if parts.query else "")

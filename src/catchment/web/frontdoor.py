@@ -36,7 +36,7 @@ Network = IPv4Network | IPv6Network
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class ConnectionLimits:
     connections: int
     per_address: int
     request_seconds: float
@@ -50,10 +50,10 @@ class Bounds:
             return False
 
 
-def bounds_of(settings: Settings, *, descriptors: int) -> Bounds:
+def bounds_of(settings: Settings, *, descriptors: int) -> ConnectionLimits:
     """As the settings say, but so that there are descriptors left for collecting."""
     spare = SPARE_DESCRIPTORS + DESCRIPTORS_PER_VISIT * settings.concurrency
-    return Bounds(
+    return ConnectionLimits(
         connections=max(RESERVE, min(settings.max_connections, descriptors - spare - RESERVE)),
         per_address=settings.max_connections_per_address,
         request_seconds=settings.request_seconds,
@@ -82,12 +82,12 @@ class Phase(Enum):
 class Door:
     """Who is in. The longest silent come first in `_inside`."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: ConnectionLimits) -> None:
         self.bounds = bounds
-        self._inside: dict[DoorKeeper, str] = {}
+        self._inside: dict[BoundedConnection, str] = {}
         self._of: Counter[str] = Counter()
 
-    def enter(self, caller: DoorKeeper, address: str) -> bool:
+    def enter(self, caller: BoundedConnection, address: str) -> bool:
         """Let somebody in, in the place of somebody else if need be; False where no place could be made."""
         place = "" if self.bounds.is_proxy(address) else neighbourhood(address)
         self._inside[caller] = place
@@ -100,19 +100,19 @@ class Door:
     def is_overrun(self) -> bool:
         return len(self._inside) > self.bounds.connections + RESERVE
 
-    def leave(self, caller: DoorKeeper) -> None:
+    def leave(self, caller: BoundedConnection) -> None:
         place = self._inside.pop(caller, None)
         if place is not None:
             self._of[place] -= 1
             self._of += Counter()  # forgets who has none
 
-    def heard(self, caller: DoorKeeper) -> None:
+    def heard(self, caller: BoundedConnection) -> None:
         """Somebody said something whole: they are the last to go."""
         place = self._inside.pop(caller, None)
         if place is not None:
             self._inside[caller] = place
 
-    def _make_room(self, caller: DoorKeeper, place: str | None) -> bool:
+    def _make_room(self, caller: BoundedConnection, place: str | None) -> bool:
         for other, theirs in self._inside.items():
             if other is not caller and not other.is_served and place in {None, theirs}:
                 self.leave(other)
@@ -121,8 +121,8 @@ class Door:
         return False
 
 
-class DoorKeeper(HttpToolsProtocol):
-    """One connection, bounded. Made for a door by `keeper_of`."""
+class BoundedConnection(HttpToolsProtocol):
+    """One connection, bounded. Made for a door by `bounded_protocol`."""
 
     door: ClassVar[Door]
 
@@ -229,6 +229,6 @@ class DoorKeeper(HttpToolsProtocol):
         self.transport.close()
 
 
-def keeper_of(bounds: Bounds) -> type[DoorKeeper]:
+def bounded_protocol(bounds: ConnectionLimits) -> type[BoundedConnection]:
     """The protocol of one server: all of its connections go through the same door."""
-    return type("BoundedProtocol", (DoorKeeper,), {"door": Door(bounds)})
+    return type("BoundedProtocol", (BoundedConnection,), {"door": Door(bounds)})

@@ -7,7 +7,7 @@ import json
 import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from fastapi import Path, Query, Request
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
@@ -27,6 +27,19 @@ def is_own_origin(request: Request, origin: str) -> bool:
     return host != "" and host in {request.headers.get("host", "").lower(), _host_of(_public_url(request))}
 
 
+def link(request: Request, path: str, /, **query: object) -> str:
+    """The address of a page of ours, below the sub-path that a proxy may have given us. What is empty is left out."""
+    told = urlencode({name: str(value) for name, value in query.items() if value not in {None, ""}})
+    return f"{request.scope.get('root_path', '').rstrip('/')}{path}" + (f"?{told}" if told else "")
+
+
+def link_with(request: Request, /, **query: object) -> str:
+    """The page that is shown, with this part of its query changed."""
+    told = {name: value for name, value in request.query_params.items() if name != "lang"} | query
+    path = request.url.path.removeprefix(request.scope.get("root_path", "").rstrip("/"))
+    return link(request, path, **told)
+
+
 def _public_url(request: Request) -> str:
     system: System = request.app.state.system
     return system.settings.public_url
@@ -42,6 +55,14 @@ def _host_of(url: str) -> str:
 
 #: Ids and offsets have 63 bits in both stores.
 MAX_ID = 2**63 - 1
+
+
+def number_of(told: str) -> int:
+    """The number of something of ours, as a form tells it."""
+    if not (told.isascii() and told.isdecimal()) or not 0 < int(told[:20]) <= MAX_ID:
+        raise InvalidInput(f"{told[:40]!r} is not a number of ours.")
+    return int(told)
+
 
 # An escaped NUL, but not an escaped backslash before `u0000`.
 _NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
@@ -119,6 +140,8 @@ Since = Annotated[Instant | None, Query(description="Only what is as new as this
 Offset = Annotated[int, Query(ge=0, le=MAX_ID)]
 #: A larger limit than the route's most is lowered to it.
 Limit = Annotated[int, Query(ge=1, le=MAX_ID)]
+
+Cursor = Annotated[Text | None, Query(max_length=200, description="`next_cursor` of the page before.")]
 
 
 def write_cursor(row_id: int, moment: datetime | None = None) -> str:

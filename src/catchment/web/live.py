@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,6 @@ from loguru import logger
 
 from catchment.bootstrap import System
 from catchment.errors import StoreError
-from catchment.monitor.status import View
 from catchment.store import overview
 
 LOOK_SECONDS = 2.0
@@ -25,7 +24,7 @@ LOOKS_UNTIL_AFRESH = 8
 class _Listener:
     """Somebody who watches; a slow one misses the boards in between, never the latest."""
 
-    view: View
+    view: Hashable
     latest: str | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -41,7 +40,7 @@ class Live:
     def __init__(
         self,
         system: System,
-        read: Callable[[View], Awaitable[str]],
+        read: Callable[[Any], Awaitable[str]],
         *,
         look_seconds: float = LOOK_SECONDS,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
@@ -54,7 +53,7 @@ class Live:
         self._looking: asyncio.Task[None] | None = None
         self._closed = asyncio.Event()
 
-    async def listen(self, view: View) -> AsyncGenerator[str | None]:
+    async def listen(self, view: Hashable) -> AsyncGenerator[str | None]:
         """The board as it is now, and again whenever it changed, until closed; None for each heartbeat in between."""
         listener = _Listener(view=view)
         listener.emit_events(await self._read(view))

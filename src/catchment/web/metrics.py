@@ -9,15 +9,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from sqlalchemy import Connection
 
 from catchment.bootstrap import System
-from catchment.domain.alert import Severity
+from catchment.domain.alert_rules import Severity
 from catchment.domain.caller import OPERATOR
 from catchment.domain.cookie import CookieStatus
 from catchment.domain.note import Platform
-from catchment.monitor.alerting import CookieNumbers, count_cookies, read_requests
-from catchment.monitor.scraped import XNumbers, read_x
+from catchment.monitor.alerting import CookieNumbers, XNumbers, count_cookies, read_requests, read_x
 from catchment.monitor.status import CollectorState, Stats, read_clock_jump, read_collector, read_stats
 from catchment.store import alerts, overview
-from catchment.store.crawl_minutes import Requests
+from catchment.store.fetch_log import Requests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

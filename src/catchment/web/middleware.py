@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from time import perf_counter
+from urllib.parse import urlsplit
 
 from loguru import logger
 from starlette.datastructures import Headers, MutableHeaders
@@ -22,6 +23,7 @@ MAX_BODY = 1024 * 1024
 #: Streams that never end by themselves.
 ENDLESS = frozenset({"/api/events"})
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_SUB_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+/?")
 _TOO_LARGE = f"The body is larger than {MAX_BODY} bytes."
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -116,6 +118,25 @@ class HeadAsGet:
 def only_looks(request: HTTPConnection) -> bool:
     """Whether it is a HEAD, which may change nothing, where a GET would."""
     return _ASKED_BY_HEAD in request.scope
+
+
+class SubPath:
+    """Tells the pages below which path they are: what a trusted proxy says, else that of the public address."""
+
+    def __init__(self, app: ASGIApp, *, public_url: str, trusts_proxies: bool) -> None:
+        self._app = app
+        self._own = _sane_path(urlsplit(public_url).path)
+        self._trusts_proxies = trusts_proxies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            told = Headers(scope=scope).get("x-forwarded-prefix", "") if self._trusts_proxies else ""
+            scope = {**scope, "root_path": _sane_path(told) or self._own or scope.get("root_path", "")}
+        await self._app(scope, receive, send)
+
+
+def _sane_path(path: str) -> str:
+    return path.rstrip("/") if _SUB_PATH.fullmatch(path) else ""
 
 
 class BodyCap:

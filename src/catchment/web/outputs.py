@@ -18,6 +18,12 @@ def validators(tag: str, changed_at: datetime) -> dict[str, str]:
     return {"ETag": f'"{tag}"', "Last-Modified": format_datetime(changed_at.astimezone(UTC), usegmt=True)}
 
 
+def is_same_document(headers: Mapping[str, str], tag: str) -> bool:
+    """By its tag alone, for what may become another without a newer date, as when something is removed."""
+    known = headers.get("if-none-match")
+    return known is not None and is_unchanged({"if-none-match": known}, tag, datetime.min.replace(tzinfo=UTC))
+
+
 def is_unchanged(headers: Mapping[str, str], tag: str, changed_at: datetime) -> bool:
     known = headers.get("if-none-match")
     if known is not None:

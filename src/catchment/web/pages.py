@@ -1,41 +1,324 @@
-"""How a page is made: its template, the words of its language, and the token that its forms carry."""
+"""How a page is made: who looks, in which language, its template, its forms, and the line that tells what was done.
+
+A route takes an `OpenPage`, a `SignedInPage` or an `AdminPage` and answers with `await page.show("items.html", …)`; a
+form is answered with `page.done(…)`, which leads back with a notice. `docs/pages.md` tells how to add one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
-from fastapi import Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
+from markupsafe import Markup
+from starlette.datastructures import FormData
 
+from catchment.bootstrap import System
+from catchment.domain.caller import ANONYMOUS, Caller, Scope
+from catchment.errors import NotFound
 from catchment.manage.authentication import SESSION_LIFE
-from catchment.monitor.reason import Language
-from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
+from catchment.monitor.alerting import list_alerts
+from catchment.monitor.status import Language
+from catchment.web.auth import anyone, signed_in, signed_in_admin, system_of
+from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, form_data, token_of
+from catchment.web.inputs import link, link_with
 from catchment.web.outputs import iso
-from catchment.web.translations import words_in
+from catchment.web.translations import LANGUAGE_COOKIE, Words, catalogue, language_of, words_in
 
+NOTICE_COOKIE = "catchment_notice"
+MAX_NOTICE = 3000
+_YEAR_SECONDS = 365 * 24 * 3600
+_NOTICE_SECONDS = 120
 _templates = Jinja2Templates(directory=Path(__file__).parent / "templates")
 _templates.env.filters["iso"] = iso
+_templates.env.trim_blocks = _templates.env.lstrip_blocks = True
 #: A page among the answers of a route that OpenAPI describes.
 PAGE = {"text/html": {"schema": {"type": "string"}}}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A page in the bar at the top: its address, the key of its name, and who may use it."""
+
+    path: str
+    name: str
+    may: Callable[[Caller], bool]
+    #: The second key after `g` that leads there.
+    key: str = ""
+
+
+#: In this order; one whose address no route answers yet is left out.
+PLACES = (
+    Place("/", "common.overview", lambda _: True, "o"),
+    Place("/sources", "common.sources", lambda _: True, "s"),
+    Place("/items", "common.items", lambda caller: caller.is_known, "i"),
+    Place("/feeds", "common.feeds", lambda _: True, "f"),
+    Place("/alerts", "common.alerts", lambda caller: caller.is_known, "a"),
+    Place("/platforms", "common.platforms", lambda caller: caller.is_admin, "p"),
+    Place("/webhooks", "common.webhooks", lambda caller: caller.is_admin, "w"),
+    Place("/system", "common.system", lambda caller: caller.is_admin, "y"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """A form that takes back what was done: where it goes and what it sends."""
+
+    action: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """The line that tells what was done: a key of the words with what varies, or a sentence about what was wrong."""
+
+    key: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    undo: Undo | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """What a page shows: for its template, and apart what is sent again when it changes."""
+
+    context: Mapping[str, Any]
+    #: By the id of the element that each is, such as a row.
+    parts: Mapping[str, Markup] = field(default_factory=dict)
+    #: By the id of the element that holds them: the ids of its rows, in order.
+    lists: Mapping[str, list[str]] = field(default_factory=dict)
+
+    def as_json(self) -> str:
+        return json.dumps({"parts": self.parts, "lists": self.lists})
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.as_json())
+
+
+def digest_of(content: str) -> str:
+    return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page for whoever asked for it."""
+
+    request: Request
+    system: System
+    caller: Caller
+    language: Language
+
+    @cached_property
+    def words(self) -> Words:
+        return words_in(self.language)
+
+    @cached_property
+    def may_write(self) -> bool:
+        return self.caller.is_known and self.caller.scope.holds(Scope.WRITE)
+
+    def link(self, path: str, /, **query: object) -> str:
+        return link(self.request, path, **query)
+
+    async def form(self) -> FormData:
+        return await form_data(self.request)
+
+    def part(self, template: str, /, **context: Any) -> Markup:
+        """A piece of a page, such as a row, that is also sent alone when it changes."""
+        return Markup(_templates.get_template(template).render(self._common() | context))  # noqa: S704 (escapes itself)
+
+    async def show(self, template: str, /, *, status: int = 200, **context: Any) -> Response:
+        firing = 0
+        if self.caller.is_known:
+            shown = await self.system.store.read(list_alerts, self.caller, now=self.system.clock.now())
+            firing = sum(alert.is_open for alert in shown)
+        return render(
+            self.request, self.language, template, self._common() | {"firing": firing} | context, status=status
+        )
+
+    async def show_live(self, template: str, content: Content) -> Response:
+        """A page that is kept up to date, as one whose reader is registered by `live`."""
+        asked = link_with(self.request).removeprefix(self.request.scope.get("root_path", ""))
+        shown = {**content.context, "parts": content.parts, "lists": content.lists}
+        return await self.show(template, live_of=asked, seen=content.digest, **shown)
+
+    def done(self, then: str, key: str = "", /, *, undo: Undo | None = None, **values: Any) -> Response:
+        """On to the page that shows what was done, and says so."""
+        return redirect_with(self.request, self.link(then), Notice(key=key, values=values, undo=undo))
+
+    def _common(self) -> dict[str, Any]:
+        return {**_frame(self.request, self.language), "caller": self.caller, "may_write": self.may_write}
+
+
+Reader = Callable[[Page], Awaitable[Content]]
+#: Who reads the pages that are kept up to date, and who may; by the pattern of their address.
+_READERS: dict[re.Pattern[str], tuple[Reader, Callable[[Caller], bool]]] = {}
+
+
+def live(path: str, *, may: Callable[[Caller], bool] = lambda _: True) -> Callable[[Reader], Reader]:
+    """Registers what reads the page at this address, such as `/sources/{source_id}`, so that it is kept up to date."""
+    pattern = re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[0-9]{1,18})", path))
+
+    def register(reader: Reader) -> Reader:
+        _READERS[pattern] = (reader, may)
+        return reader
+
+    return register
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """A page that somebody has open. Its forms carry the token of their session, so that nobody else may get them."""
+
+    caller: Caller
+    language: Language
+    #: Its address, with the query.
+    page: str
+    root_path: str = ""
+    session: str = field(default="", repr=False)
+
+
+def is_live(page: str, caller: Caller) -> bool:
+    return _reader_of(page, caller) is not None
+
+
+def _reader_of(page: str, caller: Caller) -> tuple[Reader, dict[str, str]] | None:
+    for pattern, (reader, may) in _READERS.items():
+        if (found := pattern.fullmatch(urlsplit(page).path)) and may(caller):
+            return reader, found.groupdict()
+    return None
+
+
+async def read_watched(app: FastAPI, watch: Watch) -> str:
+    """The parts of a page as JSON; none where it is not there any more."""
+    found = _reader_of(watch.page, watch.caller)
+    if found is None:
+        return Content(context={}).as_json()
+    reader, params = found
+    parts = urlsplit(watch.page)
+    cookie = f"{SESSION_COOKIE}={watch.session}".encode("latin-1") if watch.session else b""
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "app": app,
+        "path": watch.root_path + parts.path,
+        "root_path": watch.root_path,
+        "query_string": parts.query.encode(),
+        "headers": [(b"cookie", cookie)],
+        "path_params": params,
+    }
+    try:
+        content = await reader(Page(Request(scope), app.state.system, watch.caller, watch.language))
+    except NotFound:
+        content = Content(context={})
+    return content.as_json()
 
 
 def render(
     request: Request, language: Language, template: str, context: Mapping[str, Any], *, status: int = 200
 ) -> Response:
-    session = request.cookies.get(SESSION_COOKIE)
-    common = {
+    caller = context.get("caller") or ANONYMOUS
+    whole = {
+        **_frame(request, language),
+        "caller": caller,
+        "places": places(request, caller),
+        "here": here(request),
+        "other": link_with(request, lang=other(language)),
+        "notice": read_notice(request),
+        "firing": 0,
+        **context,
+    }
+    response = _templates.TemplateResponse(request, template, whole, status_code=status)
+    # What is shown depends on who looks, and in which language.
+    response.headers["Cache-Control"] = "no-store"
+    if NOTICE_COOKIE in request.cookies:
+        response.delete_cookie(NOTICE_COOKIE)
+    if request.query_params.get("lang") in set(Language):
+        # Only what somebody chose is kept.
+        response.set_cookie(LANGUAGE_COOKIE, language.value, max_age=_YEAR_SECONDS, httponly=True, samesite="lax")
+    return response
+
+
+def _frame(request: Request, language: Language) -> dict[str, Any]:
+    """What every template and every part of one may use."""
+    session, words = request.cookies.get(SESSION_COOKIE), words_in(language)
+    return {
+        "request": request,
         "language": language.value,
-        "words": words_in(language),
+        "t": words,
+        "say": words.say,
+        "url": lambda path, /, **query: link(request, path, **query),
+        "url_with": lambda **query: link_with(request, **query),
         "token_field": TOKEN_FIELD,
         "token": token_of(session) if session else "",
     }
-    response = _templates.TemplateResponse(request, template, {**common, **context}, status_code=status)
-    # What is shown depends on who looks, and in which language.
-    response.headers["Cache-Control"] = "no-store"
+
+
+def places(request: Request, caller: Caller) -> list[Place]:
+    """Those of the bar that are there and that the caller may use."""
+    there = {getattr(route, "path", "") for route in request.app.routes}
+    return [place for place in PLACES if place.path in there and place.may(caller)]
+
+
+def here(request: Request) -> str:
+    """The address of the place in the bar that the page belongs to."""
+    return "/" + request.url.path.removeprefix(request.scope.get("root_path", "")).strip("/").partition("/")[0]
+
+
+def other(language: Language) -> Language:
+    return next(one for one in Language if one is not language)
+
+
+def redirect_with(request: Request, where: str, notice: Notice) -> Response:
+    response = RedirectResponse(where, status_code=303)
+    if notice.key or notice.problem:
+        written = _written(notice)
+        if len(written) > MAX_NOTICE:
+            # What was done to very many is told without the way to take it back.
+            written = _written(replace(notice, undo=None))
+        if len(written) <= MAX_NOTICE:
+            secure = request.url.scheme == "https"
+            response.set_cookie(
+                NOTICE_COOKIE, written, max_age=_NOTICE_SECONDS, httponly=True, samesite="lax", secure=secure
+            )
     return response
+
+
+def _written(notice: Notice) -> str:
+    undo = [notice.undo.action, dict(notice.undo.fields)] if notice.undo else None
+    told = json.dumps([notice.key, dict(notice.values), notice.problem[:500], undo])
+    return base64.urlsafe_b64encode(told.encode()).decode()
+
+
+def read_notice(request: Request) -> Notice | None:
+    """What the page before left to be told; None where there is nothing, or nothing of ours."""
+    try:
+        key, values, problem, undo = json.loads(base64.urlsafe_b64decode(request.cookies.get(NOTICE_COOKIE, "")))
+        notice = Notice(key=key, values=dict(values), problem=str(problem), undo=_undo(undo))
+        if key:
+            catalogue()[key][0].format(**notice.values)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return None
+    return notice if notice.key or notice.problem else None
+
+
+def _undo(told: Any) -> Undo | None:
+    if told is None:
+        return None
+    action, fields = told
+    if not str(action).startswith("/"):
+        raise ValueError(action)
+    return Undo(action=str(action), fields={str(name): str(value) for name, value in dict(fields).items()})
 
 
 def form_fields(*names: str) -> dict[str, Any]:
@@ -47,8 +330,8 @@ def form_fields(*names: str) -> dict[str, Any]:
 def begin_session(request: Request, session: str | None, *, then: str) -> Response:
     """On to the next page, with the session; without one, to where it begins."""
     if session is None:
-        return RedirectResponse("/signin", status_code=303)
-    response = RedirectResponse(then, status_code=303)
+        return RedirectResponse(link(request, "/signin"), status_code=303)
+    response = RedirectResponse(link(request, then), status_code=303)
     response.set_cookie(
         SESSION_COOKIE,
         session,
@@ -58,3 +341,30 @@ def begin_session(request: Request, session: str | None, *, then: str) -> Respon
         secure=request.url.scheme == "https",
     )
     return response
+
+
+_Speaks = Annotated[Language, Depends(language_of)]
+_Has = Annotated[System, Depends(system_of)]
+
+
+async def _open_page(
+    request: Request, system: _Has, language: _Speaks, caller: Annotated[Caller, Depends(anyone)]
+) -> Page:
+    return Page(request, system, caller, language)
+
+
+async def _signed_in_page(
+    request: Request, system: _Has, language: _Speaks, caller: Annotated[Caller, Depends(signed_in)]
+) -> Page:
+    return Page(request, system, caller, language)
+
+
+async def _admin_page(
+    request: Request, system: _Has, language: _Speaks, caller: Annotated[Caller, Depends(signed_in_admin)]
+) -> Page:
+    return Page(request, system, caller, language)
+
+
+OpenPage = Annotated[Page, Depends(_open_page)]
+SignedInPage = Annotated[Page, Depends(_signed_in_page)]
+AdminPage = Annotated[Page, Depends(_admin_page)]

@@ -28,7 +28,7 @@ from catchment.domain.note import (
 from catchment.domain.note import Platform as PlatformName
 from catchment.fetch.options import CookiePool, LentCookie
 from catchment.fetch.pacing import PacePolicy, Pacer
-from catchment.sources.platforms.base import PlatformClient, Platforms, Sender
+from catchment.sources.platforms.answers import PlatformClient, Platforms, Sender
 from catchment.sources.platforms.request import (
     Allowance,
     Asked,

@@ -5,13 +5,11 @@ from __future__ import annotations
 from catchment.clock import Clock
 from catchment.domain.note import Platform
 from catchment.settings import Settings
-from catchment.sources.platforms.answers import Patience
-from catchment.sources.platforms.base import Platforms
+from catchment.sources.platforms.answers import Patience, Platforms
 from catchment.sources.platforms.douyin import Douyin
 from catchment.sources.platforms.signer import make_signer
 from catchment.sources.platforms.weibo import Weibo
-from catchment.sources.platforms.xhs import Xhs
-from catchment.sources.platforms.xhs_sign import XhshowSigner
+from catchment.sources.platforms.xhs import Xhs, XhshowSigner
 
 
 def make_platforms(settings: Settings, clock: Clock) -> Platforms:

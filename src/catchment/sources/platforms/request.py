@@ -15,7 +15,7 @@ from catchment.domain.note import Platform
 from catchment.fetch.client import Request, Response
 from catchment.fetch.options import LentCookie
 from catchment.fetch.pacing import Pacer
-from catchment.sources.platforms.base import PlatformClient, Sender
+from catchment.sources.platforms.answers import PlatformClient, Sender
 
 T = TypeVar("T")
 

@@ -15,6 +15,7 @@ from catchment.domain.crawling import Code, CrawlError, wait_before_retry
 from catchment.domain.execution import current_trace, new_trace_id, request_id
 from catchment.domain.item import Item, make_item
 from catchment.domain.note import (
+    SOURCE_TYPES,
     Comment,
     Crawled,
     Note,
@@ -30,9 +31,8 @@ from catchment.domain.note_json import card_to_json, note_to_json
 from catchment.domain.source import Why
 from catchment.fetch.pacing import Deferred
 from catchment.logs import marked
-from catchment.sources.addresses import web_address
-from catchment.sources.base import Context, Detail, Suggestion
-from catchment.sources.config import choice, flag, text, whole
+from catchment.sources.base import Context, Detail, Parts, Suggestion
+from catchment.sources.config import choice, flag, text, web_address, whole
 from catchment.sources.platforms.reader import PlatformReader
 from catchment.sources.platforms.request import RequestOutcome
 
@@ -106,12 +106,6 @@ async def patiently(work: Callable[[], Awaitable[T]], *, sleep: Sleep = asyncio.
         await sleep(wait.total_seconds())
 
 
-#: The source type that searches a platform.
-SOURCE_TYPES: Final = {
-    Platform.XHS: "xhs_search",
-    Platform.WEIBO: "weibo_search",
-    Platform.DOUYIN: "douyin_search",
-}
 PLATFORM_OF_TYPE: Final = {name: platform for platform, name in SOURCE_TYPES.items()}
 
 #: Where the pages are on which platforms show what a search found.
@@ -168,36 +162,60 @@ def read_config(config: Mapping[str, Any]) -> KeywordConfig:
 
 
 class KeywordType:
+    """The search of one platform, which its classes below name."""
+
+    type: str
+    platform: Platform
+    default_minutes = 120
     config_keys = frozenset({"keyword", "sort_type", "note_type", "pages", "get_comments", "comments_limit"})
 
-    def __init__(self, platform: Platform, reader: PlatformReader, *, sleep: Sleep) -> None:
-        self.type = SOURCE_TYPES[platform]
-        self._platform = platform
+    def __init__(self, reader: PlatformReader, *, sleep: Sleep | None = None) -> None:
         self._reader = reader
-        self._sleep = sleep
+        self._sleep = sleep or asyncio.sleep
         self._lane = asyncio.Lock()
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> KeywordType | None:
+        return cls(parts.reader()) if parts.reader else None
 
     def identity(self, config: Mapping[str, Any]) -> str:
         wanted = read_config(config)
         return f"{wanted.keyword.casefold()}\0{wanted.sort_type.sort}\0{wanted.note_type}"
 
-    def recognise(self, pasted: str) -> Suggestion | None:
+    @classmethod
+    def recognise(cls, pasted: str) -> Suggestion | None:
         """The address of the page on which the platform shows what it found."""
-        keyword = _searched_for(pasted, self._platform)
+        keyword = _searched_for(pasted, cls.platform)
         if not keyword or len(keyword) > MAX_KEYWORD:
             return None
         why = f"It is a search for {keyword!r}."
-        return Suggestion(type=self.type, config={"keyword": keyword}, name=keyword, why=why)
+        return Suggestion(type=cls.type, config={"keyword": keyword}, name=keyword, why=why)
+
+    @classmethod
+    def suggest(cls, text: str) -> Suggestion:
+        """Whatever it is, it is searched for."""
+        return Suggestion(type=cls.type, config={"keyword": text}, name=text, why="It is searched for.")
 
     def start_crawl(self, context: Context) -> KeywordCrawlSession:
         config = read_config(context.source.config)
         return KeywordCrawlSession(
-            self._platform, self._reader, config, now=context.now, sleep=self._sleep, lane=self._lane
+            self.platform, self._reader, config, now=context.now, sleep=self._sleep, lane=self._lane
         )
 
 
-def keyword_types(reader: PlatformReader, *, sleep: Sleep = asyncio.sleep) -> list[KeywordType]:
-    return [KeywordType(platform, reader, sleep=sleep) for platform in SOURCE_TYPES]
+class XhsSearch(KeywordType):
+    type, platform = SOURCE_TYPES[Platform.XHS], Platform.XHS
+    display_names: Mapping[str, str] = {"en": "Xiaohongshu search", "zh": "小红书搜索"}
+
+
+class WeiboSearch(KeywordType):
+    type, platform = SOURCE_TYPES[Platform.WEIBO], Platform.WEIBO
+    display_names: Mapping[str, str] = {"en": "Weibo search", "zh": "微博搜索"}
+
+
+class DouyinSearch(KeywordType):
+    type, platform = SOURCE_TYPES[Platform.DOUYIN], Platform.DOUYIN
+    display_names: Mapping[str, str] = {"en": "Douyin search", "zh": "抖音搜索"}
 
 
 class KeywordCrawlSession:
@@ -223,7 +241,7 @@ class KeywordCrawlSession:
         self.address = f"{platform}:{config.keyword}"
         self.name = config.keyword
 
-    async def explore(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:  # noqa: ARG002 - searched anew
+    async def list_pages(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:  # noqa: ARG002 - searched anew
         for number in range(1, self._config.pages + 1):
             found = await self._search(number)
             exec_meta = {"workflow_trace_id": self._trace_id, "crawled_at": self._now.isoformat()}

@@ -20,7 +20,7 @@ from catchment.domain.crawling import Code, CrawlError
 from catchment.errors import ParseError, SettingsError, VisitError
 from catchment.fetch.client import Request
 from catchment.parse.json_values import read_object
-from catchment.sources.platforms.base import Sender
+from catchment.sources.platforms.answers import Sender
 
 #: Less than the shortest time that a note may take, so that it is the signer that is blamed for a wait.
 SECONDS: Final = 10.0

@@ -2,29 +2,352 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from html import escape, unescape
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from catchment.domain.crawling import CrawlError
-from catchment.domain.note import Comment, Note, NoteRef, NoteType, Platform, Search, SearchPage, Sort
-from catchment.fetch.client import Request, Response
-from catchment.parse.html import storable
-from catchment.parse.json_values import object_at
-from catchment.sources.platforms.answers import CommentPage, Patience, ask, first_comments, is_signed_out
-from catchment.sources.platforms.base import Sender
-from catchment.sources.platforms.weibo_parser import (
-    Place,
-    note_url,
-    page_refusal,
-    read_cards,
-    read_comments,
-    read_envelope,
-    read_note,
-    read_page,
-    read_state,
+from catchment.domain.note import (
+    Author,
+    Comment,
+    Counts,
+    Note,
+    NoteCard,
+    NoteRef,
+    NoteType,
+    Platform,
+    Search,
+    SearchPage,
+    Sort,
+    read_count,
 )
+from catchment.fetch.client import Request, Response
+from catchment.parse.dates import parse_date
+from catchment.parse.entry import absolute
+from catchment.parse.html import plain_text, storable
+from catchment.parse.json_values import list_at, object_at, objects_at, text_at
+from catchment.sources.platforms.answers import (
+    ACCESS,
+    BANNED,
+    GONE,
+    LOGIN_EXPIRED,
+    STALE,
+    CommentPage,
+    Patience,
+    Reason,
+    Refusals,
+    Sender,
+    ask,
+    first_comments,
+    is_signed_out,
+    read_json,
+    unexpected,
+)
+
+_GONE_PAGE: Final = ("不存在", "暂无查看权限", "已被删除", "暂不可见", "打开微博客户端")
+#: Of an author who is banned only the posts are gone.
+_GONE_WORDS: Final = (*_GONE_PAGE, "该作者", "该用户", "该博主")
+#: A page for whoever is not signed in. Elsewhere on a page words about logins stand in menus and in posts.
+_LOGIN_PAGE: Final = re.compile(r"Sina Visitor System|<title>[^<]{0,50}(?:登录|登陆)", re.IGNORECASE)
+_WEIBO: Final = Refusals(
+    platform="Weibo",
+    statuses={404: GONE, 418: ACCESS, 429: ACCESS, 432: STALE},
+    words=(
+        (_GONE_WORDS, GONE),
+        # Who is banned is asked to log in as well, so this comes first.
+        (("封禁", "冻结", "帐号异常", "账号异常"), BANNED),
+        (("频繁", "频次"), ACCESS),
+        (("登录", "登陆"), LOGIN_EXPIRED),
+    ),
+)
+_GONE_NUMBER: Final = "20101"
+_LOGIN_ASKED: Final = -100
+#: An envelope that says no where there is merely nothing yet.
+_NOTHING_YET: Final = ("还没有", "暂无", "快来")
+
+
+def read_envelope(response: Response, *, cookie: str) -> Mapping[str, Any]:
+    """The answer as JSON where it is one that says yes, or says that there is nothing yet."""
+    _check_head(response)
+    if response.body.lstrip().startswith(b"<"):
+        raise _WEIBO.error(STALE)
+    envelope = read_json(response)
+    if envelope.get("ok") == 1:
+        return envelope
+    said = text_at(envelope, "msg") or text_at(envelope, "message")
+    if reason := _reason(envelope, said):
+        raise _WEIBO.error(reason)
+    if envelope.get("ok") == 0 and (not said or any(words in said for words in _NOTHING_YET)):
+        return envelope
+    raise _WEIBO.unknown(said, cookie=cookie)
+
+
+def read_page(response: Response, *, cookie: str) -> str:
+    """The page; where it is refused, an envelope may come in its place."""
+    _check_head(response)
+    if response.body.lstrip().startswith(b"{"):
+        read_envelope(response, cookie=cookie)
+    return response.body.decode(errors="replace")
+
+
+def page_refusal(html: str) -> CrawlError:
+    """Why a page is not that of a post. What it says of bans is never taken for the account's: it holds many words."""
+    if _LOGIN_PAGE.search(html):
+        return _WEIBO.error(LOGIN_EXPIRED)
+    if any(words in html for words in _GONE_PAGE):
+        return _WEIBO.error(GONE)
+    return unexpected("The page of a post on Weibo does not hold the post")
+
+
+def _check_head(response: Response) -> None:
+    _WEIBO.check_status(response)
+    if _leads_to_login(response.url):
+        raise _WEIBO.error(LOGIN_EXPIRED)
+
+
+def _reason(envelope: Mapping[str, Any], said: str) -> Reason | None:
+    if envelope.get("ok") == _LOGIN_ASKED or _leads_to_login(text_at(envelope, "url")):
+        return LOGIN_EXPIRED
+    return GONE if text_at(envelope, "errno") == _GONE_NUMBER else _WEIBO.by_words(said)
+
+
+def _leads_to_login(url: str) -> bool:
+    try:
+        return (urlsplit(url).hostname or "").startswith("passport.")
+    except ValueError:  # a bracket that opens no IPv6 address
+        return False
+
+
+SITE: Final = "https://m.weibo.cn"
+#: The kind of card that is a post.
+_POST_CARD: Final = 9
+_MAX_TEXT: Final = 100_000
+_MAX_TITLE: Final = 80
+_MAX_NAME: Final = 200
+
+_BREAK: Final = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
+_PICTURE: Final = re.compile(r"<img\b[^<>]*>", re.IGNORECASE)
+_SAID_BY_PICTURE: Final = re.compile(r"\balt=[\"']?([^\"'\s>]+)")
+#: What stands inside ends at the next link, so that links without an end cost nothing.
+_LINK: Final = re.compile(r"<a\b([^<>]*)>((?:[^<]|<(?!/?a\b))*)</a>", re.IGNORECASE)
+_TARGET: Final = re.compile(r"\bhref=(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+#: Topics and people; these are links into Weibo, and say all with their names.
+_NAMES: Final = ("#", "@")
+#: Links that lead elsewhere lead through here.
+_REDIRECTOR: Final = re.compile(r"https?://(?:[\w-]+\.)?weibo\.(?:cn|com)/sinaurl\?", re.IGNORECASE)
+_BEHIND: Final = ("u", "toasturl", "url")
+_WEB: Final = ("https://", "http://")
+_WEB_ADDRESS: Final = re.compile(r"https?://\S+")
+_QUOTE: Final = "> "
+_TAG: Final = re.compile(r"#([^#\n]{1,100})#")
+_STATE: Final = re.compile(r"\$render_data\s*=\s*(?=\[)")
+#: The best first. The names are those of the player.
+_STREAMS: Final = ("mp4_1080p_mp4", "mp4_720p_mp4", "mp4_hd_mp4", "mp4_ld_mp4")
+_OLD_STREAMS: Final = ("mp4_720p_mp4", "stream_url_hd", "stream_url")
+
+
+#: Where a page of comments begins: by Weibo's names `max_id` and `max_id_type`.
+Place = tuple[str, str]
+
+
+def read_cards(data: Mapping[str, Any]) -> tuple[NoteCard, ...]:
+    """The posts among the cards of a list; advice, topics and users stand between them."""
+    posts = [card["mblog"] for card in _cards(data) if isinstance(card.get("mblog"), dict)]
+    return tuple(_card(post) for post in posts if _note_id(post))
+
+
+def read_state(html: str) -> Mapping[str, Any] | None:
+    """The post inside its page, which a script there is given to draw; None when the page has none."""
+    found = _STATE.search(html)
+    if found is None:
+        return None
+    try:
+        state, _ = json.JSONDecoder().raw_decode(html, found.end())
+    except (ValueError, RecursionError) as error:
+        raise unexpected("The page of a post on Weibo holds a state that cannot be read") from error
+    holder = state[0] if state and isinstance(state[0], dict) else {}
+    return object_at(holder, "status") or None
+
+
+def read_note(post: Mapping[str, Any]) -> Note:
+    note_id = _note_id(post)
+    if not note_id:
+        raise unexpected("Weibo gave a post without an id")
+    original = object_at(post, "retweeted_status")
+    content, title = _content(post, original), _title(_words(post) or _words(original))
+    return Note(
+        ref=_ref(note_id),
+        url=note_url(note_id),
+        title=title,
+        content=content,
+        type=_type(post),
+        author=_author(post),
+        published_at=parse_date(text_at(post, "created_at")),
+        updated_at=parse_date(text_at(post, "edit_at")),
+        counts=_counts(post),
+        images=_images(post) or _images(original) or _cover(post) or _cover(original),
+        video_url=_video(post) or _video(original),
+        tags=_tags(content),
+    )
+
+
+def read_comments(answer: Mapping[str, Any]) -> CommentPage[Place]:
+    """A page of comments: paging stands beside them, with one layer around both at some addresses."""
+    inner = answer.get("data")
+    page = inner if isinstance(inner, dict) else answer
+    comments = tuple(_comment(comment) for comment in objects_at(page, "data"))
+    max_id = text_at(page, "max_id")
+    following = (max_id, text_at(page, "max_id_type") or "0") if max_id not in {"", "0"} else None
+    return CommentPage(comments=comments, next=following)
+
+
+def note_url(note_id: str) -> str:
+    return f"{SITE}/detail/{note_id}"
+
+
+def lines_of(html: str) -> str:
+    """The text of a post: line by line, emoticons as the words that stand for them."""
+    spoken = _LINK.sub(_with_target, _PICTURE.sub(_words_of_picture, html[:_MAX_TEXT]))
+    lines = (plain_text(line, _MAX_TEXT) for line in _BREAK.split(spoken.replace("\n", "<br>")))
+    return "\n".join(lines).strip()
+
+
+def _cards(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for card in objects_at(data, "cards"):
+        grouped = objects_at(card, "card_group")
+        yield from (one for one in [card, *grouped] if one.get("card_type") == _POST_CARD)
+
+
+def _card(post: Mapping[str, Any]) -> NoteCard:
+    note_id = _note_id(post)
+    return NoteCard(
+        ref=_ref(note_id),
+        url=note_url(note_id),
+        title=_title(_words(post) or _words(object_at(post, "retweeted_status"))),
+        type=_type(post),
+        author=_author(post),
+        counts=_counts(post),
+        published_at=parse_date(text_at(post, "created_at")),
+    )
+
+
+def _comment(comment: Mapping[str, Any], *, deep: bool = True) -> Comment:
+    picture = object_at(comment, "pic")
+    replies = objects_at(comment, "comments") if deep else []
+    likes = comment.get("like_count", comment.get("like_counts"))
+    return Comment(
+        id=text_at(comment, "id"),
+        content=lines_of(text_at(comment, "text")),
+        author=_author(comment),
+        created_at=parse_date(text_at(comment, "created_at")),
+        likes=read_count(likes),
+        reply_count=read_count(comment.get("total_number")) or len(replies),
+        # Weibo shows replies beside each other; what claims to stand deeper is not looked at.
+        replies=tuple(_comment(reply, deep=False) for reply in replies),
+        images=_pictures([picture]),
+    )
+
+
+def _note_id(post: Mapping[str, Any]) -> str:
+    note_id = text_at(post, "id") or text_at(post, "mid")
+    return note_id if note_id.isascii() and note_id.isdigit() else ""
+
+
+def _ref(note_id: str) -> NoteRef:
+    return NoteRef(platform=Platform.WEIBO, note_id=note_id)
+
+
+def _content(post: Mapping[str, Any], original: Mapping[str, Any]) -> str:
+    """What was written, and below it what was passed on: without that, most reposts say nothing."""
+    quoted = "\n".join(f"{_QUOTE}{line}".rstrip() for line in _words(original).splitlines())
+    return "\n\n".join(text for text in (_words(post), quoted) if text)
+
+
+def _words(post: Mapping[str, Any]) -> str:
+    """What it says, or where it says nothing, what the page is called that it shows."""
+    whole = text_at(object_at(post, "longText"), "longTextContent")
+    page = object_at(post, "page_info")
+    return lines_of(whole or text_at(post, "text")) or lines_of(text_at(page, "page_title") or text_at(page, "title"))
+
+
+def _tags(content: str) -> tuple[str, ...]:
+    """Not from addresses, where the sign means something else."""
+    found = (tag.strip() for tag in _TAG.findall(_WEB_ADDRESS.sub(" ", content)))
+    return tuple(dict.fromkeys(tag for tag in found if tag))
+
+
+def _title(content: str) -> str:
+    """Posts have no titles: the first line stands for one."""
+    return plain_text(content.partition("\n")[0], _MAX_TITLE)
+
+
+def _type(post: Mapping[str, Any]) -> NoteType:
+    is_video = text_at(object_at(post, "page_info"), "type") == "video"
+    return NoteType.VIDEO if is_video else NoteType.NORMAL
+
+
+def _author(written: Mapping[str, Any]) -> Author:
+    user = object_at(written, "user")
+    return Author(id=text_at(user, "id"), name=plain_text(text_at(user, "screen_name"), _MAX_NAME))
+
+
+def _counts(post: Mapping[str, Any]) -> Counts:
+    return Counts(
+        likes=read_count(post.get("attitudes_count")),
+        comments=read_count(post.get("comments_count")),
+        shares=read_count(post.get("reposts_count")),
+    )
+
+
+def _images(post: Mapping[str, Any]) -> tuple[str, ...]:
+    # Some posts number their pictures instead of listing them.
+    numbered = [one for one in object_at(post, "pics").values() if isinstance(one, dict)]
+    return _pictures([one for one in list_at(post, "pics") if isinstance(one, dict)] or numbered)
+
+
+def _cover(post: Mapping[str, Any]) -> tuple[str, ...]:
+    """The picture of the page or film that a post shows."""
+    page = object_at(post, "page_info")
+    return _pictures([object_at(page, "page_pic") or {"url": text_at(page, "page_pic")}])
+
+
+def _pictures(pictures: list[dict[str, Any]]) -> tuple[str, ...]:
+    found = (text_at(object_at(one, "large"), "url") or text_at(one, "url") for one in pictures)
+    return tuple(dict.fromkeys(address for one in found if (address := absolute(one, SITE))))
+
+
+def _video(post: Mapping[str, Any]) -> str | None:
+    page = object_at(post, "page_info")
+    urls, media = object_at(page, "urls"), object_at(page, "media_info")
+    found = [text_at(urls, name) for name in _STREAMS] + [text_at(media, name) for name in _OLD_STREAMS]
+    return next((address for one in found if (address := absolute(one, SITE))), None)
+
+
+def _with_target(link: re.Match[str]) -> str:
+    name = plain_text(link[2], _MAX_TEXT)
+    target = _target(link[1])
+    # Where text was cut, a link without a whole address leads to all of it.
+    if not target.startswith(_WEB) or name.startswith(_NAMES) or target in name:
+        return link[2]
+    return f"{link[2]} {escape(target)} "
+
+
+def _target(attributes: str) -> str:
+    found = _TARGET.search(attributes)
+    target = unescape(next((one for one in found.groups() if one), "")).strip() if found else ""
+    if _REDIRECTOR.match(target):
+        behind = parse_qs(target.partition("?")[2])
+        target = next((behind[name][0] for name in _BEHIND if name in behind), target)
+    return absolute(target, SITE) if target.startswith(_WEB) else ""
+
+
+def _words_of_picture(picture: re.Match[str]) -> str:
+    said = _SAID_BY_PICTURE.search(picture[0])
+    return said[1] if said else ""
+
 
 USER_AGENT: Final = (
     "Mozilla/5.0 (iPhone; CPU iPhone OS 16_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "

@@ -6,20 +6,23 @@ note, the note's own page is read instead, which needs no signature.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
+from urllib.parse import quote
 from zlib import crc32
 
 from catchment.clock import Clock
+from catchment.domain.cookie import missing_parts, parts_of
 from catchment.domain.crawling import Code, CrawlError
-from catchment.domain.note import Comment, Note, NoteRef, NoteType, Search, SearchPage, Sort
+from catchment.domain.note import Comment, Note, NoteRef, NoteType, Platform, Search, SearchPage, Sort
 from catchment.domain.note import Platform as PlatformName
 from catchment.fetch.client import Request
 from catchment.parse.json_values import object_at
-from catchment.sources.platforms.answers import CommentPage, Patience, ask, first_comments, is_signed_out
-from catchment.sources.platforms.base import Sender
+from catchment.sources.platforms.answers import CommentPage, Patience, Sender, ask, first_comments, is_signed_out
 from catchment.sources.platforms.xhs_parser import (
     SEARCH_SOURCE,
     is_signature,
@@ -32,7 +35,97 @@ from catchment.sources.platforms.xhs_parser import (
     ref_of,
     url_of,
 )
-from catchment.sources.platforms.xhs_sign import Call, XhsSigner, read_cookie
+
+if TYPE_CHECKING:
+    from xhshow import Xhshow
+
+
+#: What a cookie cannot do without.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of the API, by its path."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    #: The query of a GET, the body of a POST.
+    values: Mapping[str, Any]
+    #: Calls that bring notes carry one header more.
+    guarded: bool = False
+
+    @property
+    def target(self) -> str:
+        if self.method == "POST" or not self.values:
+            return self.path
+        pairs = (f"{name}={quote(str(value), safe=',')}" for name, value in self.values.items())
+        return f"{self.path}?{'&'.join(pairs)}"
+
+    @property
+    def body(self) -> bytes | None:
+        if self.method == "GET":
+            return None
+        text = json.dumps(self.values, separators=(",", ":"), ensure_ascii=False)
+        try:
+            return text.encode()
+        except UnicodeEncodeError as error:
+            raise CrawlError(Code.INVALID_INPUT, "what was asked for holds characters that cannot be sent") from error
+
+
+class XhsSigner(Protocol):
+    @property
+    def user_agent(self) -> str:
+        """The browser that signatures claim to be made in."""
+        ...
+
+    def headers(self, call: Call, cookies: Mapping[str, str], *, at: datetime) -> dict[str, str]:
+        """The headers that go along with a call."""
+        ...
+
+
+class XhshowSigner:
+    @property
+    def user_agent(self) -> str:
+        return self._library.config.PUBLIC_USERAGENT
+
+    def headers(self, call: Call, cookies: Mapping[str, str], *, at: datetime) -> dict[str, str]:
+        values = dict(call.values)
+        return self._library.sign_headers(
+            call.method,
+            call.path,
+            dict(cookies),
+            params=values if call.method == "GET" else None,
+            payload=values if call.method == "POST" else None,
+            timestamp=at.timestamp(),
+            x_rap=call.guarded,
+        )
+
+    @cached_property
+    def _library(self) -> Xhshow:
+        try:
+            from xhshow import Xhshow
+        except ImportError as error:
+            raise CrawlError(
+                Code.PLATFORM_ERROR,
+                "Xiaohongshu wants signed requests, and what signs them is not installed: pip install 'catchment[xhs]'",
+                details={"cause": "signer_missing", "extra": "xhs"},
+            ) from error
+        return Xhshow()
+
+
+def read_cookie(cookie: str) -> dict[str, str]:
+    """The parts of a cookie; CrawlError, with names and no values, when it cannot be sent or lacks what it needs."""
+    if not cookie.isprintable():
+        raise _useless("the cookie holds characters that cannot be sent", cause="malformed")
+    if missing := missing_parts(cookie, Platform.XHS):
+        raise _useless(f"the cookie lacks {', '.join(missing)}", cause="incomplete", missing=missing)
+    return parts_of(cookie)
+
+
+def _useless(fault: str, **details: Any) -> CrawlError:
+    advice = "copy it anew from a browser that is signed in to Xiaohongshu"
+    return CrawlError(Code.COOKIE_INVALID, f"{fault}; {advice}", details=details)
+
 
 _FORMATS: Final = ("jpg", "webp", "avif")
 _SORTS: Final = {Sort.GENERAL: "general", Sort.NEWEST: "time_descending", Sort.POPULAR: "popularity_descending"}

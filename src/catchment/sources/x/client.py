@@ -102,7 +102,7 @@ class Previews(Protocol):
 class SpendingLog(Quota, Previews, Protocol):
     """What was paid for, and what went wrong with it."""
 
-    async def note_trouble(self, error: XError) -> None:
+    async def record_trouble(self, error: XError) -> None:
         """The provider said no to whoever asked, in a way that a person may have to mend."""
         ...
 
@@ -133,7 +133,7 @@ def list_timeline(list_id: str, *, path: str) -> TweetTimeline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class ProviderPage:
     body: Mapping[str, Any]
     #: How many tweets it holds.
     count: int
@@ -158,7 +158,7 @@ class XClient:
         self._max_retries = max_retries
         self._sleep = sleep
 
-    async def preview(self, http: SendRequest, timeline: TweetTimeline) -> Page:
+    async def preview(self, http: SendRequest, timeline: TweetTimeline) -> ProviderPage:
         """The first page, which is kept for the collection that may follow."""
         if body := await self._ledger.previewed(timeline.address):
             return page_of(body)
@@ -168,7 +168,7 @@ class XClient:
 
     async def pages(
         self, http: SendRequest, timeline: TweetTimeline, *, limit: int, is_first: bool = False
-    ) -> AsyncIterator[Page]:
+    ) -> AsyncIterator[ProviderPage]:
         """Pages until `limit` tweets have come, there are no more, or the caller has seen enough. The first visit to a
         timeline begins with the page that was previewed.
         """
@@ -186,7 +186,7 @@ class XClient:
             cursor = page.next_cursor
             seen.add(cursor)
 
-    async def _page(self, http: SendRequest, timeline: TweetTimeline, cursor: str) -> Page:
+    async def _page(self, http: SendRequest, timeline: TweetTimeline, cursor: str) -> ProviderPage:
         if cap := await self._ledger.take_page():
             raise XError(cap.message, trouble=XTrouble.CAP_REACHED, retry_after=cap.seconds)
         response = await self._ask(http, timeline, cursor)
@@ -196,7 +196,7 @@ class XClient:
             return read_page(masked)
         except XError as error:
             if error.trouble in TROUBLES_OF_ALL:
-                await self._ledger.note_trouble(error)
+                await self._ledger.record_trouble(error)
             raise
 
     async def _ask(self, http: SendRequest, timeline: TweetTimeline, cursor: str) -> Response:
@@ -239,7 +239,7 @@ def wait_seconds(attempt: int) -> float:
     return min(FIRST_WAIT_SECONDS * (1 << attempt), MAX_WAIT_SECONDS)
 
 
-def read_page(response: Response) -> Page:
+def read_page(response: Response) -> ProviderPage:
     """The page in an answer, or an XError that says what the provider said instead."""
     body = _read_json(response)
     if response.status != HTTPStatus.OK or _tells_of_error(body):
@@ -254,10 +254,10 @@ def read_page(response: Response) -> Page:
     return page_of(body)
 
 
-def page_of(body: Mapping[str, Any]) -> Page:
+def page_of(body: Mapping[str, Any]) -> ProviderPage:
     cursor = body.get("next_cursor")
     more = body.get("has_next_page") is True and isinstance(cursor, str) and bool(cursor)
-    return Page(body=body, count=_count(body), next_cursor=str(cursor) if more else None)
+    return ProviderPage(body=body, count=_count(body), next_cursor=str(cursor) if more else None)
 
 
 def _read_json(response: Response) -> Mapping[str, Any] | None:

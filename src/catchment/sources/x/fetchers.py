@@ -13,18 +13,23 @@ from catchment.domain.tweet import Scrape, Tweet, normal_username
 from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig, InvalidInput
 from catchment.settings import Settings
-from catchment.sources.base import Context, Fetcher, Suggestion
-from catchment.sources.config import text, texts
+from catchment.sources.base import Context, Parts, Suggestion
+from catchment.sources.config import path_of, text, texts, web_address
 from catchment.sources.x.client import SpendingLog, TweetTimeline, XClient, list_timeline, user_timeline
 from catchment.sources.x.scrape import LimitRules, ScrapeHistory, Scraper
 
 USER, LIST = "twitter_feed", "twitter_list"
 TITLE_CHARS: Final = 120
+_HOSTS: Final = frozenset(f"{part}{site}.com" for part in ("", "www.", "mobile.") for site in ("x", "twitter"))
 _SITE = r"(?:https?://)?(?:www\.|mobile\.)?(?:x|twitter)\.com"
 _LIST_URL = re.compile(rf"(?:{_SITE}/i/lists/)?(?P<id>\d{{1,20}})/?(?:\?.*)?", re.IGNORECASE)
-_PROFILE = re.compile(rf"(?:@|{_SITE}/)(?P<name>\w{{1,15}})/?(?:\?.*)?", re.IGNORECASE | re.ASCII)
-#: Paths of the site that are no users.
-_NOT_USERS: Final = frozenset({"home", "i", "explore", "search", "settings", "messages", "notifications", "hashtag"})
+_NAME: Final = re.compile(r"[A-Za-z0-9_]{1,15}")
+#: Pages of the service itself, which look like names.
+_PAGES: Final = re.compile(
+    r"about|account|compose|download|explore|hashtag|home|i|intent|jobs|login|logout|messages|notifications"
+    r"|privacy|search|settings|share|signup|tos|who_to_follow",
+    re.IGNORECASE,
+)
 
 
 class TweetCache(Protocol):
@@ -39,54 +44,72 @@ class TweetCache(Protocol):
 
 class TwitterFeedFetcher:
     type = USER
+    display_names: Mapping[str, str] = {"en": "X", "zh": "X"}
+    default_minutes = 30
+    needed_key = "TWITTER_API_KEY"
     config_keys = frozenset({"handle", "keywords"})
 
-    def __init__(self, scraper: Scraper, shelf: TweetCache) -> None:
+    def __init__(self, scraper: Scraper, tweets: TweetCache) -> None:
         self._scraper = scraper
-        self._shelf = shelf
+        self._tweets = tweets
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> TwitterFeedFetcher | None:
+        scraper = parts.scraper()
+        return cls(scraper, parts.tweets()) if scraper and parts.tweets else None
 
     def identity(self, config: Mapping[str, Any]) -> str:
         keywords = sorted({word.casefold() for word in texts(config, "keywords")})
         return "\0".join([_handle(config), *keywords])
 
-    def recognise(self, pasted: str) -> Suggestion | None:
-        found = _PROFILE.fullmatch(pasted.strip())
-        if found is None or found["name"].lower() in _NOT_USERS:
-            return None
-        name = found["name"]
-        return Suggestion(type=USER, config={"handle": f"@{name}"}, name=f"@{name}", why="It is a user of X.")
+    @staticmethod
+    def recognise(pasted: str) -> Suggestion | None:
+        match [pasted.strip()[1:]] if pasted.strip().startswith("@") else _path_on_x(pasted):
+            case [name, *_] if _NAME.fullmatch(name) and not _PAGES.fullmatch(name):
+                config = {"handle": f"@{name}"}
+                return Suggestion(type=USER, config=config, name=f"@{name}", why="It is an account on X.")
+        return None
 
     async def preview(self, context: Context) -> Fetched:
         username, keywords = _wanted(context.source.config)
-        shelved = await self._shelf.fetched_lately(context.source, username)
-        tweets = shelved or await self._scraper.preview(context.http, user_timeline(username))
+        cached = await self._tweets.fetched_lately(context.source, username)
+        tweets = cached or await self._scraper.preview(context.http, user_timeline(username))
         return Fetched(title=f"@{username}", items=_items(tweets, keywords))
 
     async def fetch(self, context: Context) -> Fetched:
         username, keywords = _wanted(context.source.config)
-        shelved = await self._shelf.fetched_lately(context.source, username)
-        if shelved is not None:
-            return Fetched(title=f"@{username}", items=_items(shelved, keywords), memory=context.source.memory)
+        cached = await self._tweets.fetched_lately(context.source, username)
+        if cached is not None:
+            return Fetched(title=f"@{username}", items=_items(cached, keywords), memory=context.source.memory)
         return await _look(self._scraper, context, user_timeline(username), keywords, title=f"@{username}")
 
 
 class TwitterListFetcher:
     type = LIST
+    display_names: Mapping[str, str] = {"en": "X", "zh": "X"}
+    default_minutes = 30
+    needed_key = "TWITTER_API_KEY"
     config_keys = frozenset({"list_url", "keywords"})
 
     def __init__(self, scraper: Scraper, *, path: str) -> None:
         self._scraper = scraper
         self._path = path
 
+    @classmethod
+    def from_parts(cls, parts: Parts) -> TwitterListFetcher | None:
+        scraper = parts.scraper()
+        return cls(scraper, path=parts.settings.twitter_list_path) if scraper else None
+
     def identity(self, config: Mapping[str, Any]) -> str:
         return _list_id(config)
 
-    def recognise(self, pasted: str) -> Suggestion | None:
-        found = _LIST_URL.fullmatch(pasted.strip())
-        if found is None or pasted.strip().isdigit():
-            return None
-        url = f"https://x.com/i/lists/{found['id']}"
-        return Suggestion(type=LIST, config={"list_url": url}, name=f"X list {found['id']}", why="It is a list of X.")
+    @staticmethod
+    def recognise(pasted: str) -> Suggestion | None:
+        match _path_on_x(pasted):
+            case ["i", "lists", number, *_] if number.isascii() and number.isdecimal():
+                config = {"list_url": f"https://x.com/i/lists/{number}"}
+                return Suggestion(type=LIST, config=config, name=f"X list {number}", why="It is a list on X.")
+        return None
 
     async def preview(self, context: Context) -> Fetched:
         list_id = _list_id(context.source.config)
@@ -97,6 +120,23 @@ class TwitterListFetcher:
         list_id = _list_id(context.source.config)
         timeline = list_timeline(list_id, path=self._path)
         return await _look(self._scraper, context, timeline, [], title=f"X list {list_id}")
+
+
+class TwitterBookmarks:
+    """A type that sources may have, and that nothing can fetch."""
+
+    type = "twitter_bookmarks"
+    display_names: Mapping[str, str] = {"en": "X bookmarks", "zh": "X 书签"}
+    default_minutes = 60
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> None:  # noqa: ARG003 - as with the others
+        return None
+
+
+def _path_on_x(pasted: str) -> list[str]:
+    url = web_address(pasted)
+    return path_of(url) if url is not None and (url.host or "").rstrip(".").lower() in _HOSTS else []
 
 
 async def _look(
@@ -196,10 +236,3 @@ def make_scraper(settings: Settings, memory: Memory) -> Scraper | None:
         alpha=settings.scraper_ema_alpha,
     )
     return Scraper(client=client, books=memory, rules=rules, early_stop=settings.scraper_early_stop_threshold)
-
-
-def x_fetchers(settings: Settings, scraper: Scraper | None, shelf: TweetCache) -> list[Fetcher]:
-    """None without a scraper: such sources are skipped, as those of any type that nobody knows."""
-    if scraper is None:
-        return []
-    return [TwitterFeedFetcher(scraper, shelf), TwitterListFetcher(scraper, path=settings.twitter_list_path)]

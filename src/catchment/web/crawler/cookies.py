@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field, SecretStr
 
 from catchment.domain.cookie import Cookie, CookieStatus
-from catchment.domain.cookie_pool import Forecast
 from catchment.domain.note import Platform
 from catchment.manage.cookies import (
     LEAST_VALUE,
@@ -21,7 +20,7 @@ from catchment.manage.cookies import (
 )
 from catchment.web.auth import ADMINISTRATION, Known, TheSystem
 from catchment.web.crawler.envelope import OF_A_READ, Envelope, EnvelopeRoute, TheAsking, failures
-from catchment.web.crawler.inputs import CookieName
+from catchment.web.crawler.shapes import CookieName
 from catchment.web.inputs import Text
 from catchment.web.outputs import Moment, Out
 
@@ -95,10 +94,6 @@ class ForecastOut(Out):
     wearing_out: list[WearOut]
     sentence: str
 
-    @classmethod
-    def of(cls, forecast: Forecast) -> ForecastOut:
-        return cls.model_validate(forecast)
-
 
 class CheckedOut(Out):
     cookie_name: str = Field(validation_alias="name")
@@ -139,7 +134,7 @@ async def add_cookie(body: CookieIn, system: TheSystem, asking: TheAsking) -> En
 @router.get("/admin/cookies/forecast", dependencies=[ADMINISTRATION])
 async def forecast(system: TheSystem, asking: TheAsking) -> Envelope[list[ForecastOut]]:
     """How long the cookies of each platform last at the rate of the last hour."""
-    return asking.answer([ForecastOut.of(one) for one in await system.cookies.forecast()])
+    return asking.answer([ForecastOut.model_validate(one) for one in await system.cookies.forecast()])
 
 
 @router.post("/admin/cookies/rotate", dependencies=[ADMINISTRATION])

@@ -11,11 +11,11 @@ from catchment.bootstrap import System
 from catchment.domain.caller import Caller, Scope
 from catchment.errors import InvalidInput, TooBusy, TooManyAttempts
 from catchment.manage.accounts import user_of
-from catchment.monitor.reason import Language
+from catchment.monitor.status import Language
 from catchment.web.auth import SignedIn, TheSystem, address_of
 from catchment.web.csrf import form_of
 from catchment.web.errors import OF_A_BODY, problems_of_page
-from catchment.web.inputs import PathId
+from catchment.web.inputs import PathId, link
 from catchment.web.pages import PAGE, begin_session, form_fields, render
 from catchment.web.translations import TheLanguage
 
@@ -52,9 +52,9 @@ async def create_key(request: Request, system: TheSystem, caller: SignedIn, lang
 
 
 @router.post("/keys/{key_id}/revoke", responses=problems_of_page(404, *OF_A_BODY))
-async def revoke_key(system: TheSystem, caller: SignedIn, language: TheLanguage, key_id: PathId) -> Response:
+async def revoke_key(request: Request, system: TheSystem, caller: SignedIn, key_id: PathId) -> Response:
     await system.accounts.revoke_key(key_id, owner_id=user_of(caller))
-    return RedirectResponse(f"/account?lang={language}", status_code=303)
+    return RedirectResponse(link(request, "/account"), status_code=303)
 
 
 @router.post(
@@ -73,8 +73,15 @@ async def change_password(request: Request, system: TheSystem, caller: SignedIn,
         return await _page(request, system, caller, language, status=400, change_problem=_problem(error))
     if not changed:
         return await _page(request, system, caller, language, status=400, change_problem="wrong_old_password")
-    session = await system.entrance.sign_in_by_password(user.email, new, address=address)
-    return begin_session(request, session, then=f"/account?lang={language}")
+    session = await system.authenticator.sign_in_by_password(user.email, new, address=address)
+    return begin_session(request, session, then="/account")
+
+
+@router.post("/sign-out", responses=problems_of_page(*OF_A_BODY))
+async def sign_out_everywhere(request: Request, system: TheSystem, caller: SignedIn) -> Response:
+    """Every browser is out, this one too."""
+    await system.accounts.sign_out_everywhere(user_of(caller))
+    return RedirectResponse(link(request, "/signin"), status_code=303)
 
 
 async def _page(

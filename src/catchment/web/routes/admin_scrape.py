@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field, StrictBool, StrictInt
 
+from catchment.bootstrap import System
 from catchment.domain.scrape_task import (
     LEAST_LIMIT,
     MAX_LIMIT,
@@ -118,7 +119,7 @@ async def start_scrape(body: ScrapeIn, system: TheSystem, caller: AdminOnly) -> 
     _check(body)
     limit, depth = how_far(body.limit, full=body.full)
     order = ScrapeOrder(
-        usernames=_named(body.usernames) if body.usernames is not None else await _followed(system),
+        usernames=named_users(body.usernames) if body.usernames is not None else await followed_users(system),
         limit=limit,
         depth=depth,
         since=body.since,
@@ -170,7 +171,7 @@ def _check(body: ScrapeIn) -> None:
     check_window(body.since, body.until)
 
 
-def _named(usernames: str) -> tuple[str, ...]:
+def named_users(usernames: str) -> tuple[str, ...]:
     try:
         names = usernames_in(usernames)
     except InvalidInput as error:
@@ -180,7 +181,7 @@ def _named(usernames: str) -> tuple[str, ...]:
     return names
 
 
-async def _followed(system: TheSystem) -> tuple[str, ...]:
+async def followed_users(system: System) -> tuple[str, ...]:
     followed = tuple(follow.username for follow in await system.follows.list())
     if not followed:
         raise InvalidInput("Nobody is followed, so name somebody.", field="usernames")

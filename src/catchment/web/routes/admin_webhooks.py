@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from catchment.domain.outbox import Delivery, Webhook, WebhookFormat
+from catchment.domain.outbox import WebhookFormat
 from catchment.manage.webhooks import LISTENABLE, NewWebhook
 from catchment.web.auth import AdminOnly, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
@@ -27,6 +27,21 @@ class WebhookIn(BaseModel):
     format: WebhookFormat = WebhookFormat.JSON
     secret: Text = Field(default="", max_length=200, description="Where a Lark bot signs; for json it is made up.")
 
+    def wanted(self) -> NewWebhook:
+        return NewWebhook(
+            name=self.name,
+            url=self.url,
+            topics=tuple(self.topics),
+            allow_private=self.allow_private,
+            secret=self.secret,
+            format=self.format,
+        )
+
+
+class ChangedWebhookIn(WebhookIn):
+    url: Text = Field(default="", description="Left out, it stays.")
+    secret: Text = Field(default="", max_length=200, description="Left out, it stays, unless the address moves.")
+
 
 class WebhookOut(Out):
     id: int
@@ -38,13 +53,13 @@ class WebhookOut(Out):
     created_at: Moment
     format: WebhookFormat
 
-    @classmethod
-    def of(cls, hook: Webhook) -> WebhookOut:
-        return cls.model_validate(hook)
-
 
 class NewWebhookOut(WebhookOut):
     secret: str = Field(description="What deliveries are signed with; shown only now.")
+
+
+class WebhookAsChangedOut(WebhookOut):
+    secret: str = Field(description="A new one, where the address or format took that; shown only now. Else empty.")
 
 
 class DeliveryOut(Out):
@@ -60,29 +75,17 @@ class DeliveryOut(Out):
     dead_at: Moment | None
     last_error: str | None
 
-    @classmethod
-    def of(cls, delivery: Delivery) -> DeliveryOut:
-        return cls.model_validate(delivery)
-
 
 @router.get("")
 async def list_webhooks(system: TheSystem, _caller: AdminOnly) -> list[WebhookOut]:
-    return [WebhookOut.of(hook) for hook in await system.webhooks.list()]
+    return [WebhookOut.model_validate(hook) for hook in await system.webhooks.list()]
 
 
 @router.post("", status_code=201, responses=problems(409, *OF_A_BODY))
 async def add_webhook(body: WebhookIn, system: TheSystem, _caller: AdminOnly) -> NewWebhookOut:
     """Have events posted to a URL, signed, at least once and in order."""
-    new = NewWebhook(
-        name=body.name,
-        url=body.url,
-        topics=tuple(body.topics),
-        allow_private=body.allow_private,
-        secret=body.secret,
-        format=body.format,
-    )
-    hook, secret = await system.webhooks.add(new)
-    return NewWebhookOut(**WebhookOut.of(hook).model_dump(), secret=secret)
+    hook, secret = await system.webhooks.add(body.wanted())
+    return NewWebhookOut(**WebhookOut.model_validate(hook).model_dump(), secret=secret)
 
 
 @router.get("/deliveries", responses=problems(422))
@@ -93,30 +96,41 @@ async def list_deliveries(
     limit: Annotated[int, Query(ge=1, le=MAX_LETTERS)] = 50,
 ) -> list[DeliveryOut]:
     """Events and what became of them, the newest first."""
-    return [DeliveryOut.of(one) for one in await system.webhooks.deliveries(webhook_id=webhook_id, limit=limit)]
+    return [
+        DeliveryOut.model_validate(one) for one in await system.webhooks.deliveries(webhook_id=webhook_id, limit=limit)
+    ]
 
 
 @router.post("/deliveries/{delivery_id}/redeliver", status_code=202, responses=problems(404, 422))
 async def redeliver(delivery_id: PathId, system: TheSystem, _caller: AdminOnly) -> DeliveryOut:
     """Send an event again, under the same id."""
-    return DeliveryOut.of(await system.webhooks.redeliver(delivery_id))
+    return DeliveryOut.model_validate(await system.webhooks.redeliver(delivery_id))
+
+
+@router.put("/{webhook_id}", responses=problems(404, 409, *OF_A_BODY))
+async def change_webhook(
+    webhook_id: PathId, body: ChangedWebhookIn, system: TheSystem, _caller: AdminOnly
+) -> WebhookAsChangedOut:
+    """As it is wanted from now on. What was on its way goes to the new address."""
+    hook, secret = await system.webhooks.change(webhook_id, body.wanted())
+    return WebhookAsChangedOut(**WebhookOut.model_validate(hook).model_dump(), secret=secret)
 
 
 @router.post("/{webhook_id}/ping", status_code=202, responses=problems(404, 422))
 async def ping(webhook_id: PathId, system: TheSystem, _caller: AdminOnly) -> DeliveryOut:
     """Send a test message."""
-    return DeliveryOut.of(await system.webhooks.ping(webhook_id))
+    return DeliveryOut.model_validate(await system.webhooks.ping(webhook_id))
 
 
 @router.post("/{webhook_id}/pause", responses=problems(404, 422))
 async def pause(webhook_id: PathId, system: TheSystem, _caller: AdminOnly) -> WebhookOut:
     """Tell it nothing new; what was on its way waits."""
-    return WebhookOut.of(await system.webhooks.set_active(webhook_id, is_active=False))
+    return WebhookOut.model_validate(await system.webhooks.set_active(webhook_id, is_active=False))
 
 
 @router.post("/{webhook_id}/resume", responses=problems(404, 422))
 async def resume(webhook_id: PathId, system: TheSystem, _caller: AdminOnly) -> WebhookOut:
-    return WebhookOut.of(await system.webhooks.set_active(webhook_id, is_active=True))
+    return WebhookOut.model_validate(await system.webhooks.set_active(webhook_id, is_active=True))
 
 
 @router.delete("/{webhook_id}", responses=problems(404, 422))

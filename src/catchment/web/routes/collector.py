@@ -1,18 +1,90 @@
-"""How collecting goes."""
+"""How collecting goes, and the alerts: what somebody should look after, and what was of late."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-from pydantic import Field
+from datetime import timedelta
 
+from fastapi import APIRouter
+from pydantic import AliasPath, BaseModel, Field
+
+from catchment.domain.alert_rules import AlertRule, Severity
 from catchment.domain.source import PausedBy, SourceStatus
-from catchment.monitor.status import Mark, StatusSnapshot, View, snapshot
-from catchment.store.writability import WriteTrouble
+from catchment.manage.alerts import MAX_MUTE
+from catchment.monitor.alerting import list_alerts
+from catchment.monitor.status import Mark, View, snapshot
+from catchment.store.database import WriteTrouble
 from catchment.web.auth import Known, TheSystem
-from catchment.web.errors import problems
+from catchment.web.errors import OF_A_BODY, problems
+from catchment.web.inputs import PathId
 from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Out
-from catchment.web.routes.alerts import AlertOut
 from catchment.web.translations import TheLanguage
+
+alerts_router = APIRouter(prefix="/api/alerts", tags=["alerts"])
+
+
+class AlertOut(Out):
+    id: int
+    rule: AlertRule
+    #: What it is about: a platform, a source's id.
+    subject: str
+    severity: Severity
+    message: str
+    since: Moment
+    fired_at: Moment
+    #: When it was last told of; null where it came back before its cool-down was over.
+    told_at: Moment | None
+    resolved_at: Moment | None
+    #: When somebody said that they look after it, and who; in this turn of it.
+    acknowledged_at: Moment | None
+    acknowledged_by: str
+    #: Until when nobody is told of it.
+    muted_until: Moment | None
+    runbook: str = Field(validation_alias=AliasPath("rule", "runbook"))
+
+
+class AlertsOut(Out):
+    #: The most severe first.
+    open: list[AlertOut]
+    #: Those that ended within a day, the latest first.
+    recent: list[AlertOut]
+
+
+@alerts_router.get("", responses=problems(401))
+async def alerts(system: TheSystem, caller: Known) -> AlertsOut:
+    """What fires and what ended within a day; of sources, only of those that you may see."""
+    found = await system.store.read(list_alerts, caller, now=system.clock.now())
+    return AlertsOut(
+        open=[AlertOut.model_validate(alert) for alert in found if alert.is_open],
+        recent=[AlertOut.model_validate(alert) for alert in found if not alert.is_open],
+    )
+
+
+class MuteIn(BaseModel):
+    minutes: int = Field(ge=1, le=MAX_MUTE // timedelta(minutes=1), examples=[60])
+
+
+@alerts_router.post("/{alert_id}/acknowledge", responses=problems(401, 403, 404, 409, 422))
+async def acknowledge_alert(alert_id: PathId, system: TheSystem, caller: Known) -> AlertOut:
+    """Say that you look after it: nothing more is told of it until it ends."""
+    return AlertOut.model_validate(await system.alert_desk.acknowledge(alert_id, caller))
+
+
+@alerts_router.delete("/{alert_id}/acknowledge", responses=problems(401, 403, 404, 422))
+async def withdraw_alert(alert_id: PathId, system: TheSystem, caller: Known) -> AlertOut:
+    """Take that back."""
+    return AlertOut.model_validate(await system.alert_desk.withdraw(alert_id, caller))
+
+
+@alerts_router.post("/{alert_id}/mute", responses=problems(401, 403, 404, *OF_A_BODY))
+async def mute_alert(alert_id: PathId, body: MuteIn, system: TheSystem, caller: Known) -> AlertOut:
+    """Have nothing told of it for a time, however often it comes back; that it ended is told if its beginning was."""
+    return AlertOut.model_validate(await system.alert_desk.mute(alert_id, body.minutes, caller))
+
+
+@alerts_router.delete("/{alert_id}/mute", responses=problems(401, 403, 404, 422))
+async def unmute_alert(alert_id: PathId, system: TheSystem, caller: Known) -> AlertOut:
+    return AlertOut.model_validate(await system.alert_desk.unmute(alert_id, caller))
+
 
 router = APIRouter(prefix="/api/collector", tags=["collector"])
 
@@ -74,17 +146,6 @@ class StatusOut(Out):
     collector: CollectorOut
     alerts: list[AlertOut] = Field(description="Those that fire.")
 
-    @classmethod
-    def of(cls, taken: StatusSnapshot) -> StatusOut:
-        return cls(
-            at=taken.at,
-            store=StoreOut.model_validate(taken.store),
-            sources=[SourceHealthOut.model_validate(source) for source in taken.sources],
-            stats=StatsOut.model_validate(taken.stats),
-            collector=CollectorOut.model_validate(taken.collector),
-            alerts=[AlertOut.of(alert) for alert in taken.alerts],
-        )
-
 
 @router.get("/status", responses=problems(401))
 async def collector_status(system: TheSystem, caller: Known, language: TheLanguage) -> StatusOut:
@@ -96,4 +157,4 @@ async def collector_status(system: TheSystem, caller: Known, language: TheLangua
         view=View(caller=caller, language=language),
         now=system.clock.now(),
     )
-    return StatusOut.of(taken)
+    return StatusOut.model_validate(taken)

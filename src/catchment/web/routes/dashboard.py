@@ -1,22 +1,108 @@
-"""The dashboard."""
+"""The overview: how everything is, what needs somebody, what is new; and the welcome of a new store."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, Response
+from typing import Any
 
-from catchment.monitor.status import View
-from catchment.web.auth import Anyone, TheSystem
-from catchment.web.dashboard import MAX_SOURCES, read_board
-from catchment.web.errors import problems_of_page
-from catchment.web.pages import render
-from catchment.web.translations import TheLanguage
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, Response
+from markupsafe import Markup
+from sqlalchemy import Connection
+
+from catchment.errors import Conflict, Forbidden, InvalidInput
+from catchment.manage.catalog import Added
+from catchment.manage.packs import STARTER_PACK
+from catchment.monitor.status import View, is_network_away
+from catchment.store import source_list, sources
+from catchment.store.source_list import Health, SourceQuery
+from catchment.web.auth import address_of
+from catchment.web.dashboard import read_board
+from catchment.web.errors import OF_A_BODY, problems_of_page
+from catchment.web.pages import Content, OpenPage, Page, SignedInPage, begin_session, form_fields, live
+from catchment.web.source_view import rows_of
 
 router = APIRouter(tags=["dashboard"], default_response_class=HTMLResponse, responses=problems_of_page(401, 403))
+#: The sources that are shown, and as many items of the latest.
+MAX_ROWS, MAX_LATEST = 12, 20
+_FORM: dict[int | str, dict[str, Any]] = {
+    303: {"description": "On to the overview.", "content": {}},
+    **problems_of_page(409, *OF_A_BODY),
+}
 
 
 @router.get("/")
-async def dashboard(request: Request, system: TheSystem, caller: Anyone, language: TheLanguage) -> Response:
-    view = View(caller=caller, language=language, most=MAX_SOURCES)
-    board = await read_board(system, view)
-    return render(request, language, "dashboard.html", {"board": board, "caller": caller})
+async def overview_page(page: OpenPage) -> Response:
+    return await page.show_live("overview.html", await read_overview(page))
+
+
+@live("/")
+async def read_overview(page: Page) -> Content:
+    view = View(caller=page.caller, language=page.language, most=MAX_ROWS)
+    board = await read_board(page.system, view)
+    found, total, needy = await page.system.store.read(_read_attention, page)
+    rows = await rows_of(page, found)
+    board.items[MAX_LATEST:] = []
+    key = "sources.lede_none" if not total else "sources.lede_needy" if needy else "sources.lede_well"
+    told = page.words(key, total=f"{total:,}", needy=f"{needy:,}")
+    parts = {
+        "lede": Markup('<p class="lede" id="lede">{}</p>').format(told),
+        **{name: page.part(f"parts/overview_{name}.html", board=board) for name in ("tiles", "alerts", "latest")},
+        **{row.part: page.part("parts/overview_row.html", row=row) for row in rows},
+    }
+    context = {"rows": rows, "total": total, "welcome": await _welcome(page, total)}
+    return Content(context=context, parts=parts, lists={"rows": [row.part for row in rows]})
+
+
+def _read_attention(conn: Connection, page: Page) -> tuple[list[Any], int, int]:
+    user, sees_all = page.caller.user_id, page.caller.sees_all
+    seen = SourceQuery(user_id=user, all_sources=sees_all, limit=MAX_ROWS)
+    needy = SourceQuery(user_id=user, all_sources=sees_all, health=Health.NEEDS_YOU)
+    return source_list.list_page(conn, seen), source_list.count(conn, seen), source_list.count(conn, needy)
+
+
+async def _welcome(page: Page, total: int) -> dict[str, Any] | None:
+    """What a new store still lacks: sources, or anybody with a password; for who may do something about it."""
+    is_nobody = page.caller.is_admin and page.caller.user_id is None
+    is_new = not total or (is_nobody and not await page.system.accounts.list_users())
+    if not page.may_write or not is_new:
+        return None
+    away, seen = await page.system.store.read(_read_network)
+    return {
+        "is_somebody": page.caller.user_id is not None,
+        "may_set_password": is_nobody,
+        "has_sources": bool(total),
+        "starters": [draft.name for draft in STARTER_PACK],
+        "network_away": away,
+        "network_seen": seen,
+    }
+
+
+def _read_network(conn: Connection) -> tuple[bool, bool]:
+    return is_network_away(conn), sources.latest_success(conn) is not None
+
+
+@router.post("/welcome/password", responses=_FORM, openapi_extra=form_fields("email", "password"))
+async def set_first_password(page: SignedInPage) -> Response:
+    """Whoever came in by an administrator's key of nobody in particular becomes somebody, with a password."""
+    if page.caller.user_id is not None:
+        raise Conflict("You have an account already; its password is changed on the account page.")
+    if not page.caller.is_admin:
+        raise Forbidden("Only who came in by an administrator's key sets a first password.")
+    form = await page.form()
+    email, password = str(form.get("email", "")), str(form.get("password", ""))
+    user = await page.system.accounts.add_with_password(email, password, is_admin=True)
+    session = await page.system.authenticator.sign_in_by_password(
+        user.email, password, address=address_of(page.request)
+    )
+    return begin_session(page.request, session, then="/")
+
+
+@router.post("/welcome/starters", responses=_FORM)
+async def take_starters(page: SignedInPage) -> Response:
+    outcomes = await page.system.catalog.add_many(STARTER_PACK, page.caller)
+    added = [one.source for one in outcomes if isinstance(one, Added)]
+    if not added:
+        raise InvalidInput("You follow them all already.")
+    for source in added:
+        await page.system.visits.start(source.id, page.caller)
+    return page.done("/sources", "welcome.starters_taken", count=len(added))

@@ -1,33 +1,102 @@
-"""Saved feeds: list, show, publish, change, remove."""
+"""Saved feeds: list, show, publish, change, remove; and as readers fetch them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
 from pydantic import AliasChoices, BaseModel, Field
 
 from catchment.domain.caller import Caller
 from catchment.domain.feed import SavedFeed, filter_shape
-from catchment.manage.feeds import FeedChange, FeedDraft, Published
+from catchment.errors import NotFound
+from catchment.manage.feeds import FeedChange, FeedDraft, Published, opens
 from catchment.publish.feed import FeedFormat
-from catchment.web.auth import Anyone, Known, TheSystem
+from catchment.web.auth import OPEN, Anyone, Known, TheSystem, resolve_caller, system_of
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import JsonObject, Text
-from catchment.web.outputs import Moment, Ok, Out
-from catchment.web.routes.published import folder_url
+from catchment.web.inputs import JsonObject, Text, base_url
+from catchment.web.outputs import Moment, Ok, Out, is_unchanged, validators
+
+published_router = APIRouter(prefix="/feeds", tags=["feeds"])
+#: A minute is the time between two looks of the collector.
+_CACHING = {True: "public, max-age=60", False: "private, no-cache"}
+Token = Annotated[str, Query(description="Of a feed that is not public.")]
+
+
+def folder_url(request: Request) -> str:
+    return f"{base_url(request)}/feeds"
+
+
+class _Direct(APIRoute):
+    """Answers straight from the request. Readers ask all day long, and solving for parameters that are known by name
+    would take longer than the answer itself.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        async def handle(request: Request) -> Response:
+            asked = request.path_params["slug"], request.query_params.get("token", "")
+            answer: Response = await self.endpoint(request, *asked)
+            return answer
+
+        return handle
+
+
+def _serving(format_: FeedFormat) -> Callable[..., Awaitable[Response]]:
+    async def serve(request: Request, slug: str, token: Token = "") -> Response:
+        caller = await resolve_caller(request)
+        renderer = system_of(request).renderer
+        # Short names are plain ASCII; anything else names nothing, and might be more than a store can compare.
+        asked = slug if slug.isascii() and slug.isprintable() else ""
+        edition = await renderer.look(asked, format_, folder_url=folder_url(request))
+        if edition is None or not _may_read(edition.feed, caller, token):
+            raise NotFound("There is no such feed, or not for whoever asks like this.")
+        headers = {
+            **validators(edition.tag, edition.changed_at),
+            "Cache-Control": _CACHING[edition.feed.is_public],
+        }
+        if is_unchanged(request.headers, edition.tag, edition.changed_at):
+            return Response(status_code=304, headers=headers)
+        return Response(await renderer.printed(edition), media_type=format_.media_type, headers=headers)
+
+    serve.__doc__ = f"A saved view as {format_.value.upper()}; 304 when it is as the reader knows it."
+    return serve
+
+
+def _may_read(feed: SavedFeed, caller: Caller, token: str) -> bool:
+    return feed.may_be_seen_by(caller) or opens(feed, token)
+
+
+def _answers(format_: FeedFormat) -> dict[int | str, dict[str, Any]]:
+    schema: dict[str, Any] = {} if format_ is FeedFormat.JSON else {"type": "string"}
+    return {200: {"content": {format_.media_type: {"schema": schema}}}, 304: {"description": "Nothing changed."}}
+
+
+for _format in FeedFormat:
+    published_router.add_api_route(
+        f"/{{slug}}.{_format}",
+        _serving(_format),
+        name=f"published_{_format}",
+        dependencies=[OPEN],
+        route_class_override=_Direct,
+        response_class=Response,
+        responses={**problems(401, 404, 422), **_answers(_format)},
+    )
+
 
 router = APIRouter(prefix="/api/feeds", tags=["feeds"])
 _PUBLIC = AliasChoices("public", "is_public", "isPublic")
 
 
 class FeedIn(BaseModel):
-    slug: Text
+    slug: Text = Field(examples=["news"])
     title: Text = ""
     description: Text = ""
     link: Text = ""
     language: Text = ""
-    filter: JsonObject = Field(default_factory=dict)
+    filter: JsonObject = Field(default_factory=dict, examples=[{"tags": ["news"]}])
     public: bool = Field(default=False, validation_alias=_PUBLIC)
 
 

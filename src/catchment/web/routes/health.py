@@ -10,13 +10,13 @@ from fastapi import APIRouter, Request, Response
 from loguru import logger
 
 from catchment.bootstrap import System
-from catchment.domain.alert import Severity
+from catchment.domain.alert_rules import Severity
 from catchment.domain.cookie import CookieStatus
 from catchment.errors import StoreError
 from catchment.monitor.alerting import CookieNumbers, count_cookies
-from catchment.store.crawl_minutes import Requests
+from catchment.store.database import WriteTrouble
+from catchment.store.fetch_log import Requests
 from catchment.store.migrate import current_revision
-from catchment.store.writability import WriteTrouble
 from catchment.web.auth import OPEN, TheSystem
 from catchment.web.errors import problems
 from catchment.web.metrics import Metrics, Numbers, read_numbers

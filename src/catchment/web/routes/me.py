@@ -1,18 +1,47 @@
-"""One's own account: who one is, one's password and one's keys."""
+"""One's own account: logging in, who one is, one's password and one's keys."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from fastapi import APIRouter, HTTPException, Request
 from pydantic import BaseModel, Field
 
-from catchment.domain.account import ApiKey, User
+from catchment.domain.account import MAX_EMAIL
 from catchment.domain.caller import Scope
+from catchment.errors import Unauthenticated
 from catchment.manage.accounts import MAX_KEY_NAME, user_of
 from catchment.manage.logins import LEAST, MOST
-from catchment.web.auth import Known, TheSystem, address_of
+from catchment.monitor.status import Language
+from catchment.web.auth import DOOR, Known, TheSystem, address_of
 from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import PathId, Text
 from catchment.web.outputs import Moment, Out
+from catchment.web.translations import AdministrationsLanguage
+
+login_router = APIRouter(prefix="/api/auth", tags=["users"], responses=problems(401, 429, 503, *OF_A_BODY))
+
+_WRONG = {Language.CHINESE: "邮箱或密码错误", Language.ENGLISH: "Wrong e-mail address or password"}
+
+
+class LoginIn(BaseModel):
+    email: Text = Field(max_length=MAX_EMAIL)
+    password: Text = Field(max_length=MOST)
+
+
+class TokenOut(BaseModel):
+    access_token: str
+    token_type: Literal["bearer"] = "bearer"  # noqa: S105 (what kind it is)
+
+
+@login_router.post("/login", dependencies=[DOOR])
+async def log_in(request: Request, system: TheSystem, language: AdministrationsLanguage, body: LoginIn) -> TokenOut:
+    """A token for `Authorization: Bearer …`. It ends by itself, and at once when the password is changed."""
+    token = await system.authenticator.log_in(body.email, body.password, address=address_of(request))
+    if token is None:
+        raise Unauthenticated(_WRONG[language])
+    return TokenOut(access_token=token)
+
 
 router = APIRouter(prefix="/api", tags=["users"], responses=problems(401, 403))
 
@@ -27,10 +56,6 @@ class UserOut(Out):
     created_at: Moment
     digests_public: bool
 
-    @classmethod
-    def of(cls, user: User) -> UserOut:
-        return cls.model_validate(user)
-
 
 class KeyOut(Out):
     id: int
@@ -40,10 +65,6 @@ class KeyOut(Out):
     is_active: bool
     created_at: Moment
     last_used_at: Moment | None
-
-    @classmethod
-    def of(cls, key: ApiKey) -> KeyOut:
-        return cls.model_validate(key)
 
 
 class NewKeyOut(KeyOut):
@@ -67,13 +88,13 @@ class PasswordIn(BaseModel):
 
 @router.get("/users/me")
 async def who_am_i(system: TheSystem, caller: Known) -> UserOut:
-    return UserOut.of(await system.accounts.get_user(user_of(caller)))
+    return UserOut.model_validate(await system.accounts.get_user(user_of(caller)))
 
 
 @router.put("/users/me", responses=problems(*OF_A_BODY))
 async def change_me(system: TheSystem, caller: Known, body: UserChange) -> UserOut:
     changed = await system.accounts.set_digests_public(user_of(caller), is_public=body.digests_public)
-    return UserOut.of(changed)
+    return UserOut.model_validate(changed)
 
 
 @router.put("/users/me/password", status_code=204, responses=problems(429, 503, *OF_A_BODY))
@@ -87,11 +108,17 @@ async def change_password(request: Request, system: TheSystem, caller: Known, bo
         raise HTTPException(400, "The old password is wrong.")
 
 
+@router.post("/users/me/sign-out", status_code=204)
+async def sign_out_everywhere(system: TheSystem, caller: Known) -> None:
+    """End every session, login token and reader app of yours. Keys and password stay good."""
+    await system.accounts.sign_out_everywhere(user_of(caller))
+
+
 @router.get("/keys")
 @router.get("/users/me/api-keys")
 async def list_keys(system: TheSystem, caller: Known) -> list[KeyOut]:
     """Your keys, without their secrets."""
-    return [KeyOut.of(key) for key in await system.accounts.list_keys_of(user_of(caller))]
+    return [KeyOut.model_validate(key) for key in await system.accounts.list_keys_of(user_of(caller))]
 
 
 @router.post("/keys", status_code=201, responses=problems(*OF_A_BODY))
@@ -99,7 +126,7 @@ async def list_keys(system: TheSystem, caller: Known) -> list[KeyOut]:
 async def create_key(system: TheSystem, caller: Known, body: KeyIn) -> NewKeyOut:
     """A further key. `key` is shown this once; only its hash is kept."""
     made = await system.accounts.create_own_key(caller, body.name, scope=body.scope)
-    return NewKeyOut(**KeyOut.of(made.key).model_dump(), key=made.secret)
+    return NewKeyOut(**KeyOut.model_validate(made.key).model_dump(), key=made.secret)
 
 
 @router.delete("/keys/{key_id}", status_code=204, responses=problems(404, 422))

@@ -1,4 +1,4 @@
-"""Source packs: lists of sources that people pass on."""
+"""What people follow, and source packs: lists of sources that they pass on."""
 
 from __future__ import annotations
 
@@ -12,9 +12,60 @@ from catchment.domain.listing import Pack, SourceList
 from catchment.manage.packs import MAX_SOURCES, PackDraft, read_places
 from catchment.web.auth import Anyone, Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import PathId, Text, check_json
+from catchment.web.inputs import MAX_ID, PathId, Text, check_json
 from catchment.web.outputs import Moment, Ok, Out
-from catchment.web.routes.exchange import LineOut
+from catchment.web.routes.sources import LineOut
+
+MAX_AT_ONCE = 1000
+subscriptions_router = APIRouter(prefix="/api/subscriptions", tags=["subscriptions"], responses=problems(401, 403))
+
+Id = Annotated[int, Field(ge=1, le=MAX_ID)]
+
+
+class SubscribeIn(BaseModel):
+    source_id: Id = Field(validation_alias=AliasChoices("sourceId", "source_id"))
+
+
+class SubscribeManyIn(BaseModel):
+    source_ids: list[Id] = Field(validation_alias=AliasChoices("sourceIds", "source_ids"), max_length=MAX_AT_ONCE)
+
+
+class SubscriptionOut(Out):
+    id: int = Field(validation_alias="source_id")
+    name: str
+    type: str
+    is_active: bool
+    sourceDeleted: bool = Field(validation_alias="source_deleted")  # noqa: N815 (the interface's own spelling)
+    subscribed_at: Moment
+
+
+class SubscribedOut(Ok):
+    added: int
+
+
+@subscriptions_router.get("")
+async def list_subscriptions(system: TheSystem, caller: Known) -> list[SubscriptionOut]:
+    """What you follow; a source that was removed is marked `sourceDeleted`."""
+    return [SubscriptionOut.model_validate(one) for one in await system.subscriptions.list(caller)]
+
+
+@subscriptions_router.post("", responses=problems(404, *OF_A_BODY))
+async def subscribe(body: SubscribeIn, system: TheSystem, caller: Known) -> SubscribedOut:
+    """Follow one of your own sources or a public one. Twice is the same as once."""
+    return SubscribedOut(added=await system.subscriptions.add(body.source_id, caller))
+
+
+@subscriptions_router.post("/bulk", responses=problems(*OF_A_BODY))
+async def subscribe_many(body: SubscribeManyIn, system: TheSystem, caller: Known) -> SubscribedOut:
+    """Follow many; what cannot be followed is passed over."""
+    return SubscribedOut(added=await system.subscriptions.add_many(body.source_ids, caller))
+
+
+@subscriptions_router.delete("/{source_id}", responses=problems(404, 422))
+async def unsubscribe(source_id: PathId, system: TheSystem, caller: Known) -> Ok:
+    await system.subscriptions.remove(source_id, caller)
+    return Ok()
+
 
 router = APIRouter(prefix="/api/packs", tags=["packs"])
 

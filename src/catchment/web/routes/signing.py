@@ -11,6 +11,7 @@ from catchment.errors import TooBusy, TooManyAttempts
 from catchment.web.auth import DOOR, OPEN, TheSystem, address_of
 from catchment.web.csrf import SESSION_COOKIE, check_origin, form_of
 from catchment.web.errors import OF_A_BODY, problems_of_page
+from catchment.web.inputs import link
 from catchment.web.middleware import only_looks
 from catchment.web.pages import PAGE, begin_session, form_fields, render
 from catchment.web.translations import TheLanguage
@@ -36,7 +37,7 @@ async def sign_in_page(
     # Mail filters and chat programs look at every link before the one it was sent to does.
     if token is None or only_looks(request):
         return render(request, language, "signin.html", {})
-    session = await system.entrance.sign_in_by_link(token)
+    session = await system.authenticator.sign_in_by_link(token)
     if session is None:
         return render(request, language, "signin.html", {"problem": "spent_link"}, status=401)
     return begin_session(request, session, then="/")
@@ -55,9 +56,9 @@ async def sign_in(request: Request, system: TheSystem, language: TheLanguage) ->
     key, email, password = form.get("key", "").strip(), form.get("email", ""), form.get("password", "")
     try:
         if key:
-            session = await system.entrance.sign_in(key)
+            session = await system.authenticator.sign_in(key)
         else:
-            session = await system.entrance.sign_in_by_password(email, password, address=address_of(request))
+            session = await system.authenticator.sign_in_by_password(email, password, address=address_of(request))
     except TooManyAttempts as error:
         problem, status = ("busy", 503) if isinstance(error, TooBusy) else ("too_often", 429)
         page = render(request, language, "signin.html", {"problem": problem, "email": email}, status=status)
@@ -73,7 +74,7 @@ async def sign_in(request: Request, system: TheSystem, language: TheLanguage) ->
 async def sign_out(request: Request, system: TheSystem) -> Response:
     session = request.cookies.get(SESSION_COOKIE)
     if session:
-        await system.entrance.sign_out(session)
-    response = RedirectResponse("/", status_code=303)
+        await system.authenticator.sign_out(session)
+    response = RedirectResponse(link(request, "/"), status_code=303)
     response.delete_cookie(SESSION_COOKIE)
     return response

@@ -1,38 +1,148 @@
-"""Sources: list, show, add, change, remove."""
+"""Sources: what is pasted told, lists in and out, and each: list, show, add, change, remove."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import AliasChoices, BaseModel, Field, StrictInt, StrictStr
 
 from catchment.bootstrap import System
 from catchment.domain.caller import Caller
-from catchment.domain.candidate import Backlog
-from catchment.domain.confidential import masked
+from catchment.domain.listing import ListFormat
 from catchment.domain.source import Source, SourceStatus
 from catchment.manage.catalog import Change, Draft
-from catchment.monitor.status import Mark, SourceHealth, View, describe, read_backlogs
-from catchment.redact import redact_url
-from catchment.schedule.intervals import Intervals
-from catchment.store import subscriptions, users
+from catchment.manage.import_export import LineResult, count_results, export_sources, import_sources
+from catchment.manage.resolve import MAX_PREVIEWED, Pasted, Resolved
+from catchment.monitor.status import Mark, SourceViewer
 from catchment.web.auth import Anyone, Known, TheSystem
-from catchment.web.errors import OF_A_BODY, problems
+from catchment.web.errors import OF_A_BODY, problems, problems_of_page
 from catchment.web.inputs import Config, PathId, Text
 from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Ok, Out
 
+# What has a name of its own comes before the numbers of sources: "export" is none.
 router = APIRouter(prefix="/api/sources", tags=["sources"])
 
 
+class PastedIn(BaseModel):
+    url: Text | None = Field(
+        default=None,
+        description="An address of any kind, or a name: @handle, r/python, hn.",
+        examples=["https://example.org/blog"],
+    )
+    force: bool = Field(default=False, description="Tell it although there is nothing at the address (404, 410).")
+
+
+class PreviewItemOut(Out):
+    title: str
+    url: str
+
+
+class ResolvedOut(Out):
+    """What `POST /api/sources` would take. `preview` is left out when there was none to be had; `doubt` says why."""
+
+    name: str
+    type: str
+    config: dict[str, Any]
+    icon: str | None
+    why: str
+    preview: list[PreviewItemOut] = Field(default=[], max_length=MAX_PREVIEWED)
+    doubt: str = ""
+
+    @classmethod
+    def of(cls, resolved: Resolved) -> ResolvedOut:
+        known: dict[str, Any] = {}
+        if resolved.preview is not None:
+            known["preview"] = [PreviewItemOut(title=one.title, url=one.url) for one in resolved.preview]
+        if resolved.doubt is not None:
+            known["doubt"] = resolved.doubt
+        return cls(
+            name=resolved.name,
+            type=resolved.type,
+            config=dict(resolved.config),
+            icon=resolved.icon,
+            why=resolved.why,
+            **known,
+        )
+
+
+@router.post("/resolve", response_model_exclude_unset=True, responses=problems(401, *OF_A_BODY))
+async def resolve(body: PastedIn, system: TheSystem, caller: Known) -> ResolvedOut:
+    """Tell what is pasted, with a look at it. What cannot be looked at now is told all the same, with a doubt.
+
+    An address at which there is nothing (404, 410) is a 422, unless by `force`.
+    """
+    if not body.url or not body.url.strip():
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "The body needs a url: an address of any kind, or a name.")
+    resolved = await system.resolver.resolve(Pasted(text=body.url), caller)
+    if not body.force:
+        resolved.refuse_missing('"force": true takes it all the same.')
+    return ResolvedOut.of(resolved)
+
+
+_MEDIA = {ListFormat.OPML: "text/x-opml", ListFormat.JSON: "application/json", ListFormat.YAML: "application/yaml"}
+#: What each is to who reads it by its media type.
+_SHAPES = {ListFormat.OPML: "string", ListFormat.JSON: "object", ListFormat.YAML: "object"}
+_FILE: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "The file as it is, in any of the formats; its content shows which it is.",
+        "content": {
+            media: {"schema": {"type": "string", "format": "binary"}} for media in ["text/x-opml", "text/plain"]
+        },
+    }
+}
+
+
+class LineOut(Out):
+    """What became of one source of the list."""
+
+    line: int
+    name: str
+    url: str
+    result: LineResult
+    source_id: int | None
+    reason: str
+
+
+class ImportedOut(Out):
+    results: list[LineOut]
+    totals: dict[LineResult, int]
+
+
+@router.post("/import", responses=problems(401, 403, *OF_A_BODY), openapi_extra=_FILE)
+async def import_list(request: Request, system: TheSystem, caller: Known) -> ImportedOut:
+    """Add every source of a file that is not there yet. A bad line is told with its number and spoils no other."""
+    lines = await import_sources(system.catalog, system.parsers, await request.body(), caller)
+    totals = {LineResult(name): count for name, count in count_results(lines).items()}
+    return ImportedOut(results=[LineOut.model_validate(line) for line in lines], totals=totals)
+
+
+@router.get(
+    "/export",
+    response_class=Response,
+    responses={
+        200: {"content": {media: {"schema": {"type": _SHAPES[form]}} for form, media in _MEDIA.items()}},
+        **problems_of_page(401, 422),
+    },
+)
+async def export_list(
+    system: TheSystem, caller: Known, form: Annotated[ListFormat, Query(alias="format")] = ListFormat.OPML
+) -> Response:
+    """The sources that you may change, without their secrets."""
+    exported = await export_sources(system.catalog, caller, form, now=system.clock.now())
+    name = f'attachment; filename="catchment.{form}"'
+    return Response(exported.body, media_type=_MEDIA[form], headers={"Content-Disposition": name})
+
+
 class SourceIn(BaseModel):
-    type: Text
-    config: Config
-    name: Text = ""
+    type: Text = Field(examples=["rss"])
+    config: Config = Field(examples=[{"url": "https://example.org/feed"}])
+    name: Text = Field(default="", examples=["Example"])
     is_public: bool = Field(default=False, validation_alias=AliasChoices("is_public", "isPublic"))
-    tags: list[Text] = []
+    tags: tuple[Text, ...] = ()
     fetch_interval_minutes: StrictInt | StrictStr | None = None
 
 
@@ -42,7 +152,7 @@ class SourceChange(BaseModel):
     config: Config | None = None
     is_active: bool | None = Field(default=None, validation_alias=AliasChoices("is_active", "isActive"))
     is_public: bool | None = Field(default=None, validation_alias=AliasChoices("is_public", "isPublic"))
-    tags: list[Text] | None = None
+    tags: tuple[Text, ...] | None = None
     fetch_interval_minutes: StrictInt | StrictStr | None = Field(
         default=None, description="0 goes back to the interval of the type."
     )
@@ -84,43 +194,26 @@ class SourceOut(Out):
 @router.get("", response_model_exclude_unset=True, responses=problems(401))
 async def list_sources(system: TheSystem, caller: Anyone) -> list[SourceOut]:
     """Public sources; with a key also your own, with the service's or an admin's all."""
-    sources = await system.catalog.list(caller)
-    surroundings = await _look_around(system, caller, sources)
-    return [surroundings.show(source) for source in sources]
+    return await show_sources_to(system, caller, await system.catalog.list(caller))
 
 
 @router.post("", status_code=201, response_model_exclude_unset=True, responses=problems(401, 403, 409, *OF_A_BODY))
 async def add_source(body: SourceIn, system: TheSystem, caller: Known) -> SourceOut:
     """Add a source; it is collected at the next tick. One that exists already is a conflict that names it."""
-    draft = Draft(
-        type=body.type,
-        config=body.config,
-        name=body.name,
-        is_public=body.is_public,
-        tags=tuple(body.tags),
-        fetch_interval_minutes=body.fetch_interval_minutes,
-    )
-    return await _show(system, caller, await system.catalog.add(draft, caller))
+    return (await show_sources_to(system, caller, [await system.catalog.add(Draft(**dict(body)), caller)]))[0]
 
 
 @router.get("/{source_id}", response_model_exclude_unset=True, responses=problems(401, 404, 422))
 async def show_source(source_id: PathId, system: TheSystem, caller: Anyone) -> SourceOut:
-    return await _show(system, caller, await system.catalog.get(source_id, caller))
+    return (await show_sources_to(system, caller, [await system.catalog.get(source_id, caller)]))[0]
 
 
 @router.put("/{source_id}", response_model_exclude_unset=True, responses=problems(401, 403, 404, 409, *OF_A_BODY))
 async def change_source(source_id: PathId, body: SourceChange, system: TheSystem, caller: Known) -> SourceOut:
     """Change what is named and leave the rest. Resuming clears the error count."""
-    change = Change(
-        name=body.name,
-        type=body.type,
-        config=body.config,
-        is_active=body.is_active,
-        is_public=body.is_public,
-        tags=tuple(body.tags) if body.tags is not None else None,
-        fetch_interval_minutes=body.fetch_interval_minutes,
-    )
-    return await _show(system, caller, await system.catalog.change(source_id, change, caller))
+    return (
+        await show_sources_to(system, caller, [await system.catalog.change(source_id, Change(**dict(body)), caller)])
+    )[0]
 
 
 @router.delete("/{source_id}", responses=problems(401, 403, 404, 422))
@@ -130,76 +223,12 @@ async def remove_source(source_id: PathId, system: TheSystem, caller: Known) -> 
     return Ok()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Surroundings:
-    """What is needed beside a source to show it to a caller."""
-
-    system: System
-    caller: Caller
-    intervals: Intervals
-    names: Mapping[int, str]
-    subscribed: set[int]
-    pages: Mapping[int, Backlog]
-
-    def show(self, source: Source) -> SourceOut:
-        view, now = View(caller=self.caller), self.system.clock.now()
-        health = describe(source, registry=self.system.registry, intervals=self.intervals, view=view, now=now)
-        shown = self._common(source, health)
-        return SourceOut(**shown, **self._for_known(source, health)) if self.caller.is_known else SourceOut(**shown)
-
-    def _common(self, source: Source, health: SourceHealth) -> dict[str, Any]:
-        return {
-            "id": source.id,
-            "name": source.name,
-            "type": source.type,
-            "is_active": source.is_active,
-            "is_public": source.is_public,
-            "tags": list(source.tags),
-            "status": health.status,
-            "created_by": source.created_by,
-            "creator_name": self.names.get(source.created_by) if source.created_by is not None else None,
-            "created_at": source.created_at,
-            "updated_at": source.updated_at,
-            "last_fetched_at": source.last_fetched_at,
-            "fetch_count": source.fetch_count,
-            "fetch_error_count": source.fetch_error_count,
-            "config": masked(source.config) if self.caller.may_change(source) else _address_of(source),
-        }
-
-    def _for_known(self, source: Source, health: SourceHealth) -> dict[str, Any]:
-        return {
-            "subscribed": source.id in self.subscribed,
-            "last_error": ErrorOut.of(health.last_error),
-            "fetch_interval_minutes": health.interval_minutes,
-            "next_fetch_at": health.next_fetch_at,
-            "next_check_at": health.next_check_at,
-            "next_check_reason": health.next_check_reason,
-            "marks": list(health.marks),
-            "gap_at": health.gap_at,
-            "quiet_since": health.quiet_since,
-            "pages": BacklogOut.of(self.pages.get(source.id)),
-        }
-
-
-async def _show(system: System, caller: Caller, source: Source) -> SourceOut:
-    return (await _look_around(system, caller, [source])).show(source)
-
-
-async def _look_around(system: System, caller: Caller, sources: list[Source]) -> _Surroundings:
-    creators = {source.created_by for source in sources if source.created_by is not None}
-    subscribed = set[int]()
-    if caller.user_id is not None:
-        subscribed = await system.store.read(subscriptions.source_ids, caller.user_id)
-    return _Surroundings(
-        system=system,
-        caller=caller,
+async def show_sources_to(system: System, caller: Caller, sources: Sequence[Source]) -> list[SourceOut]:
+    viewer = SourceViewer(
+        store=system.store,
+        registry=system.registry,
         intervals=await system.cadences.load(),
-        names=await system.store.read(users.names, creators),
-        subscribed=subscribed,
-        pages=await system.store.read(read_backlogs, sources, registry=system.registry) if caller.is_known else {},
+        caller=caller,
+        now=system.clock.now(),
     )
-
-
-def _address_of(source: Source) -> dict[str, Any]:
-    url = source.config.get("url")
-    return {"url": redact_url(url)} if isinstance(url, str) else {}
+    return [SourceOut.model_validate(shown) for shown in await viewer.show(sources)]

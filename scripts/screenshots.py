@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Pictures of every page, for looking at: desktop and phone, light and dark, English and Chinese.
+
+Three stores are shown: an empty one, that of `catchment demo`, and with `--sources 10000` one with so many. The pages
+are those that the bar at the top leads to, with their tabs and the first thing that each lists, so that a new page is
+in the pictures by itself. `--readme` makes the pictures of README and docs anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import shutil
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+from playwright.async_api import Browser, Page, async_playwright
+
+from catchment.bootstrap import open_system
+from catchment.domain.caller import OPERATOR
+from catchment.logs import set_up_logs
+from catchment.manage.catalog import Draft
+from catchment.settings import Settings
+from catchment.web.app import create_app
+from catchment.web.server import serve_app
+
+ROOT = Path(__file__).resolve().parent.parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+SIZES = {"desktop": (1280, 860), "phone": (390, 844)}
+THEMES, LANGUAGES = ("light", "dark"), ("en", "zh")
+ADMIN_KEY = "only-for-the-pictures-of-this-moment"
+#: What the README shows, by the end of its name and the language.
+README = {"dashboard.png": ("/", "en"), "dashboard.zh.png": ("/", "zh"), "source.png": ("first", "en"),
+          "source.zh.png": ("first", "zh")}  # fmt: skip
+#: So often each source of the demo was visited on average before it is looked at, unless that takes longer.
+ENOUGH_VISITS, PATIENCE_SECONDS = 2, 90
+_ADDRESS = re.compile(rb"Catchment is at (http://\S+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    size: str
+    theme: str
+    language: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.size}-{self.theme}-{self.language}"
+
+
+@asynccontextmanager
+async def demo() -> AsyncIterator[str]:
+    """The address of a demo that has collected something."""
+    with TemporaryDirectory() as home:
+        environment = {**os.environ, "CATCHMENT_HOME": home, "ADMIN_API_KEY": ADMIN_KEY}
+        command = (str(Path(sys.executable).parent / "catchment"), "demo", "--port", "0", "--sites", "40")
+        process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=asyncio.subprocess.PIPE)
+        try:
+            address = await _address_of(process)
+            await _until_collected(address)
+            yield address
+        finally:
+            process.terminate()
+            await process.wait()
+
+
+async def _address_of(process: asyncio.subprocess.Process) -> str:
+    assert process.stdout
+    async for line in process.stdout:
+        if found := _ADDRESS.match(line):
+            return found[1].decode()
+    raise SystemExit("The demo did not start.")
+
+
+async def _until_collected(address: str) -> None:
+    async with httpx.AsyncClient(base_url=address, headers={"X-API-Key": ADMIN_KEY}, timeout=60) as client:
+        for _ in range(PATIENCE_SECONDS):
+            sources = (await client.get("/api/collector/status")).json()["sources"]
+            if sources and sum(source["fetch_count"] for source in sources) >= ENOUGH_VISITS * len(sources):
+                return
+            await asyncio.sleep(1)
+
+
+@asynccontextmanager
+async def quiet_store(sources: int) -> AsyncIterator[str]:
+    """A server over a store that nobody collects into."""
+    with TemporaryDirectory() as home:
+        settings = Settings(home=Path(home), port=0, admin_api_key=ADMIN_KEY)
+        async with open_system(settings) as system:
+            drafts = [
+                Draft(
+                    type="rss",
+                    name=f"Source {number}",
+                    config={"url": f"https://{number}.example/feed"},
+                    tags=("many",),
+                )
+                for number in range(sources)
+            ]
+            for start in range(0, sources, 500):
+                await system.catalog.add_many(drafts[start : start + 500], OPERATOR)
+            stop, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
+            serving = asyncio.create_task(
+                serve_app(create_app(system), host="127.0.0.1", port=0, stop=stop, on_ready=ready.set_result)
+            )
+            yield await ready
+            stop.set()
+            await serving
+
+
+async def key_of_somebody(address: str) -> str:
+    """Of an administrator who is a user, so that there is an account to look at."""
+    async with httpx.AsyncClient(base_url=address, headers={"X-API-Key": ADMIN_KEY}, timeout=60) as client:
+        answer = await client.post(
+            "/api/admin/users", json={"email": "ada@example.org", "name": "Ada", "is_admin": True}
+        )
+        return str(answer.raise_for_status().json()["api_key"])
+
+
+@asynccontextmanager
+async def opened(browser: Browser, address: str, look: Look, key: str) -> AsyncIterator[Page]:
+    width, height = SIZES[look.size]
+    context = await browser.new_context(
+        base_url=address,
+        viewport={"width": width, "height": height},
+        color_scheme=look.theme,  # type: ignore[arg-type]
+        locale="zh-CN" if look.language == "zh" else "en-GB",
+        device_scale_factor=1,
+    )
+    page = await context.new_page()
+    if key:
+        await page.goto("/signin")
+        await page.locator("summary").click()
+        await page.fill("#key", key)
+        await page.locator("#key").press("Enter")
+        await page.wait_for_url("**/")
+    yield page
+    await context.close()
+
+
+async def pages_of(page: Page) -> list[str]:
+    """Where the bar leads, with the tabs of each and the first thing that it lists."""
+    found: dict[str, None] = {"/": None}
+    for path in await _hrefs(page, "/", "#menu > a:not([hreflang]):not(.button)"):
+        found[path] = None
+        found.update(dict.fromkeys(await _hrefs(page, path, ".tabs a")))
+    for path in list(found)[1:]:
+        for one in (await _hrefs(page, path, "#main tbody [data-open], #main .items [data-open]"))[:1]:
+            found[one] = None
+            found.update(dict.fromkeys((await _hrefs(page, one, "a[data-edit]"))[:1]))
+    return list(found)
+
+
+async def _hrefs(page: Page, path: str, selector: str) -> list[str]:
+    await page.goto(path)
+    return [str(await one.get_attribute("href")) for one in await page.locator(selector).all()]
+
+
+async def look_at(page: Page, path: str, file: Path) -> None:
+    await page.goto(path)
+    await page.wait_for_timeout(150)
+    await page.screenshot(path=file, full_page=True)
+    wide = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    if wide > 0:
+        sys.stdout.write(f"{file.name}: {wide} pixels wider than the screen\n")
+
+
+async def take_all(browser: Browser, address: str, state: str, folder: Path, looks: Sequence[Look]) -> None:
+    key = await key_of_somebody(address)
+    plain = looks[0]
+    async with opened(browser, address, plain, key) as page:
+        paths = await pages_of(page)
+    for look in looks:
+        async with opened(browser, address, look, "") as page:
+            await look_at(page, "/signin", folder / f"{state}-signin-{look.name}.png")
+            await look_at(page, "/", folder / f"{state}-stranger-{look.name}.png")
+        async with opened(browser, address, look, key) as page:
+            for path in paths:
+                await look_at(page, path, folder / f"{state}-{_named(path)}-{look.name}.png")
+            if state == "demo":
+                await page.goto("/sources")
+                await page.locator("textarea[name=pasted]").fill("https://nowhere.example/\n@handle\nnot an address")
+                await page.locator("textarea[name=pasted]").press("Enter")
+                await page.locator("[data-ready]").wait_for()
+                await page.screenshot(path=folder / f"{state}-paste-{look.name}.png", full_page=True)
+
+
+def _named(path: str) -> str:
+    return path.strip("/").partition("?")[0].replace("/", "-") or "overview"
+
+
+async def take_for_readme(browser: Browser, address: str) -> None:
+    key = await key_of_somebody(address)
+    for name, (path, language) in README.items():
+        look = Look(size="desktop", theme="light", language=language)
+        async with opened(browser, address, look, key) as page:
+            first = await _hrefs(page, "/sources?sort=name", "#rows [data-open]")
+            await page.goto(first[0] if path == "first" else path)
+            await page.wait_for_timeout(300)
+            await page.screenshot(path=ROOT / "docs" / name)
+
+
+async def main() -> None:
+    set_up_logs(level="ERROR", form="text")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--to", type=Path, default=ROOT / "build" / "screenshots", help="the folder")
+    parser.add_argument("--sources", type=int, default=0, help="also a store with so many sources")
+    parser.add_argument("--readme", action="store_true", help="only the pictures of the README")
+    given = parser.parse_args()
+    if CHROMIUM is None:
+        raise SystemExit("No Chromium on this machine: install the package chromium.")
+    looks = [Look(size=size, theme=theme, language=one) for size, theme, one in product(SIZES, THEMES, LANGUAGES)]
+    given.to.mkdir(parents=True, exist_ok=True)
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        async with demo() as address:
+            if given.readme:
+                await take_for_readme(browser, address)
+                return
+            await take_all(browser, address, "demo", given.to, looks)
+        async with quiet_store(0) as address:
+            await take_all(browser, address, "empty", given.to, looks)
+        if given.sources:
+            async with quiet_store(given.sources) as address:
+                await take_all(browser, address, "many", given.to, looks)
+    sys.stdout.write(f"The pictures are in {given.to}.\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

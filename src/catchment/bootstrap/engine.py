@@ -1,0 +1,82 @@
+"""The engine, made for a system."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING, Any
+
+from catchment.domain.sealing import open_config
+from catchment.domain.tweet import Scrape
+from catchment.engine.collector import Collector
+from catchment.engine.commit import Committer, RecordWriters, Rules
+from catchment.engine.hosts import HostRegistry
+from catchment.engine.pool import Pool
+from catchment.engine.visit import Crawl, Visitor
+
+if TYPE_CHECKING:
+    from catchment.bootstrap import System
+
+_OBJECTS_BETWEEN_LOOKS = 10_000
+
+
+def make_collector(system: System) -> Collector:
+    store, clock, leases = system.store, system.clock, system.new_leases()
+    committer = _committer(system)
+    hosts = HostRegistry(store=store, http=system.http, clock=clock, leases=leases)
+    visitor = Visitor(
+        store=store,
+        registry=system.registry,
+        clients=system.clients,
+        clock=clock,
+        start_crawl=_start_crawl,
+        resolve=system.resolve_first,
+        held_until=system.http.held_until,
+    )
+    pool = Pool(
+        store=store,
+        visitor=visitor,
+        committer=committer,
+        hosts=hosts,
+        leases=leases,
+        clock=clock,
+        concurrency=max(1, system.settings.concurrency // system.settings.processes),
+    )
+    _rarely_collect_garbage()
+    return Collector(
+        store=store,
+        registry=system.registry,
+        pool=pool,
+        hosts=hosts,
+        committer=committer,
+        cadences=system.cadences,
+        cleaner=system.cleaner,
+        leases=leases,
+        clock=clock,
+    )
+
+
+def _committer(system: System) -> Committer:
+    registry = system.registry
+
+    def keep_scrapes(*written: Any) -> None:
+        system.scrape_writer(*written)
+
+    rules = Rules(
+        cadence_of=system.cadences.of,
+        identity_of=lambda kind, config: registry.identity(kind, open_config(config, system.vault)),
+        is_crawled=lambda source_type: registry.crawling_type(source_type) is not None,
+        keep_records=RecordWriters({Scrape: keep_scrapes}),
+    )
+    return Committer(store=system.store, rules=rules, clock=system.clock)
+
+
+def _start_crawl(**parts: Any) -> Crawl:
+    from catchment.crawl import Crawler
+
+    return Crawler(**parts)
+
+
+def _rarely_collect_garbage() -> None:
+    """What is there by now stays, and what a visit makes goes by itself; to look for cycles took a sixth of it."""
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_LOOKS, *gc.get_threshold()[1:])

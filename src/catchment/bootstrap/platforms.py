@@ -1,0 +1,105 @@
+"""The parts that read the platforms which are searched by keyword, made for a system."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from catchment.crypto import Vault, derive_key
+from catchment.domain.cookie import CookiePolicy
+from catchment.domain.note import Platform
+from catchment.manage.cookies import Cookies
+from catchment.platforms.cookies import CookieSeal, RequestLog, StoredCookiePool
+from catchment.settings import Settings
+from catchment.sources.platforms.reader import PlatformReader, ReadPolicy
+from catchment.sources.platforms.registry import make_platforms
+from catchment.store import found_notes
+
+if TYPE_CHECKING:
+    from catchment.bootstrap import System
+
+
+class PlatformParts:
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._settings = system.settings
+
+    @cached_property
+    def reader(self) -> PlatformReader:
+        system = self._system
+
+        async def known_address(platform: Platform, note_id: str) -> str | None:
+            return await system.store.read(found_notes.address_of, platform, note_id)
+
+        return PlatformReader(
+            platforms=make_platforms(self._settings, system.clock),
+            pool=self._cookie_pool,
+            http=system.http,
+            journal=RequestLog(store=system.store, clock=system.clock),
+            known_address=known_address,
+            policy=_read_policy(self._settings),
+        )
+
+    @cached_property
+    def cookies(self) -> Cookies:
+        system = self._system
+        return Cookies(
+            store=system.store,
+            pool=self._cookie_pool,
+            seal=self._cookie_seal,
+            reader=self.reader,
+            clock=system.clock,
+            policy=cookie_policy(self._settings),
+            wait_seconds=self._settings.detail_batch_timeout,
+        )
+
+    @cached_property
+    def _cookie_seal(self) -> CookieSeal:
+        return CookieSeal(vault=_cookie_vault(self._settings), key_id=self._settings.cookie_key_id)
+
+    @cached_property
+    def _cookie_pool(self) -> StoredCookiePool:
+        system = self._system
+        return StoredCookiePool(
+            store=system.store,
+            seal=self._cookie_seal,
+            clock=system.clock,
+            leases=system.new_leases(),
+            policy=cookie_policy(self._settings),
+        )
+
+
+def cookie_policy(settings: Settings) -> CookiePolicy:
+    return CookiePolicy(
+        most_in_a_row=settings.max_consecutive_errors,
+        most_in_all=settings.max_total_errors,
+        cooling=timedelta(minutes=settings.cooling_duration_minutes),
+        zone=ZoneInfo(settings.cookie_daily_tz),
+        spacing=timedelta(seconds=settings.crawl_spacing_seconds),
+    )
+
+
+def _cookie_vault(settings: Settings) -> Vault | None:
+    """None without a key; earlier keys open what they sealed until it is rotated."""
+    if not settings.cookie_master_key:
+        return None
+    passphrases = {**settings.cookie_earlier_keys, settings.cookie_key_id: settings.cookie_master_key}
+    keys = {
+        key_id: partial(derive_key, passphrase, settings.cookie_key_salt) for key_id, passphrase in passphrases.items()
+    }
+    return Vault(key_id=settings.cookie_key_id, keys=keys)
+
+
+def _read_policy(settings: Settings) -> ReadPolicy:
+    return ReadPolicy(
+        search_seconds=settings.search_timeout,
+        note_seconds=settings.detail_timeout,
+        batch_seconds=settings.detail_batch_timeout,
+        check_seconds=settings.cookie_validate_timeout,
+        # What a platform gets is for all collector processes together.
+        spacing_seconds=settings.crawl_spacing_seconds * settings.processes,
+        at_once=max(1, settings.crawl_at_once // settings.processes),
+        keep_authors=settings.crawl_keep_authors,
+    )

@@ -1,0 +1,48 @@
+"""What happened: the visits of a source, and who changed what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, time, timedelta
+
+from catchment.clock import Clock
+from catchment.domain.audit_trail import AuditLine
+from catchment.domain.caller import Caller
+from catchment.errors import Forbidden
+from catchment.manage.catalog import Catalog
+from catchment.store import audit_trail, fetch_log
+from catchment.store.database import Store
+from catchment.store.fetch_log import DayOfVisits, LoggedVisit
+
+#: Days that a strip of visits shows, today included.
+DAYS = 30
+
+
+class History:
+    def __init__(self, *, store: Store, catalog: Catalog, clock: Clock) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._clock = clock
+
+    async def visits(
+        self, source_id: int, caller: Caller, *, before: int | None = None, limit: int = 50
+    ) -> Sequence[LoggedVisit]:
+        """The last visits of a source, the newest first; `before` is the number of a visit that was listed."""
+        await self._catalog.get(source_id, caller)
+        return await self._store.read(fetch_log.page, source_id, before=before, limit=limit)
+
+    async def days(self, source_id: int, caller: Caller, *, days: int = DAYS) -> Sequence[DayOfVisits]:
+        """What came of each of the last days in UTC, the oldest first, those without a visit as well."""
+        await self._catalog.get(source_id, caller)
+        today = self._clock.now().astimezone(UTC).date()
+        first = today - timedelta(days=days - 1)
+        since = datetime.combine(first, time.min, UTC)
+        found = await self._store.read(fetch_log.by_day, source_id, since=since)
+        each = (first + timedelta(days=number) for number in range(days))
+        return [found.get(day) or DayOfVisits(day=day) for day in each]
+
+    async def trail(self, caller: Caller, *, before: int | None = None, limit: int = 50) -> Sequence[AuditLine]:
+        """Who changed what, the newest first. It is for administrators: it tells of everybody."""
+        if not caller.is_admin:
+            raise Forbidden("Who changed what is for administrators to read.")
+        return await self._store.read(audit_trail.page, before=before, limit=limit)

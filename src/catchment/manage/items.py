@@ -1,0 +1,143 @@
+"""Items as people look for them and read them: search, one by its number, and what its edits changed."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from html import unescape
+
+from sqlalchemy import Connection
+
+from catchment.domain.caller import Caller
+from catchment.domain.differences import Difference, differences
+from catchment.domain.item import MAX_VERSION_CHARS, ItemVersion, StoredItem
+from catchment.domain.search import read_query, text_of_html
+from catchment.domain.source import Source
+from catchment.errors import NotFound
+from catchment.store import items, search, sources
+from catchment.store.database import Store
+from catchment.store.search import BATCH, FoundPage, ItemFilter, Place
+
+#: Before a search, what waits is taken in for so long and so far at most; the job goes on with the rest.
+TAKE_IN_SECONDS, MAX_TAKEN_IN = 0.25, 500
+MAX_LINKS = 100
+_HREF = re.compile(r"""\s(?:href|src)=["'](https?://[^"']+)["']""")
+
+#: How many items of how many.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """How an item came from one version to the next."""
+
+    #: Counts from 1.
+    revision: int
+    at: datetime
+    title: Sequence[Difference]
+    text: Sequence[Difference]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemView:
+    item: StoredItem
+    source: Source
+    #: Addresses in its text, each once.
+    links: Sequence[str]
+    #: The newest first, as far as versions are kept.
+    edits: Sequence[Edit]
+
+
+class Items:
+    def __init__(self, *, store: Store) -> None:
+        self._store = store
+
+    async def find(
+        self, caller: Caller, wanted: ItemFilter, *, q: str = "", after: Place | None = None, limit: int
+    ) -> FoundPage:
+        """What the caller may see of what is asked for, the newest first; without `q` all of it."""
+        query = read_query(q) if q.strip() else None
+        if query is not None:
+            await self._take_in_briefly()
+        return await self._store.read(search.find, query, _seen_by(caller, wanted), after=after, limit=limit)
+
+    async def get(self, item_id: int, caller: Caller) -> ItemView:
+        view = await self._store.read(_view, item_id, _seen_by(caller, ItemFilter()))
+        if view is None:
+            raise NotFound(f"There is no item {item_id}.")
+        return view
+
+    async def get_some(self, item_ids: Sequence[int], caller: Caller) -> Sequence[StoredItem]:
+        """Those of them that are there for the caller, in the order given."""
+        return await self._store.read(search.get_many, item_ids, _seen_by(caller, ItemFilter()))
+
+    async def take_in(self, progress: Callable[[int], None] = lambda _: None) -> int:
+        """Bring the search up to date with all that waits; how many items that were."""
+        total = 0
+        # Between two batches whoever waits for the writer has its turn.
+        while taken := await self._store.write(search.take_in, BATCH):
+            total += taken
+            progress(total)
+        return total
+
+    async def reindex(self, progress: Progress = lambda *_: None) -> int:
+        """Make the index of the search anew. Meanwhile what is not taken in again yet is not found."""
+        count = await self._store.write(search.start_over)
+        return await self.take_in(lambda done: progress(done, count))
+
+    async def index_bytes(self) -> int:
+        return await self._store.read(search.size_bytes)
+
+    async def _take_in_briefly(self) -> None:
+        if not await self._store.read(search.waiting, 1):
+            return
+        taken = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(TAKE_IN_SECONDS):
+                while taken < MAX_TAKEN_IN and (some := await self._store.write(search.take_in, BATCH)):
+                    taken += some
+
+
+def _seen_by(caller: Caller, wanted: ItemFilter) -> ItemFilter:
+    return replace(wanted, user_id=caller.user_id, all_sources=caller.sees_all)
+
+
+def _view(conn: Connection, item_id: int, wanted: ItemFilter) -> ItemView | None:
+    item = search.get(conn, item_id, wanted)
+    source = sources.get(conn, item.source_id) if item else None
+    if item is None or source is None:
+        return None
+    return ItemView(
+        item=item, source=source, links=links_in(item.content), edits=edits_of(item, items.versions(conn, item_id))
+    )
+
+
+def links_in(content: str) -> list[str]:
+    found = (unescape(address) for address in _HREF.findall(content))
+    return list(dict.fromkeys(found))[:MAX_LINKS]
+
+
+def edits_of(item: StoredItem, versions: Sequence[ItemVersion]) -> list[Edit]:
+    """Each version compared with the one after it, the newest edit first."""
+    now = ItemVersion(
+        revision=item.revision, title=item.title, content=item.content, seen_at=item.updated_at or item.fetched_at
+    )
+    return [_edit(before, after) for after, before in zip([now, *versions], versions, strict=False)]
+
+
+def _edit(before: ItemVersion, after: ItemVersion) -> Edit:
+    return Edit(
+        revision=after.revision,
+        at=after.seen_at,
+        title=differences(before.title, after.title),
+        text=differences(_text(before), _text(after)),
+    )
+
+
+def _text(version: ItemVersion) -> str:
+    """Cut alike, or what was not kept would seem to have been removed."""
+    return " ".join(text_of_html(version.content[:MAX_VERSION_CHARS]).split())

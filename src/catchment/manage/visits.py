@@ -1,0 +1,53 @@
+"""Visits that a person asks for: at once, beside whatever the schedule says."""
+
+from __future__ import annotations
+
+import asyncio
+
+from loguru import logger
+
+from catchment.domain.caller import Caller
+from catchment.engine.collector import Collector
+from catchment.errors import CatchmentError, Conflict, Forbidden
+from catchment.manage.catalog import Catalog
+
+#: So many at once; more wait for their turn.
+MAX_AT_ONCE = 8
+
+
+class Visits:
+    def __init__(self, *, catalog: Catalog, collector: Collector) -> None:
+        self._catalog = catalog
+        self._collector = collector
+        self._under_way: dict[int, asyncio.Task[None]] = {}
+        self._turns = asyncio.Semaphore(MAX_AT_ONCE)
+
+    async def start(self, source_id: int, caller: Caller) -> str:
+        """Have it visited at once, and do not wait for it; its name. One that is being visited is left to that."""
+        source = await self._catalog.get(source_id, caller)
+        if not caller.may_change(source):
+            raise Forbidden(f"Source {source_id} belongs to somebody else.")
+        if source_id not in self._under_way:
+            task = asyncio.create_task(self._visit(source_id))
+            self._under_way[source_id] = task
+            task.add_done_callback(lambda _: self._under_way.pop(source_id, None))
+        return source.name
+
+    async def close(self) -> None:
+        tasks = list(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def wait(self) -> None:
+        """Until all that is under way has ended."""
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+
+    async def _visit(self, source_id: int) -> None:
+        async with self._turns:
+            try:
+                await self._collector.collect_source(source_id)
+            except Conflict:
+                logger.debug("source {} is being visited already", source_id)
+            except CatchmentError as error:
+                logger.warning("source {} could not be visited at once: {}", source_id, error)

@@ -1,0 +1,103 @@
+"""Why a source brought nothing new, in sentences. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from catchment.domain.source import Source, SourceStatus
+from catchment.monitor.status import Language, Mark, SourceHealth
+from catchment.store.fetch_log import LoggedVisit
+
+_SENTENCES: Mapping[Language, Mapping[str, str]] = {
+    Language.ENGLISH: {
+        "away": "The network is away: nothing outside can be reached, and no source is to blame.",
+        "paused": "It is not visited: {reason}.",
+        "never": "It was not visited yet; next: {reason}.",
+        "failed": "The last visit, at {at}, failed: {error} That was failure {failures} in a row.",
+        "empty": "The last visit, at {at}, found nothing at all: the place is empty, or it is another than it was.",
+        "filtered": "The last visit, at {at}, kept nothing: its filters may leave everything out.",
+        "known": "The last visit, at {at}, found {items} item(s), all of them known already.",
+        "brought": "The last visit, at {at}, brought {inserted} new item(s).",
+        "news": "Something new came last at {at}: {inserted} item(s).",
+        "no_news": "None of the visits that are remembered brought something new.",
+        "quiet": "It has been silent for longer than it usually is.",
+        "gap": "It has more news between two visits than it lists: a shorter interval misses less.",
+        "moved": "It says that it is somewhere else for good: give it its new address.",
+        "next": "The next visit is at {at}: {reason}.",
+    },
+    Language.CHINESE: {
+        "away": "网络不通：外部都无法访问，与来源无关。",
+        "paused": "不会抓取：{reason}。",
+        "never": "尚未抓取过；下次：{reason}。",
+        "failed": "上次抓取（{at}）失败：{error} 已连续失败 {failures} 次。",
+        "empty": "上次抓取（{at}）没有找到任何内容：该处为空，或已不是原来的内容。",
+        "filtered": "上次抓取（{at}）没有留下任何内容：过滤条件可能把全部都排除了。",
+        "known": "上次抓取（{at}）找到 {items} 条，全部是已有的。",
+        "brought": "上次抓取（{at}）带来 {inserted} 条新内容。",
+        "news": "最近一次有新内容是 {at}：{inserted} 条。",
+        "no_news": "有记录的抓取都没有带来新内容。",
+        "quiet": "它沉默的时间比平时更长。",
+        "gap": "两次抓取之间的新内容多于它列出的：缩短间隔可减少遗漏。",
+        "moved": "它表示已永久搬到别处：请改用新地址。",
+        "next": "下次抓取：{at}（{reason}）。",
+    },
+}
+_MARKS = {Mark.QUIET: "quiet", Mark.GAP: "gap", Mark.MOVED: "moved"}
+
+
+def explain(
+    source: Source,
+    health: SourceHealth,
+    visits: Sequence[LoggedVisit],
+    *,
+    network_away: bool = False,
+    language: Language = Language.ENGLISH,
+) -> list[str]:
+    """What a person should know who wonders why nothing came; `visits` are the last ones, the newest first."""
+    sentences = _SENTENCES[language]
+    return [sentences[name].format(**values) for name, values in _findings(source, health, visits, network_away)]
+
+
+Finding = tuple[str, Mapping[str, object]]
+
+
+def _findings(
+    source: Source, health: SourceHealth, visits: Sequence[LoggedVisit], network_away: bool
+) -> Iterator[Finding]:
+    if network_away:
+        yield "away", {}
+    if health.status in {SourceStatus.PAUSED, SourceStatus.NO_FETCHER}:
+        yield "paused", {"reason": health.next_check_reason}
+    if visits:
+        yield _last_visit(source, visits[0])
+        yield from _last_news(visits)
+    elif source.last_fetched_at is None:
+        yield "never", {"reason": health.next_check_reason}
+    yield from ((_MARKS[mark], {}) for mark in health.marks if mark in _MARKS)
+    if health.next_check_at is not None:
+        yield "next", {"at": _moment(health.next_check_at), "reason": health.next_check_reason}
+
+
+def _last_visit(source: Source, visit: LoggedVisit) -> Finding:
+    at = {"at": _moment(visit.finished_at)}
+    if not visit.ok:
+        return "failed", {**at, "error": visit.error or "", "failures": source.fetch_error_count}
+    if visit.inserted:
+        return "brought", {**at, "inserted": visit.inserted}
+    if visit.items:
+        return "known", {**at, "items": visit.items}
+    has_filters = bool({"include", "exclude", "filters"} & source.config.keys())
+    return ("filtered" if has_filters else "empty"), at
+
+
+def _last_news(visits: Sequence[LoggedVisit]) -> Iterator[Finding]:
+    news = next((visit for visit in visits if visit.inserted), None)
+    if news is None:
+        yield "no_news", {}
+    elif news is not visits[0]:
+        yield "news", {"at": _moment(news.finished_at), "inserted": news.inserted}
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"

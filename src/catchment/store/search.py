@@ -1,0 +1,409 @@
+"""The full-text index of items: what waits to be taken in, taking it in, and finding.
+
+Storing an item only writes its number down, by a trigger; batches take it in afterwards. SQLite's index keeps no texts
+(FTS5, contentless), so the queue carries what an item said when it was indexed, which is what has to be given up; the
+first such row counts. On PostgreSQL it is a `tsvector` with a GIN index, which knows no order: each text bears a token
+for the block of numbers that its item is in, so that the newest can be asked for first.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    bindparam,
+    column,
+    func,
+    literal,
+    select,
+    table,
+    text,
+    tuple_,
+    union_all,
+)
+
+from catchment.domain.item import StoredItem
+from catchment.domain.search import SearchQuery, Term, item_tokens
+from catchment.store.items import is_tagged, stored_item
+from catchment.store.sources import visible_to
+from catchment.store.tables import raw_items, sources
+
+#: Items taken in by one transaction: a tenth of a second, for which others wait to write.
+BATCH = 100
+#: So many sources are named to the index; of more, all are looked through.
+MAX_NAMED_SOURCES = 200
+#: Without a search, so many sources are asked one by one for their newest items.
+MAX_APART = 50
+#: So many finds are looked at for one page; where few of them may be seen, it is a short page with a cursor.
+MAX_LOOKED_AT = 5_000
+LOOK, FURTHER_LOOK = 100, 1_000
+#: Whoever stores beside others may get higher numbers for what was collected earlier; by so much at most.
+OVERLAP = timedelta(minutes=10)
+#: Items to a block of numbers, and how many more blocks are asked for at a time.
+BLOCK, FIRST_BLOCKS, MORE_BLOCKS, MAX_BLOCKS = 512, 1, 4, 256
+#: Any number will do, as long as every process asks for the same one.
+INDEXING_LOCK = 7_767_003
+
+#: Of those that wait to be taken in, so many may be finds of a feed.
+MAX_WAITING = 1_000
+#: Above every number.
+END = 2**63 - 1
+
+_queue = table("search_queue", *map(column, ("item_id", "source_id", "title", "author", "content")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFilter:
+    """Which items somebody asks for, of those that they may see."""
+
+    user_id: int | None = None
+    all_sources: bool = False
+    source_id: int | None = None
+    tag: str | None = None
+    type: str | None = None
+    #: By when they were collected; the second moment itself is not in it.
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def names_sources(self) -> bool:
+        return not self.all_sources or any((self.source_id, self.tag, self.type))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a page ended: the number of an item, and for lists without a search when that was collected."""
+
+    item_id: int
+    fetched_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPage:
+    items: Sequence[StoredItem]
+    #: None at the end.
+    next: Place | None
+
+
+def waiting(conn: Connection, most: int) -> int:
+    """How many items wait to be taken in, counted up to `most`."""
+    some = select(literal(1)).select_from(_queue).limit(most).subquery()
+    return conn.execute(select(func.count()).select_from(some)).scalar_one()
+
+
+def take_in(conn: Connection, limit: int = BATCH) -> int:
+    """Bring the index up to date with some items that changed, the newest first, and say with how many."""
+    return (_take_in_sqlite if conn.dialect.name == "sqlite" else _take_in_postgres)(conn, limit)
+
+
+def start_over(conn: Connection) -> int:
+    """Empty the index and have every item wait to be taken in; how many these are."""
+    if conn.dialect.name == "sqlite":
+        conn.exec_driver_sql("INSERT INTO search_index (search_index) VALUES ('delete-all')")
+        conn.exec_driver_sql("DELETE FROM search_queue")
+    else:
+        conn.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": INDEXING_LOCK})
+        conn.exec_driver_sql("TRUNCATE search_index, search_queue")
+    return conn.exec_driver_sql("INSERT INTO search_queue (item_id) SELECT id FROM raw_items").rowcount
+
+
+def size_bytes(conn: Connection) -> int:
+    """What the index takes on disk; SQLite tells without its statistics only how long its parts are."""
+    if conn.dialect.name == "sqlite":
+        size = conn.exec_driver_sql("SELECT coalesce(sum(length(block)), 0) FROM search_index_data").scalar_one()
+    else:
+        size = conn.exec_driver_sql("SELECT pg_total_relation_size('search_index')").scalar_one()
+    return int(size)
+
+
+def find(
+    conn: Connection, query: SearchQuery | None, wanted: ItemFilter, *, after: Place | None, limit: int
+) -> FoundPage:
+    """A page of what was found, in the order of its coming, the newest first; without a query, of all there is."""
+    named = _named_sources(conn, wanted) if wanted.names_sources() else None
+    if named == []:
+        return FoundPage(items=[], next=None)
+    places = _search(conn, query, named, wanted, after) if query else _list(conn, named, wanted, after)
+    found: list[Row[Any]] = []
+    looked_at, look = 0, LOOK
+    while looks := list(islice(places, look)):
+        looked_at, look = looked_at + len(looks), FURTHER_LOOK
+        found += _shown(conn, looks, wanted)
+        if len(found) > limit:
+            return _page(found[:limit], last=_place(found[limit - 1], query))
+        if looked_at >= MAX_LOOKED_AT:
+            return _page(found, last=looks[-1])
+    return _page(found, last=None)
+
+
+def get(conn: Connection, item_id: int, wanted: ItemFilter) -> StoredItem | None:
+    return next(iter(get_many(conn, [item_id], wanted)), None)
+
+
+def get_many(conn: Connection, item_ids: Sequence[int], wanted: ItemFilter) -> list[StoredItem]:
+    """Those that are there and may be seen, in the order given."""
+    return [stored_item(row) for row in _shown(conn, [Place(item_id=one) for one in item_ids], wanted)]
+
+
+def _place(row: Row[Any], query: SearchQuery | None) -> Place:
+    return Place(item_id=row.id, fetched_at=None if query else row.fetched_at)
+
+
+def _page(rows: Sequence[Row[Any]], *, last: Place | None) -> FoundPage:
+    """What came with one visit has its numbers in no order to speak of, so within a page their own dates count."""
+    by_date = sorted(
+        rows, key=lambda row: (row.published_at is not None, row.published_at or row.fetched_at), reverse=True
+    )
+    return FoundPage(items=[stored_item(row) for row in sorted(by_date, key=_came_at, reverse=True)], next=last)
+
+
+def _came_at(row: Row[Any]) -> datetime:
+    moment: datetime = row.fetched_at
+    return moment
+
+
+def _named_sources(conn: Connection, wanted: ItemFilter) -> list[int] | None:
+    """The sources that may be meant; None where they are too many to be named."""
+    statement = select(sources.c.id).where(*_of_sources(wanted, conn)).limit(MAX_NAMED_SOURCES + 1)
+    ids = list(conn.execute(statement).scalars())
+    return ids if len(ids) <= MAX_NAMED_SOURCES else None
+
+
+def _of_sources(wanted: ItemFilter, conn: Connection) -> Iterator[ColumnElement[bool]]:
+    yield visible_to(wanted.user_id, all_sources=wanted.all_sources)
+    if wanted.source_id is not None:
+        yield sources.c.id == wanted.source_id
+    if wanted.type is not None:
+        yield sources.c.type == wanted.type
+    if wanted.tag is not None:
+        yield is_tagged([wanted.tag], conn.dialect)
+
+
+def _shown(conn: Connection, places: Sequence[Place], wanted: ItemFilter) -> list[Row[Any]]:
+    """Those that are still there and may be seen, in the order of the places."""
+    statement: Select[Any] = (
+        select(*raw_items.c, sources.c.name.label("source_name"), sources.c.type.label("source_type"))
+        .join(sources, sources.c.id == raw_items.c.source_id)
+        .where(raw_items.c.id.in_([place.item_id for place in places]), *_of_sources(wanted, conn))
+    )
+    if wanted.since is not None:
+        statement = statement.where(raw_items.c.fetched_at >= wanted.since)
+    if wanted.until is not None:
+        statement = statement.where(raw_items.c.fetched_at < wanted.until)
+    rows: dict[int, Row[Any]] = {row.id: row for row in conn.execute(statement)}
+    return [rows[place.item_id] for place in places if place.item_id in rows]
+
+
+def _list(conn: Connection, named: Sequence[int] | None, wanted: ItemFilter, after: Place | None) -> Iterator[Place]:
+    """Without a search, by when they were collected."""
+    while True:
+        rows = conn.execute(_newest(named, wanted, after)).all()
+        yield from (Place(item_id=row.id, fetched_at=row.fetched_at) for row in rows)
+        if len(rows) < LOOK:
+            return
+        after = Place(item_id=rows[-1].id, fetched_at=rows[-1].fetched_at)
+
+
+def _newest(named: Sequence[int] | None, wanted: ItemFilter, after: Place | None) -> Select[Any]:
+    """Of each source apart, as each has its place in an index, or of all together."""
+    at = raw_items.c.fetched_at
+    newest = select(raw_items.c.id, at).order_by(at.desc(), raw_items.c.id.desc()).limit(LOOK)
+    if wanted.since is not None:
+        newest = newest.where(at >= wanted.since)
+    if wanted.until is not None:
+        newest = newest.where(at < wanted.until)
+    if after is not None and after.fetched_at is not None:
+        # The first for the index, which knows nothing of pairs.
+        newest = newest.where(
+            at <= after.fetched_at, _pair(at, raw_items.c.id) < _pair(after.fetched_at, after.item_id)
+        )
+    if named is None or len(named) > MAX_APART:
+        return newest
+    each = union_all(*(select(newest.where(raw_items.c.source_id == one).subquery()) for one in named)).subquery()
+    return select(each).order_by(each.c.fetched_at.desc(), each.c.id.desc()).limit(LOOK)
+
+
+def _pair(moment: Any, item_id: Any) -> Any:
+    return tuple_(moment, item_id, types=[raw_items.c.fetched_at.type, raw_items.c.id.type])
+
+
+def candidates(conn: Connection, query: SearchQuery, source_ids: Sequence[int], *, most: int) -> list[int]:
+    """The newest items that may be finds, also those that wait to be taken in: whoever asks has to look at them."""
+    newest = select(_queue.c.item_id).order_by(_queue.c.item_id.desc()).limit(MAX_WAITING)
+    named = [_mark(one) for one in source_ids] if len(source_ids) <= MAX_NAMED_SOURCES else []
+    look = _search_sqlite if conn.dialect.name == "sqlite" else _search_postgres
+    found = islice(look(conn, query, named, END), most)
+    return list(dict.fromkeys([*conn.execute(newest).scalars(), *found]))
+
+
+def _search(
+    conn: Connection, query: SearchQuery, named: Sequence[int] | None, wanted: ItemFilter, after: Place | None
+) -> Iterator[Place]:
+    lowest, end = _numbers(conn, wanted)
+    look = _search_sqlite if conn.dialect.name == "sqlite" else _search_postgres
+    for item_id in look(conn, query, [_mark(one) for one in named or ()], min(end, after.item_id if after else END)):
+        if item_id < lowest:
+            return
+        yield Place(item_id=item_id)
+
+
+def _numbers(conn: Connection, wanted: ItemFilter) -> tuple[int, int]:
+    """The lowest and the end of the numbers that items of that time have. They rise, but where two store at once."""
+    at, number, lowest, end = raw_items.c.fetched_at, raw_items.c.id, 0, END
+    if wanted.since is not None:
+        first = select(number).where(at >= wanted.since).order_by(at, number).limit(1)
+        about = select(func.min(number)).where(at >= wanted.since, at < wanted.since + OVERLAP)
+        lowest = min(_known(conn, first, about), default=END)
+    if wanted.until is not None:
+        last = select(number).where(at < wanted.until).order_by(at.desc(), number.desc()).limit(1)
+        about = select(func.max(number)).where(at < wanted.until, at >= wanted.until - OVERLAP)
+        end = max(_known(conn, last, about), default=-1) + 1
+    return lowest, end
+
+
+def _known(conn: Connection, *statements: Select[Any]) -> list[int]:
+    found = (conn.execute(statement).scalar() for statement in statements)
+    return [number for number in found if number is not None]
+
+
+def _mark(source_id: int) -> str:
+    """The token that every item of the source bears. No word begins like it."""
+    return f"_{source_id}"
+
+
+def _search_sqlite(conn: Connection, query: SearchQuery, marks: Sequence[str], before: int) -> Iterator[int]:
+    match, look = _fts5(query, marks), LOOK
+    while True:
+        ids = conn.execute(_SQLITE_FIND, {"match": match, "before": before, "most": look}).scalars().all()
+        yield from ids
+        if len(ids) < look:
+            return
+        before, look = ids[-1], FURTHER_LOOK
+
+
+def _search_postgres(conn: Connection, query: SearchQuery, marks: Sequence[str], before: int) -> Iterator[int]:
+    """Block by block, more of them at a time where little is found: so no look finds very much."""
+    asked = _tsquery(query, marks)
+    top = conn.execute(text("SELECT max(item_id) FROM search_index")).scalar() or 0
+    before = min(before, top + 1)
+    block, at_once = (before - 1) // BLOCK, FIRST_BLOCKS
+    while block >= 0:
+        lowest = max(block - at_once + 1, 0)
+        blocks = " | ".join(_block_mark(one) for one in range(lowest, block + 1))
+        found = conn.execute(_POSTGRES_FIND, {"asked": f"({asked}) & ({blocks})", "before": before})
+        yield from found.scalars().all()
+        block, at_once = lowest - 1, min(at_once * MORE_BLOCKS, MAX_BLOCKS)
+
+
+def _block_mark(block: int) -> str:
+    return f"_b{block}"
+
+
+def _fts5(query: SearchQuery, marks: Sequence[str]) -> str:
+    wanted = [_fts5_term(term) for term in query.terms]
+    if marks:
+        wanted.append(f"({' OR '.join(_quoted(mark) for mark in marks)})")
+    match = f"({' AND '.join(wanted)})"
+    return f"{match} NOT ({' OR '.join(map(_fts5_term, query.without))})" if query.without else match
+
+
+def _fts5_term(term: Term) -> str:
+    return _quoted(" ".join(term.tokens)) + ("*" if term.is_prefix else "")
+
+
+def _quoted(words: str) -> str:
+    return f'"{words}"'
+
+
+def _tsquery(query: SearchQuery, marks: Sequence[str]) -> str:
+    parts = [_tsquery_term(term) for term in query.terms]
+    if marks:
+        parts.append(f"({' | '.join(repr(mark) for mark in marks)})")
+    return " & ".join([*parts, *(f"!{_tsquery_term(term)}" for term in query.without)])
+
+
+def _tsquery_term(term: Term) -> str:
+    *others, last = (f"'{token}'" for token in term.tokens)
+    return f"({' <-> '.join([*others, last + ':*' * term.is_prefix])})"
+
+
+def _take_in_sqlite(conn: Connection, limit: int) -> int:
+    # In the order of their numbers: the index writes a part of its own whenever these go down.
+    rows = sorted(conn.execute(_WAITING, {"most": limit}).all(), key=lambda row: row.item_id)
+    old = [(row.item_id, row.old_source_id, row.old_title, row.old_author, row.old_content) for row in rows]
+    new = [(row.item_id, row.source_id, row.title, row.author, row.content) for row in rows]
+    for statement, texts in ((_SQLITE_REMOVE, old), (_SQLITE_ADD, new)):
+        # Without a source, it was not in the index, or is not there any more.
+        values = [{"id": number, "words": " ".join(_words(*rest))} for number, *rest in texts if rest[0] is not None]
+        if values:
+            conn.execute(statement, values)
+    conn.execute(_DONE, {"ids": [row.item_id for row in rows]})
+    return len(rows)
+
+
+def _take_in_postgres(conn: Connection, limit: int) -> int:
+    """One at a time: of two, the slower could put an older text in the place of a newer one."""
+    if not conn.execute(text("SELECT pg_try_advisory_xact_lock(:key)"), {"key": INDEXING_LOCK}).scalar_one():
+        return 0
+    ids = conn.execute(_POSTGRES_TAKE, {"most": limit}).scalars().all()
+    there = conn.execute(_TEXTS, {"ids": ids}).all()
+    gone = set(ids) - {row.id for row in there}
+    if gone:
+        conn.execute(_POSTGRES_REMOVE, {"ids": list(gone)})
+    if there:
+        conn.execute(_POSTGRES_ADD, [{"id": row.id, "words": _tsvector(row)} for row in there])
+    return len(ids)
+
+
+def _words(source_id: int, title: str, author: str, content: str) -> list[str]:
+    return item_tokens(title=title, author=author, content=content, mark=_mark(source_id))
+
+
+def _tsvector(row: Any) -> str:
+    """As PostgreSQL writes one: each token with its places."""
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    words = [*_words(row.source_id, row.title, row.author, row.content), _block_mark(row.id // BLOCK)]
+    for place, token in enumerate(words, 1):
+        places[token].append(str(place))
+    return " ".join(f"'{token}':{','.join(at)}" for token, at in places.items())
+
+
+_SQLITE_FIND = text(
+    "SELECT rowid FROM search_index WHERE search_index MATCH :match AND rowid < :before ORDER BY rowid DESC LIMIT :most"
+)
+# Sorted after it was found: in the order of the key, every text would be read to look for the words in it.
+_POSTGRES_FIND = text(
+    "WITH found AS MATERIALIZED "
+    "(SELECT item_id FROM search_index WHERE words @@ CAST(:asked AS tsquery) AND item_id < :before) "
+    "SELECT item_id FROM found ORDER BY item_id DESC"
+)
+_WAITING = text(
+    "SELECT search_queue.item_id, search_queue.source_id AS old_source_id, search_queue.title AS old_title, "
+    "search_queue.author AS old_author, search_queue.content AS old_content, "
+    "raw_items.source_id, raw_items.title, raw_items.author, raw_items.content "
+    "FROM search_queue LEFT JOIN raw_items ON raw_items.id = search_queue.item_id "
+    "ORDER BY search_queue.item_id DESC LIMIT :most"
+)
+_SQLITE_REMOVE = text("INSERT INTO search_index (search_index, rowid, words) VALUES ('delete', :id, :words)")
+_SQLITE_ADD = text("INSERT INTO search_index (rowid, words) VALUES (:id, :words)")
+_DONE = text("DELETE FROM search_queue WHERE item_id IN :ids").bindparams(bindparam("ids", expanding=True))
+_POSTGRES_TAKE = text(
+    "WITH taken AS (DELETE FROM search_queue WHERE seq IN "
+    "(SELECT seq FROM search_queue ORDER BY seq DESC LIMIT :most) RETURNING item_id) SELECT DISTINCT item_id FROM taken"
+)
+_TEXTS = select(
+    raw_items.c.id, raw_items.c.source_id, raw_items.c.title, raw_items.c.author, raw_items.c.content
+).where(raw_items.c.id.in_(bindparam("ids", expanding=True)))
+_POSTGRES_REMOVE = text("DELETE FROM search_index WHERE item_id IN :ids").bindparams(bindparam("ids", expanding=True))
+_POSTGRES_ADD = text(
+    "INSERT INTO search_index (item_id, words) VALUES (:id, CAST(:words AS tsvector)) "
+    "ON CONFLICT (item_id) DO UPDATE SET words = excluded.words"
+)

@@ -1,0 +1,188 @@
+"""Lists of sources as people look through them: searched, filtered, sorted, a page at a time, with their history."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, String, and_, cast, func, or_, select, true, union_all
+
+from catchment.domain.source import PausedBy, Source
+from catchment.store.fetch_log import LogLine
+from catchment.store.sources import get_many, visible_to
+from catchment.store.tables import fetch_log, raw_items, sources
+from catchment.store.types import dumps, read_row
+
+#: So many visits of each source are shown in a row.
+LAST_VISITS = 20
+
+
+class Health(StrEnum):
+    """By what is to be done: nothing, wait, look, or act."""
+
+    NEEDS_YOU = "needs_you"
+    OK = "ok"
+    FAILING = "failing"
+    BROKEN = "broken"
+    PAUSED = "paused"
+    WAITING = "waiting"
+
+
+class Sort(StrEnum):
+    ATTENTION = "attention"
+    NAME = "name"
+    NEXT = "next"
+    LAST = "last"
+    ADDED = "added"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceQuery:
+    """Which sources to list, as far as the caller may see them."""
+
+    user_id: int | None = None
+    all_sources: bool = False
+    #: Looked for in names, tags and hosts.
+    text: str = ""
+    type: str = ""
+    tag: str = ""
+    health: Health | None = None
+    sort: Sort = Sort.ATTENTION
+    limit: int = 100
+    offset: int = 0
+
+
+_BROKEN = sources.c.paused_by.in_([PausedBy.ERROR, PausedBy.GONE])
+_FAILING = and_(sources.c.is_active.is_(True), sources.c.fetch_error_count > 0)
+_IS: Mapping[Health, ColumnElement[bool]] = {
+    Health.NEEDS_YOU: or_(_BROKEN, _FAILING),
+    Health.OK: and_(
+        sources.c.is_active.is_(True), sources.c.fetch_error_count == 0, sources.c.last_fetched_at.is_not(None)
+    ),
+    Health.FAILING: _FAILING,
+    Health.BROKEN: _BROKEN,
+    Health.PAUSED: sources.c.is_active.is_(False),
+    Health.WAITING: and_(
+        sources.c.is_active.is_(True), sources.c.fetch_error_count == 0, sources.c.last_fetched_at.is_(None)
+    ),
+}
+_LATEST_FIRST = sources.c.last_attempt_at.desc().nulls_last()
+_ORDERS: Mapping[Sort, Sequence[ColumnElement[Any]]] = {
+    Sort.ATTENTION: (_BROKEN.is_(True).desc(), _FAILING.desc(), _LATEST_FIRST),
+    Sort.NAME: (func.lower(sources.c.name),),
+    Sort.NEXT: (sources.c.next_check_at.asc().nulls_last(),),
+    Sort.LAST: (_LATEST_FIRST,),
+    Sort.ADDED: (sources.c.created_at.desc(),),
+}
+
+
+def list_page(conn: Connection, query: SourceQuery) -> list[Source]:
+    ids = conn.execute(
+        select(sources.c.id)
+        .where(_wanted(query))
+        .order_by(*_ORDERS[query.sort], sources.c.id)
+        .limit(query.limit)
+        .offset(query.offset)
+    ).scalars()
+    order = {source_id: place for place, source_id in enumerate(ids)}
+    return sorted(get_many(conn, list(order)), key=lambda source: order[source.id])
+
+
+def count(conn: Connection, query: SourceQuery) -> int:
+    return conn.execute(select(func.count()).select_from(sources).where(_wanted(query))).scalar_one()
+
+
+def count_types(conn: Connection, query: SourceQuery) -> dict[str, int]:
+    """How many there are of each type that the caller may see."""
+    seen = visible_to(query.user_id, all_sources=query.all_sources)
+    rows = conn.execute(select(sources.c.type, func.count()).where(seen).group_by(sources.c.type))
+    return {row[0]: row[1] for row in rows}
+
+
+def count_tags(conn: Connection, query: SourceQuery) -> Counter[str]:
+    """How many there are with each tag: most share a few sets of tags, so that sets are what is counted."""
+    seen = visible_to(query.user_id, all_sources=query.all_sources)
+    rows = conn.execute(select(sources.c.tags, func.count()).where(seen).group_by(sources.c.tags))
+    found: Counter[str] = Counter()
+    for tags, times in rows:
+        found.update(dict.fromkeys(tags, times))
+    return found
+
+
+def last_visits(conn: Connection, ids: Sequence[int], *, most: int = LAST_VISITS) -> dict[int, list[LogLine]]:
+    """The last visits of each, the latest last; read by index, so many of each and no more."""
+    if not ids:
+        return {}
+    parts = [_latest(source_id, most).subquery() for source_id in ids]
+    found: dict[int, list[LogLine]] = defaultdict(list)
+    for row in conn.execute(union_all(*(select(part) for part in parts))):
+        found[row.source_id].append(_line(row))
+    return {source_id: sorted(lines, key=lambda line: line.finished_at) for source_id, lines in found.items()}
+
+
+def visits_of(conn: Connection, source_id: int, *, limit: int, offset: int = 0) -> list[LogLine]:
+    """The latest first."""
+    return [_line(row) for row in conn.execute(_latest(source_id, limit).offset(offset))]
+
+
+def items_since(conn: Connection, ids: Sequence[int], since: datetime) -> dict[int, int]:
+    wanted = and_(raw_items.c.source_id.in_(ids), raw_items.c.fetched_at >= since)
+    rows = conn.execute(select(raw_items.c.source_id, func.count()).where(wanted).group_by(raw_items.c.source_id))
+    return {row[0]: row[1] for row in rows}
+
+
+def items_by_day(conn: Connection, source_id: int, since: datetime) -> dict[date, int]:
+    day = _day(conn, raw_items.c.fetched_at)
+    wanted = and_(raw_items.c.source_id == source_id, raw_items.c.fetched_at >= since)
+    return {
+        date.fromisoformat(row[0]): row[1]
+        for row in conn.execute(select(day, func.count()).where(wanted).group_by(day))
+    }
+
+
+def visits_by_day(conn: Connection, source_id: int, since: datetime) -> dict[date, tuple[int, int]]:
+    """How many visits there were on each day, and how many of them failed."""
+    day = _day(conn, fetch_log.c.finished_at)
+    wanted = and_(fetch_log.c.source_id == source_id, fetch_log.c.finished_at >= since)
+    failed = func.count().filter(fetch_log.c.ok.is_(False))
+    rows = conn.execute(select(day, func.count(), failed).where(wanted).group_by(day))
+    return {date.fromisoformat(row[0]): (row[1], row[2]) for row in rows}
+
+
+def _wanted(query: SourceQuery) -> ColumnElement[bool]:
+    return and_(
+        visible_to(query.user_id, all_sources=query.all_sources),
+        _finds(query.text) if query.text else true(),
+        sources.c.type == query.type if query.type else true(),
+        cast(sources.c.tags, String).contains(dumps(query.tag), autoescape=True) if query.tag else true(),
+        _IS[query.health] if query.health else true(),
+    )
+
+
+def _finds(text: str) -> ColumnElement[bool]:
+    """Not in the config: it may hold what others are not to know, and whoever searches could guess it."""
+    places = (sources.c.name, sources.c.host, cast(sources.c.tags, String))
+    return or_(*(place.icontains(text, autoescape=True) for place in places))
+
+
+def _latest(source_id: int, most: int) -> Any:
+    return (
+        select(fetch_log)
+        .where(fetch_log.c.source_id == source_id)
+        .order_by(fetch_log.c.finished_at.desc(), fetch_log.c.id.desc())
+        .limit(most)
+    )
+
+
+def _line(row: Any) -> LogLine:
+    return read_row(LogLine, row)
+
+
+def _day(conn: Connection, moment: ColumnElement[datetime]) -> ColumnElement[str]:
+    if conn.dialect.name == "sqlite":
+        return func.substr(moment, 1, 10, type_=String())
+    return func.to_char(func.timezone("UTC", moment), "YYYY-MM-DD", type_=String())

@@ -1,0 +1,288 @@
+"""The pages of feeds: the saved ones with their addresses, and the builder that shows what one would hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy import Connection
+from starlette.datastructures import FormData, QueryParams
+
+from catchment.domain.caller import Caller
+from catchment.domain.feed import LIMIT, MAX_LIMIT, SavedFeed, ShownItem, filter_shape
+from catchment.domain.source import Source
+from catchment.errors import BadConfig, Conflict, InvalidInput, NotFound
+from catchment.manage.feeds import FeedChange, FeedDraft, Published
+from catchment.publish.feed import FeedFormat
+from catchment.store import sources
+from catchment.web.errors import OF_A_BODY, problems_of_page
+from catchment.web.inputs import base_url, check_text
+from catchment.web.pages import OpenPage, Page, SignedInPage, form_fields
+from catchment.web.routes.item_pages import read_offers, source_named
+from catchment.web.routes.source_pages import read_rules, rule_lines, split_tags
+
+MAX_SHOWN, MAX_DIGITS, MAX_BY_NAME = 8, 9, 50
+_TO_THE_NEXT: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
+router = APIRouter(
+    prefix="/feeds",
+    tags=["dashboard"],
+    default_response_class=HTMLResponse,
+    responses={**problems_of_page(401, 403, 404, 422), **_TO_THE_NEXT},
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedForm:
+    """What stands in the fields of the builder."""
+
+    title: str = ""
+    slug: str = ""
+    q: str = ""
+    #: One a line, by name or number.
+    sources: str = ""
+    types: tuple[str, ...] = ()
+    tags: str = ""
+    days: str = ""
+    limit: str = str(LIMIT)
+    include: str = ""
+    exclude: str = ""
+    description: str = ""
+    link: str = ""
+    language: str = ""
+    public: str = ""
+    #: Words that are looked for without the index; only feeds that were made elsewhere have any.
+    search: str = ""
+
+
+_NAMES = tuple(field.name for field in fields(FeedForm))
+_OF_FORMS: dict[str, Any] = {
+    "responses": problems_of_page(409, *OF_A_BODY),
+    "openapi_extra": form_fields(*_NAMES, "do"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedPreview:
+    """What a feed would show now; with a problem nothing."""
+
+    items: Sequence[ShownItem] = ()
+    count: int = 0
+    problem: str = ""
+
+    @property
+    def is_more(self) -> bool:
+        return self.count >= MAX_LIMIT
+
+
+@router.get("")
+async def feeds_page(page: OpenPage) -> Response:
+    """The feeds that the caller may see, with their addresses."""
+    return await _list(page)
+
+
+@router.get("/new")
+async def new_feed_page(page: SignedInPage) -> Response:
+    """The builder; a search that is to be saved stands in the address."""
+    return await _builder(page, _prefilled(page.request.query_params))
+
+
+@router.post("/new", **_OF_FORMS)
+async def make_feed(page: SignedInPage) -> Response:
+    form = await page.form()
+    given = _given(form)
+    if form.get("do") == "preview":
+        return await _builder(page, given)
+    try:
+        draft = await _draft(page, given)
+        feeds = page.system.feeds
+        published = await (feeds.add if given.slug else feeds.add_by_title)(draft, page.caller)
+    except (InvalidInput, BadConfig, Conflict, NotFound) as error:
+        return await _builder(page, given, problem=page.words.say(str(error)), status=422)
+    return await _list(page, made=published)
+
+
+@router.get("/{slug}/edit")
+async def edit_feed_page(page: SignedInPage, slug: str) -> Response:
+    feed = await page.system.feeds.get(slug, page.caller)
+    if not feed.may_be_changed_by(page.caller):
+        return RedirectResponse(page.link("/feeds"), status_code=303)
+    return await _builder(page, await page.system.store.read(_form_of, feed, page.caller), feed=feed)
+
+
+@router.post("/{slug}/edit", **_OF_FORMS)
+async def edit_feed(page: SignedInPage, slug: str) -> Response:
+    feed, form = await page.system.feeds.get(slug, page.caller), await page.form()
+    given, do = _given(form), form.get("do")
+    if do == "delete":
+        await page.system.feeds.remove(slug, page.caller)
+        return page.done("/feeds", "feeds.deleted", name=(feed.title or slug)[:200])
+    if do == "token":
+        made = await page.system.feeds.change(slug, FeedChange(new_token=True), page.caller)
+        return await _list(page, made=made)
+    if do == "preview":
+        return await _builder(page, given, feed=feed)
+    try:
+        changed = await page.system.feeds.change(slug, _change(await _draft(page, given)), page.caller)
+    except (InvalidInput, BadConfig, NotFound) as error:
+        return await _builder(page, given, feed=feed, problem=page.words.say(str(error)), status=422)
+    if changed.token:
+        return await _list(page, made=changed)
+    return page.done("/feeds", "feeds.saved", name=(changed.feed.title or slug)[:200])
+
+
+async def _list(page: Page, made: Published | None = None) -> Response:
+    feeds = await page.system.feeds.list(page.caller)
+    rows = [(feed, page.may_write and feed.may_be_changed_by(page.caller)) for feed in feeds]
+    made_at = _addresses(page, made.feed, made.token) if made else []
+    return await page.show("feeds.html", rows=rows, formats=list(FeedFormat), made=made, made_at=made_at)
+
+
+def _addresses(page: Page, feed: SavedFeed, token: str | None = None) -> list[tuple[FeedFormat, str]]:
+    secret = f"?token={token}" if token and not feed.is_public else ""
+    return [(format_, f"{base_url(page.request)}/feeds/{feed.slug}.{format_}{secret}") for format_ in FeedFormat]
+
+
+async def _builder(
+    page: Page, given: FeedForm, *, feed: SavedFeed | None = None, problem: str = "", status: int = 200
+) -> Response:
+    offers = await page.system.store.read(read_offers, page.caller)
+    preview = FeedPreview() if problem else await _previewed(page, given, feed)
+    action = f"/feeds/{feed.slug}/edit" if feed else "/feeds/new"
+    return await page.show(
+        "feed_edit.html",
+        status=status,
+        form=given,
+        feed=feed,
+        action=action,
+        problem=problem,
+        preview=page.part("parts/feed_preview.html", preview=preview),
+        **{**offers, "types": sorted({*offers["types"], *given.types})},
+    )
+
+
+async def _previewed(page: Page, given: FeedForm, feed: SavedFeed | None) -> FeedPreview:
+    try:
+        wanted = page.system.feeds.imagine(await _draft(page, given), page.caller)
+    except (InvalidInput, BadConfig, NotFound) as error:
+        return FeedPreview(problem=page.words.say(str(error)))
+    if feed is not None:
+        # It goes on showing what its owner may see, whoever edits it.
+        wanted = replace(wanted, owner_id=feed.owner_id, sees_all=feed.sees_all)
+    all_of_it = replace(wanted, filter=replace(wanted.filter, limit=MAX_LIMIT))
+    found = await page.system.renderer.preview(all_of_it)
+    return FeedPreview(items=found[:MAX_SHOWN], count=len(found))
+
+
+def _prefilled(params: QueryParams) -> FeedForm:
+    """A search of the items as the beginning of a feed."""
+    given = {name: _sane(params.get(name, "")) for name in ("q", "source", "tag", "type", "days")}
+    return FeedForm(
+        title=given["q"],
+        q=given["q"],
+        sources=given["source"],
+        tags=given["tag"],
+        types=(given["type"],) if given["type"] else (),
+        days=given["days"],
+    )
+
+
+def _given(form: FormData) -> FeedForm:
+    texts = {name: _sane(str(form.get(name, ""))) for name in _NAMES if name != "types"}
+    return FeedForm(**texts, types=tuple(_sane(str(one)) for one in form.getlist("types")))
+
+
+def _sane(text: str) -> str:
+    """What no store could keep counts as not said."""
+    try:
+        return check_text(text.strip())
+    except ValueError:
+        return ""
+
+
+async def _draft(page: Page, given: FeedForm) -> FeedDraft:
+    named = [line.strip() for line in given.sources.splitlines() if line.strip()]
+    chosen = await page.system.store.read(_sources_named, named, page.caller)
+    return FeedDraft(
+        slug=given.slug,
+        title=given.title,
+        description=given.description,
+        link=given.link,
+        language=given.language,
+        filter=_filter_of(given, [source.id for source in chosen]),
+        is_public=given.public == "on",
+    )
+
+
+def _sources_named(conn: Connection, named: Sequence[str], caller: Caller) -> list[Source]:
+    return [source_named(conn, one, caller) for one in named]
+
+
+def _filter_of(given: FeedForm, source_ids: Sequence[int]) -> dict[str, Any]:
+    shape: Mapping[str, Any] = {
+        "sources": list(dict.fromkeys(source_ids)),
+        "types": list(given.types),
+        "tags": list(split_tags(given.tags)),
+        "include": read_rules(given.include),
+        "exclude": read_rules(given.exclude),
+        "search": given.search,
+        "q": given.q,
+        "since_days": _number(given.days),
+        "limit": _number(given.limit) or LIMIT,
+    }
+    return {name: value for name, value in shape.items() if value}
+
+
+def _number(text: str) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS and int(text)):
+        raise InvalidInput(f"{text[:40]!r} is not a whole number of 1 or more.", field="filter")
+    return int(text)
+
+
+def _change(draft: FeedDraft) -> FeedChange:
+    return FeedChange(
+        title=draft.title,
+        description=draft.description,
+        link=draft.link,
+        language=draft.language,
+        filter=draft.filter,
+        is_public=draft.is_public,
+    )
+
+
+def _form_of(conn: Connection, feed: SavedFeed, caller: Caller) -> FeedForm:
+    shape = filter_shape(feed.filter)
+    return FeedForm(
+        title=feed.title,
+        slug=feed.slug,
+        q=feed.filter.q,
+        sources="\n".join(_named(conn, feed.filter.sources, caller)),
+        types=feed.filter.types,
+        tags=", ".join(feed.filter.tags),
+        days=str(feed.filter.since_days or ""),
+        limit=str(feed.filter.limit),
+        include=rule_lines(shape.get("include", ())),
+        exclude=rule_lines(shape.get("exclude", ())),
+        description=feed.description,
+        link=feed.link,
+        language=feed.language,
+        public="on" if feed.is_public else "",
+        search=feed.filter.search,
+    )
+
+
+def _named(conn: Connection, source_ids: Sequence[int], caller: Caller) -> list[str]:
+    """By their names, if they are few; by number where a name would mean another one, or the source is gone."""
+    seen = {one.id: one.name for one in sources.get_many(conn, source_ids[:MAX_BY_NAME]) if caller.may_see(one)}
+    return [seen[one] if one in seen and _means(conn, seen[one], one, caller) else str(one) for one in source_ids]
+
+
+def _means(conn: Connection, name: str, source_id: int, caller: Caller) -> bool:
+    try:
+        return source_named(conn, name, caller).id == source_id
+    except (InvalidInput, NotFound):
+        return False

@@ -1,0 +1,388 @@
+"""The pages of sources: paste and follow, the list, one source, and what is changed there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from markupsafe import Markup
+from sqlalchemy import Connection
+from starlette.datastructures import FormData, UploadFile
+
+from catchment.domain.confidential import masked
+from catchment.domain.filters import FIELDS, read_filters
+from catchment.domain.options import FILTERS_KEY, INTERVAL_KEY
+from catchment.domain.source import Source
+from catchment.errors import BadConfig, CatchmentError, Conflict, InvalidInput
+from catchment.manage.catalog import Added, Change, Draft, Refused
+from catchment.manage.import_export import LineResult, count_results, import_sources
+from catchment.manage.resolve import Pasted, Resolved
+from catchment.monitor.status import View, describe, read_backlogs
+from catchment.store import items, source_list
+from catchment.store.items import ItemQuery
+from catchment.store.source_list import Health, Sort, SourceQuery
+from catchment.web.errors import OF_A_BODY, problems_of_page
+from catchment.web.inputs import MAX_ID, PathId, check_json, check_text
+from catchment.web.pages import Content, OpenPage, Page, SignedInPage, Undo, form_fields, live
+from catchment.web.source_view import (
+    PAGE_ROWS,
+    address_of,
+    asked_of,
+    chart_of,
+    day_strip_of,
+    marks_of,
+    mood_of,
+    read_history_of,
+    rows_of,
+    status_of,
+)
+
+MAX_LINES, MAX_CHOSEN, MAX_DIGITS = 20, 1000, 19
+MAX_VISITS, MAX_LATEST, MAX_TRIED = 50, 30, 100
+#: So many of what was just followed are visited at once; the collector comes to the others by itself.
+VISITED_AT_ONCE = 20
+_TO_THE_NEXT: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
+router = APIRouter(
+    prefix="/sources",
+    tags=["dashboard"],
+    default_response_class=HTMLResponse,
+    responses={**problems_of_page(401, 403, 404, 422), **_TO_THE_NEXT},
+)
+_OF_FORMS = problems_of_page(409, *OF_A_BODY)
+
+
+@router.get("")
+async def sources_page(page: OpenPage) -> Response:
+    return await page.show_live("sources.html", await read_sources(page))
+
+
+@live("/sources")
+async def read_sources(page: Page) -> Content:
+    query, at = asked_of(page.request.query_params, page)
+    found, counted, types, tags, needy = await page.system.store.read(_read_list, query)
+    rows = await rows_of(page, found)
+    pages = max(1, -(-counted // PAGE_ROWS))
+    lede = Markup('<p class="lede" id="lede">{}</p>').format(_lede(page, sum(types.values()), needy))
+    parts = {row.part: page.part("parts/source_row.html", row=row) for row in rows}
+    context = {
+        "query": query,
+        "rows": rows,
+        "count": counted,
+        "total": sum(types.values()),
+        "page_number": at,
+        "pages": pages,
+        "types": sorted(types),
+        "tags": [tag for tag, _ in tags.most_common(200)],
+        "healths": list(Health),
+        "sorts": list(Sort),
+        "removed": await page.system.catalog.list_removed(page.caller) if page.may_write else [],
+        "may_choose": any(row.may_change for row in rows),
+    }
+    return Content(context=context, parts={"lede": lede, **parts}, lists={"rows": [row.part for row in rows]})
+
+
+def _read_list(conn: Connection, query: SourceQuery) -> tuple[list[Source], int, dict[str, int], Any, int]:
+    seen = SourceQuery(user_id=query.user_id, all_sources=query.all_sources, health=Health.NEEDS_YOU)
+    return (
+        source_list.list_page(conn, query),
+        source_list.count(conn, query),
+        source_list.count_types(conn, query),
+        source_list.count_tags(conn, query),
+        source_list.count(conn, seen),
+    )
+
+
+def _lede(page: Page, total: int, needy: int) -> str:
+    key = "sources.lede_none" if not total else "sources.lede_needy" if needy else "sources.lede_well"
+    return page.words(key, total=f"{total:,}", needy=f"{needy:,}")
+
+
+@router.get("/look")
+async def back_from_look(page: OpenPage) -> Response:
+    return RedirectResponse(page.link("/sources"), status_code=303)
+
+
+@router.post("/look", responses=_OF_FORMS, openapi_extra=form_fields("pasted"))
+async def look_up(page: SignedInPage) -> Response:
+    """What each pasted line stands for, and why, with a look at what it would bring."""
+    text = str((await page.form()).get("pasted", ""))
+    lines = list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+    if not lines:
+        return RedirectResponse(page.link("/sources"), status_code=303)
+    found = await asyncio.gather(*(_looked_up(page, line) for line in lines[:MAX_LINES]))
+    content = await read_sources(page)
+    shown = {**content.context, "parts": content.parts, "lists": content.lists, "seen": content.digest}
+    return await page.show(
+        "sources.html", live_of="/sources", found=found, pasted=text, left_out=len(lines[MAX_LINES:]), **shown
+    )
+
+
+async def _looked_up(page: Page, line: str) -> dict[str, Any]:
+    try:
+        check_text(line)
+        resolved = await page.system.resolver.resolve(Pasted(text=line), page.caller)
+    except (CatchmentError, ValueError) as error:
+        return {"line": line, "problem": page.words.say(str(error))}
+    return {
+        "line": line,
+        "resolved": resolved,
+        "why": page.words.say(resolved.why),
+        "doubt": page.words.say(resolved.doubt) if resolved.doubt else "",
+        "told": _told(resolved),
+    }
+
+
+def _told(resolved: Resolved) -> str:
+    return json.dumps({"type": resolved.type, "name": resolved.name, "config": dict(resolved.config)})
+
+
+@router.post("/follow", responses=_OF_FORMS, openapi_extra=form_fields("follow", "tags", "interval"))
+async def follow(page: SignedInPage) -> Response:
+    form = await page.form()
+    outcomes = await page.system.catalog.add_many(_drafts(form), page.caller)
+    added = [one.source for one in outcomes if isinstance(one, Added)]
+    refused = [one.error for one in outcomes if isinstance(one, Refused)]
+    for source in added[:VISITED_AT_ONCE]:
+        await page.system.visits.start(source.id, page.caller)
+    if len(outcomes) == 1 and refused:
+        raise refused[0]
+    if len(outcomes) == 1:
+        return page.done(f"/sources/{added[0].id}", "sources.followed", name=added[0].name)
+    known = sum(isinstance(error, Conflict) for error in refused)
+    told: dict[str, Any] = {"added": len(added), "known": known, "refused": len(refused) - known}
+    return page.done("/sources?sort=added", "sources.followed_many", **told)
+
+
+def _drafts(form: FormData) -> list[Draft]:
+    """What was found and is to be followed, as the form hands it back."""
+    tags, interval = split_tags(str(form.get("tags", ""))), _minutes(str(form.get("interval", "")))
+    drafts = []
+    for place in form.getlist("follow")[:MAX_LINES]:
+        try:
+            told = check_json(json.loads(str(form.get(f"found-{place}", ""))))
+            name = str(form.get(f"name-{place}", "")).strip() or str(told["name"])
+            draft = Draft(
+                type=told["type"], name=name, config=dict(told["config"]), tags=tags, fetch_interval_minutes=interval
+            )
+        except (ValueError, TypeError, KeyError) as error:
+            raise InvalidInput("Look the address up once more: what was found did not come back whole.") from error
+        drafts.append(draft)
+    if not drafts:
+        raise InvalidInput("Nothing was chosen to be followed.")
+    return drafts
+
+
+@router.post("/import", responses=_OF_FORMS, openapi_extra=form_fields("file"))
+async def import_file(page: SignedInPage) -> Response:
+    """A list of sources in any of the formats: OPML, YAML, JSON."""
+    file = (await page.form()).get("file")
+    body = await file.read() if isinstance(file, UploadFile) else b""
+    if not body.strip():
+        raise InvalidInput("Choose a file: an OPML export of any reader.")
+    lines = await import_sources(page.system.catalog, page.system.parsers, body, page.caller)
+    totals = count_results(lines)
+    told: dict[str, Any] = {str(result): totals.get(result, 0) for result in LineResult}
+    return page.done("/sources?sort=added", "sources.imported", **told)
+
+
+@router.post("/act", responses=_OF_FORMS, openapi_extra=form_fields("do", "id", "ids", "tag", "interval", "back"))
+async def act(page: SignedInPage) -> Response:
+    """What a row or the chosen rows are told to do: `do` is the action, with an id where it is of one row."""
+    form = await page.form()
+    action, _, one = str(form.get("do", "")).partition(" ")
+    ids = _ids([one] if one else [*form.getlist("id"), *str(form.get("ids", "")).split(",")])
+    back = _back(str(form.get("back", "")))
+    if action == "apply":
+        action = "tag" if str(form.get("tag", "")).strip() else "interval"
+    if not ids:
+        raise InvalidInput("Choose at least one source.")
+    if action == "fetch":
+        names = [await page.system.visits.start(source_id, page.caller) for source_id in ids]
+        return page.done(back, "sources.fetching", name=names[0], count=len(names))
+    return await _change_all(page, action, ids, form, back)
+
+
+async def _change_all(page: Page, action: str, ids: Sequence[int], form: FormData, back: str) -> Response:
+    catalog, caller = page.system.catalog, page.caller
+    chosen = {"ids": ",".join(map(str, ids)), "back": back}
+    if action == "delete":
+        await catalog.remove_many(ids, caller)
+        way_back = Undo(action="/sources/act", fields={"do": "restore", **chosen})
+        return page.done(back, "sources.did_delete", undo=way_back, count=len(ids))
+    if action == "restore":
+        await catalog.restore_many(ids, caller)
+        return page.done(back, "sources.did_restore", count=len(ids))
+    if action == "tag":
+        added = split_tags(str(form.get("tag", "")))
+        for source_id in ids:
+            source = await catalog.get(source_id, caller)
+            await catalog.change(source_id, Change(tags=(*source.tags, *added)), caller)
+        return page.done(back, "sources.did_tag", count=len(ids))
+    change = _change_of(action, form)
+    await catalog.change_many(ids, change, caller)
+    opposite = {"pause": "resume", "resume": "pause"}.get(action)
+    undo = Undo(action="/sources/act", fields={"do": opposite, **chosen}) if opposite else None
+    return page.done(back, f"sources.did_{action}", undo=undo, count=len(ids))
+
+
+def _change_of(action: str, form: FormData) -> Change:
+    match action:
+        case "pause":
+            return Change(is_active=False)
+        case "resume":
+            return Change(is_active=True)
+        case "interval":
+            minutes = _minutes(str(form.get("interval", "")))
+            return Change(fetch_interval_minutes=0 if minutes is None else minutes)
+        case _:
+            raise InvalidInput(f"Nobody can do {action[:40]!r} to a source.")
+
+
+@router.get("/{source_id}")
+async def source_page(page: OpenPage, source_id: PathId) -> Response:  # noqa: ARG001 (read from the path by the reader)
+    return await page.show_live("source.html", await read_source(page))
+
+
+@live("/sources/{source_id}")
+async def read_source(page: Page) -> Content:
+    system, now = page.system, page.system.clock.now()
+    source = await system.catalog.get(int(page.request.path_params["source_id"]), page.caller)
+    view = View(caller=page.caller, language=page.language)
+    intervals = await system.cadences.load()
+    health = describe(source, registry=system.registry, intervals=intervals, view=view, now=now)
+    past = await system.store.read(read_history_of, source, page, visits=MAX_VISITS, latest=MAX_LATEST, now=now)
+    pages = (await system.store.read(read_backlogs, [source], registry=system.registry)) if page.caller.is_known else {}
+    context = {
+        "source": source,
+        "health": health,
+        "mood": mood_of(health),
+        "status_words": status_of(health, page.words),
+        "marks": marks_of(health, page.words),
+        "address": address_of(source),
+        "may_change": page.may_write and page.caller.may_change(source),
+        "own_interval": source.config.get(INTERVAL_KEY, ""),
+        "days": day_strip_of(past.days, now, page.words),
+        "bars": chart_of(past.per_day, now, page.words),
+        "visits": past.visits,
+        "latest": past.latest,
+        "backlog": pages.get(source.id),
+    }
+    names = ("state", "controls", "history", "visits", "latest")
+    parts = {f"source-{name}": page.part(f"parts/source_{name}.html", **context) for name in names}
+    return Content(context=context, parts=parts)
+
+
+@router.get("/{source_id}/edit")
+async def edit_page(page: SignedInPage, source_id: PathId) -> Response:
+    source = await page.system.catalog.get(source_id, page.caller)
+    if not page.caller.may_change(source):
+        return RedirectResponse(page.link(f"/sources/{source_id}"), status_code=303)
+    return await _edit(page, source, _form_of(source))
+
+
+@router.post(
+    "/{source_id}/edit",
+    responses=_OF_FORMS,
+    openapi_extra=form_fields("name", "tags", "interval", "public", "include", "exclude", "config", "do"),
+)
+async def edit(page: SignedInPage, source_id: PathId) -> Response:
+    source = await page.system.catalog.get(source_id, page.caller)
+    form = await page.form()
+    given = {
+        name: str(form.get(name, "")) for name in ("name", "tags", "interval", "public", "include", "exclude", "config")
+    }
+    try:
+        config = _edited_config(given)
+        if form.get("do") == "preview":
+            return await _edit(page, source, given, tried=await _tried(page, source, config))
+        change = Change(
+            name=given["name"],
+            tags=split_tags(given["tags"]),
+            is_public=given["public"] == "on",
+            config=config,
+            fetch_interval_minutes=_minutes(given["interval"]) or 0,
+        )
+        changed = await page.system.catalog.change(source_id, change, page.caller)
+    except (InvalidInput, BadConfig, Conflict) as error:
+        return await _edit(page, source, given, problem=page.words.say(str(error)), status=422)
+    return page.done(f"/sources/{source_id}", "sources.saved", name=changed.name)
+
+
+async def _edit(page: Page, source: Source, form: dict[str, str], *, status: int = 200, **context: Any) -> Response:
+    return await page.show("source_edit.html", source=source, form=form, filter_fields=FIELDS, status=status, **context)
+
+
+def _form_of(source: Source) -> dict[str, str]:
+    config = masked(source.config)
+    filters = config.pop(FILTERS_KEY, None) or {}
+    interval = config.pop(INTERVAL_KEY, "")
+    return {
+        "name": source.name,
+        "tags": ", ".join(source.tags),
+        "interval": str(interval),
+        "public": "on" if source.is_public else "",
+        "include": rule_lines(filters.get("include", ())),
+        "exclude": rule_lines(filters.get("exclude", ())),
+        "config": json.dumps(config, ensure_ascii=False, indent=2),
+    }
+
+
+def rule_lines(rules: Sequence[dict[str, str]]) -> str:
+    return "\n".join(f"{rule['field']}: {rule['pattern']}" for rule in rules)
+
+
+def read_rules(text: str) -> list[dict[str, str]]:
+    """A rule a line, `field: pattern`; without a field it is about the title."""
+    rules = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        field, colon, pattern = line.partition(":")
+        known = bool(colon) and field.strip() in FIELDS
+        rules.append({"field": field.strip() if known else "title", "pattern": pattern.strip() if known else line})
+    return rules
+
+
+def _edited_config(given: dict[str, str]) -> dict[str, Any]:
+    try:
+        config = check_json(json.loads(given["config"] or "{}"))
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"The options are not JSON: {error}.", field="config") from error
+    if not isinstance(config, dict):
+        raise InvalidInput('The options are a JSON object, such as {"url": "https://…"}.', field="config")
+    filters = {name: rules for name in ("include", "exclude") if (rules := read_rules(given[name]))}
+    read_filters(filters)
+    return {**config, FILTERS_KEY: filters} if filters else config
+
+
+async def _tried(page: Page, source: Source, config: dict[str, Any]) -> dict[str, Any]:
+    """What the filters would keep of the latest items that are stored."""
+    query = ItemQuery(
+        user_id=page.caller.user_id, all_sources=page.caller.sees_all, source_id=source.id, limit=MAX_TRIED
+    )
+    stored = await page.system.store.read(items.list_items, query)
+    filters = read_filters(config.get(FILTERS_KEY) or {})
+    judged = [(item.title.strip() or page.words("common.untitled"), filters.keeps(item)) for item in stored]  # type: ignore[arg-type]
+    return {"items": judged, "kept": sum(kept for _, kept in judged), "all": len(judged)}
+
+
+def split_tags(text: str) -> tuple[str, ...]:
+    return tuple(tag.strip() for tag in text.replace("，", ",").split(",") if tag.strip())
+
+
+def _minutes(text: str) -> str | None:
+    return text.strip() or None
+
+
+def _ids(given: Sequence[Any]) -> list[int]:
+    texts = (str(one) for one in given)
+    numbers = [int(text) for text in texts if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS]
+    return list(dict.fromkeys(number for number in numbers if 0 < number <= MAX_ID))[:MAX_CHOSEN]
+
+
+def _back(path: str) -> str:
+    """Only to pages of ours."""
+    is_ours = path.startswith("/sources") and path.isprintable() and "\\" not in path
+    return path if is_ours else "/sources"

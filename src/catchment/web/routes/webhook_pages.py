@@ -1,0 +1,174 @@
+"""The pages of webhooks: who is told what, what became of each message, and what is changed there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, Response
+from starlette.datastructures import FormData
+
+from catchment.domain.outbox import Delivery, Webhook, WebhookFormat
+from catchment.errors import Conflict, InvalidInput, RefusedAddress
+from catchment.manage.webhooks import LISTENABLE, NewWebhook
+from catchment.web.errors import OF_A_BODY, problems_of_page
+from catchment.web.inputs import PathId, check_text, number_of
+from catchment.web.pages import AdminPage, Content, Page, Undo, form_fields, live
+
+MAX_DELIVERIES, MAX_PAYLOAD = 50, 4000
+_FIELDS = ("name", "url", "format", "secret", "private")
+_TO_THE_NEXT: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
+router = APIRouter(
+    prefix="/webhooks",
+    tags=["dashboard"],
+    default_response_class=HTMLResponse,
+    responses={**problems_of_page(401, 403, 404, 422), **_TO_THE_NEXT},
+)
+_OF_FORMS = problems_of_page(409, *OF_A_BODY)
+_NEW = {"format": WebhookFormat.JSON, "topics": list(LISTENABLE)}
+
+
+@router.get("")
+async def webhooks_page(page: AdminPage) -> Response:
+    return await page.show_live("webhooks.html", await read_webhooks(page))
+
+
+@live("/webhooks", may=lambda caller: caller.is_admin)
+async def read_webhooks(page: Page) -> Content:
+    hooks = await page.system.webhooks.list()
+    letters = await page.system.webhooks.deliveries(limit=MAX_DELIVERIES)
+    latest = {letter.webhook_id: letter for letter in reversed(letters)}
+    parts = {f"hook-{hook.id}": page.part("parts/webhook.html", hook=hook, last=latest.get(hook.id)) for hook in hooks}
+    lists = {"hooks": list(parts)}
+    parts |= _letters(page, letters, {hook.id: hook for hook in hooks}, back="/webhooks")
+    lists["deliveries"] = [f"delivery-{letter.id}" for letter in letters]
+    return Content(context={"hooks": hooks, "letters": letters, **_offered()}, parts=parts, lists=lists)
+
+
+def _letters(page: Page, letters: Any, hooks: dict[int, Webhook], *, back: str) -> dict[str, Any]:
+    return {
+        f"delivery-{letter.id}": page.part(
+            "parts/delivery.html", letter=letter, hook=hooks.get(letter.webhook_id), payload=_payload(letter), back=back
+        )
+        for letter in letters
+    }
+
+
+def _payload(letter: Delivery) -> str:
+    return json.dumps(letter.payload, ensure_ascii=False, indent=2)[:MAX_PAYLOAD]
+
+
+def _offered() -> dict[str, Any]:
+    return {"topics": LISTENABLE, "formats": list(WebhookFormat), "form": _NEW}
+
+
+@router.post("", responses=_OF_FORMS, openapi_extra=form_fields(*_FIELDS, "topic"))
+async def add_webhook_by_form(page: AdminPage) -> Response:
+    """The page that comes back shows what deliveries are signed with, and never again."""
+    form = await page.form()
+    try:
+        hook, secret = await page.system.webhooks.add(_wanted(form))
+    except (InvalidInput, RefusedAddress, Conflict) as error:
+        return await _show_list(page, form=_given(form), problem=page.words.say(str(error)), status=422)
+    return await _show_list(page, made=hook, secret=secret)
+
+
+async def _show_list(page: Page, **context: Any) -> Response:
+    content = await read_webhooks(page)
+    return await page.show(
+        "webhooks.html", **{**content.context, "parts": content.parts, "lists": content.lists, **context}
+    )
+
+
+@router.post("/act", responses=_OF_FORMS, openapi_extra=form_fields("do", "back"))
+async def act_on_webhook(page: AdminPage) -> Response:
+    """`do` says what, with the id of the webhook, or of the delivery that is sent again: `retry 12`."""
+    form, webhooks = await page.form(), page.system.webhooks
+    action, _, told = str(form.get("do", "")).partition(" ")
+    number, back = number_of(told), _back(str(form.get("back", "")))
+    undo = None
+    match action:
+        case "ping":
+            await webhooks.ping(number)
+        case "retry":
+            await webhooks.redeliver(number)
+        case "pause" | "resume":
+            await webhooks.set_active(number, is_active=action == "resume")
+            opposite = "resume" if action == "pause" else "pause"
+            undo = Undo(action="/webhooks/act", fields={"do": f"{opposite} {number}", "back": back})
+        case "remove":
+            await webhooks.remove(number)
+            back = "/webhooks"
+        case _:
+            raise InvalidInput(f"Nobody can do {action[:40]!r} to a webhook.")
+    return page.done(back, f"webhooks.did_{action}", undo=undo)
+
+
+@router.get("/{webhook_id}")
+async def webhook_page(page: AdminPage, webhook_id: PathId) -> Response:  # noqa: ARG001 (read from the path by the reader)
+    return await page.show_live("webhook.html", await read_webhook(page))
+
+
+@live("/webhooks/{webhook_id}", may=lambda caller: caller.is_admin)
+async def read_webhook(page: Page) -> Content:
+    hook = await page.system.webhooks.get(int(page.request.path_params["webhook_id"]))
+    letters = await page.system.webhooks.deliveries(webhook_id=hook.id, limit=MAX_DELIVERIES)
+    parts = _letters(page, letters, {hook.id: hook}, back=f"/webhooks/{hook.id}")
+    lists = {"deliveries": list(parts)}
+    parts["webhook-controls"] = page.part("parts/webhook_controls.html", hook=hook)
+    context = {**_offered(), "hook": hook, "letters": letters, "form": _form_of(hook)}
+    return Content(context=context, parts=parts, lists=lists)
+
+
+@router.post("/{webhook_id}", responses=_OF_FORMS, openapi_extra=form_fields(*_FIELDS, "topic"))
+async def change_webhook_by_form(page: AdminPage, webhook_id: PathId) -> Response:
+    form = await page.form()
+    try:
+        hook, secret = await page.system.webhooks.change(webhook_id, _wanted(form))
+    except (InvalidInput, RefusedAddress, Conflict) as error:
+        return await _show_one(page, form=_given(form), problem=page.words.say(str(error)), status=422)
+    if secret:
+        return await _show_one(page, secret=secret)
+    return page.done(f"/webhooks/{webhook_id}", "webhooks.saved", name=hook.name)
+
+
+async def _show_one(page: Page, **context: Any) -> Response:
+    content = await read_webhook(page)
+    return await page.show(
+        "webhook.html", **{**content.context, "parts": content.parts, "lists": content.lists, **context}
+    )
+
+
+def _form_of(hook: Webhook) -> dict[str, Any]:
+    """Without the address and the secret: they stay unless others are given."""
+    private = "on" if hook.allow_private else ""
+    return {"name": hook.name, "format": hook.format, "topics": hook.topics, "private": private}
+
+
+def _given(form: FormData) -> dict[str, Any]:
+    """What is shown again after a mistake; never the secret."""
+    return {**{name: str(form.get(name, "")) for name in _FIELDS if name != "secret"}, "topics": form.getlist("topic")}
+
+
+def _wanted(form: FormData) -> NewWebhook:
+    given = {name: str(form.get(name, "")).strip() for name in _FIELDS}
+    try:
+        for text in given.values():
+            check_text(text)
+        form_of_messages = WebhookFormat(given["format"] or WebhookFormat.JSON)
+    except ValueError as error:
+        raise InvalidInput(f"That is no webhook: {error}.") from error
+    return NewWebhook(
+        name=given["name"],
+        url=given["url"],
+        topics=tuple(str(topic) for topic in form.getlist("topic")),
+        allow_private=given["private"] == "on",
+        secret=given["secret"],
+        format=form_of_messages,
+    )
+
+
+def _back(path: str) -> str:
+    """Only to pages of ours."""
+    return path if path.startswith("/webhooks") and path.isascii() and path.isprintable() else "/webhooks"

@@ -1,0 +1,243 @@
+"""Sources as the pages show them: rows with their last visits, the days of one, and what was asked of the list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import groupby
+from math import log2
+
+from sqlalchemy import Connection
+from starlette.datastructures import QueryParams
+
+from catchment.domain.item import StoredItem
+from catchment.domain.source import PausedBy, Source, SourceStatus
+from catchment.monitor.status import Mark, SourceHealth, View, describe
+from catchment.redact import redact_url
+from catchment.store import items, source_list
+from catchment.store.fetch_log import LogLine
+from catchment.store.items import ItemQuery
+from catchment.store.source_list import Health, Sort, SourceQuery
+from catchment.web.pages import Page
+from catchment.web.translations import Words
+
+PAGE_ROWS = 100
+WEEK, DAYS = timedelta(days=7), 30
+MAX_PAGE = 100_000
+_MARK, _STRIP_HEIGHT, _LEAST_MARK = 5, 16, 4
+_CHART_HEIGHT, _DAY_HEIGHT, _LEAST_BAR = 60, 26, 2
+_MOODS: Mapping[SourceStatus, str] = {
+    SourceStatus.OK: "ok",
+    SourceStatus.PENDING: "wait",
+    SourceStatus.ERROR: "warn",
+    SourceStatus.PAUSED: "calm",
+    SourceStatus.NO_FETCHER: "calm",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """The last visits as strokes, one path for each way to end."""
+
+    width: int
+    count: int
+    label: str
+    paths: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """A day of a chart or a strip."""
+
+    name: str
+    value: int
+    height: int
+    label: str
+    mood: str = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedSource:
+    """A row of the list."""
+
+    source: Source
+    health: SourceHealth
+    mood: str
+    status: str
+    error: str
+    marks: tuple[tuple[str, str], ...]
+    strip: Strip
+    this_week: int
+    may_change: bool
+
+    @property
+    def part(self) -> str:
+        return f"source-{self.source.id}"
+
+
+def asked_of(params: QueryParams, page: Page) -> tuple[SourceQuery, int]:
+    """The list that the address asks for, and which page of it; what makes no sense counts as not said."""
+    health, sort, number = params.get("health", ""), params.get("sort", ""), params.get("page", "")
+    at = min(max(int(number), 1), MAX_PAGE) if number.isascii() and number.isdecimal() else 1
+    query = SourceQuery(
+        user_id=page.caller.user_id,
+        all_sources=page.caller.sees_all,
+        text=_sane(params.get("q", "").strip()),
+        type=_sane(params.get("type", "")),
+        tag=_sane(params.get("tag", "")),
+        health=Health(health) if health in set(Health) else None,
+        sort=Sort(sort) if sort in set(Sort) else Sort.ATTENTION,
+        limit=PAGE_ROWS,
+        offset=(at - 1) * PAGE_ROWS,
+    )
+    return query, at
+
+
+async def rows_of(page: Page, found: Sequence[Source]) -> list[ListedSource]:
+    """The rows of these sources, in their order, by a few queries for all."""
+    now, system = page.system.clock.now(), page.system
+    intervals = await system.cadences.load()
+    visits, counts = await system.store.read(_read_history, [source.id for source in found], since=now - WEEK)
+    view = View(caller=page.caller, language=page.language)
+    described = (describe(one, registry=system.registry, intervals=intervals, view=view, now=now) for one in found)
+    return [
+        _row(page, source, health, visits.get(source.id, []), counts.get(source.id, 0))
+        for source, health in zip(found, described, strict=True)
+    ]
+
+
+def _read_history(
+    conn: Connection, ids: Sequence[int], *, since: datetime
+) -> tuple[dict[int, list[LogLine]], dict[int, int]]:
+    return source_list.last_visits(conn, ids), source_list.items_since(conn, ids, since)
+
+
+def _row(page: Page, source: Source, health: SourceHealth, visits: Sequence[LogLine], count: int) -> ListedSource:
+    words = page.words
+    return ListedSource(
+        source=source,
+        health=health,
+        mood=mood_of(health),
+        status=status_of(health, words),
+        error=words.say(health.last_error.message) if health.last_error else "",
+        marks=marks_of(health, words),
+        strip=strip_of(visits, words),
+        this_week=count,
+        may_change=page.may_write and page.caller.may_change(source),
+    )
+
+
+def mood_of(health: SourceHealth) -> str:
+    return "bad" if health.paused_by in {PausedBy.ERROR, PausedBy.GONE} else _MOODS[health.status]
+
+
+def status_of(health: SourceHealth, words: Words) -> str:
+    match health.paused_by:
+        case PausedBy.ERROR:
+            return words("sources.broken")
+        case PausedBy.GONE:
+            return words("sources.gone")
+        case _:
+            return words(f"sources.status_{health.status}")
+
+
+def marks_of(health: SourceHealth, words: Words) -> tuple[tuple[str, str], ...]:
+    """What to know of it although it works: a mood and words each."""
+    return tuple(
+        ("bad" if mark is Mark.UNVERIFIED_TLS else "warn", words(f"sources.mark_{mark}")) for mark in health.marks
+    )
+
+
+def strip_of(visits: Sequence[LogLine], words: Words) -> Strip:
+    failed = sum(not visit.ok for visit in visits)
+    strokes = sorted((_result(visit), place, _stroke_height(visit)) for place, visit in enumerate(visits))
+    paths = tuple(
+        (mood, "".join(f"M{place * _MARK + 2} 17v-{height}" for _, place, height in group))
+        for mood, group in groupby(strokes, key=lambda stroke: stroke[0])
+    )
+    label = words("sources.strip", visits=len(visits), failed=failed)
+    return Strip(width=max(len(visits) * _MARK, 1), count=len(visits), label=label, paths=paths)
+
+
+def _result(visit: LogLine) -> str:
+    if not visit.ok:
+        return "bad"
+    return "new" if visit.inserted else "ok"
+
+
+def _stroke_height(visit: LogLine) -> int:
+    seconds = max(0.0, (visit.finished_at - visit.started_at).total_seconds())
+    return min(_STRIP_HEIGHT, _LEAST_MARK + round(3 * log2(1 + seconds)))
+
+
+def last_days(now: datetime) -> list[date]:
+    return [now.date() - timedelta(days=back) for back in range(DAYS - 1, -1, -1)]
+
+
+def chart_of(counts: Mapping[date, int], now: datetime, words: Words) -> list[Bar]:
+    most = max([*counts.values(), 1])
+    return [
+        Bar(
+            name=day.isoformat(),
+            value=(count := counts.get(day, 0)),
+            height=_height(count, most, _CHART_HEIGHT),
+            label=words("sources.day_items", day=day.isoformat(), count=count),
+        )
+        for day in last_days(now)
+    ]
+
+
+def day_strip_of(visits: Mapping[date, tuple[int, int]], now: datetime, words: Words) -> list[Bar]:
+    most = max([count for count, _ in visits.values()] + [1])
+    bars = []
+    for day in last_days(now):
+        count, failed = visits.get(day, (0, 0))
+        label = words("sources.day_visits", day=day.isoformat(), visits=count, failed=failed)
+        height = max(_height(count, most, _DAY_HEIGHT), _LEAST_BAR)
+        mood = _day_mood(count, failed)
+        bars.append(Bar(name=day.isoformat(), value=count, height=height, label=label, mood=mood))
+    return bars
+
+
+def _day_mood(count: int, failed: int) -> str:
+    if not count:
+        return "none"
+    if failed == count:
+        return "bad"
+    return "warn" if failed else "ok"
+
+
+def _height(count: int, most: int, highest: int) -> int:
+    return max(_LEAST_BAR, round(highest * count / most)) if count else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    visits: list[LogLine]
+    days: dict[date, tuple[int, int]]
+    per_day: dict[date, int]
+    latest: list[StoredItem]
+
+
+def read_history_of(
+    conn: Connection, source: Source, page: Page, *, visits: int, latest: int, now: datetime
+) -> History:
+    since = now - timedelta(days=DAYS)
+    query = ItemQuery(user_id=page.caller.user_id, all_sources=page.caller.sees_all, source_id=source.id, limit=latest)
+    return History(
+        visits=source_list.visits_of(conn, source.id, limit=visits) if page.caller.is_known else [],
+        days=source_list.visits_by_day(conn, source.id, since),
+        per_day=source_list.items_by_day(conn, source.id, since),
+        latest=items.list_items(conn, query),
+    )
+
+
+def address_of(source: Source) -> str:
+    url = source.config.get("url")
+    return redact_url(url) if isinstance(url, str) else ""
+
+
+def _sane(text: str) -> str:
+    """What no store can compare finds nothing."""
+    return text if text.isprintable() else "\N{REPLACEMENT CHARACTER}"

@@ -1,0 +1,128 @@
+// Forms without a reload: what the server answers is a page, of which the content and the notice are taken over.
+import { listenAgain } from "./live.js";
+import { tellTimes } from "./times.js";
+
+const PREVIEW_MILLISECONDS = 250;
+
+async function submit(form, submitter) {
+  const main = document.getElementById("main");
+  const fields = new FormData(form, submitter);
+  const hasFile = [...fields.values()].some((value) => value instanceof File && value.size > 0);
+  const body = hasFile ? fields : new URLSearchParams([...fields].filter(([, value]) => typeof value === "string"));
+  main.classList.add("dim");
+  main.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/html" } });
+    takeOver(await answer.text(), answer.url);
+  } catch {
+    form.submit();
+  } finally {
+    main.classList.remove("dim");
+    main.removeAttribute("aria-busy");
+  }
+}
+
+function takeOver(html, address) {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  for (const id of ["notice", "main"]) {
+    const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
+    if (old && fresh) old.replaceChildren(...fresh.childNodes);
+  }
+  document.title = page.title;
+  const { liveOf, seen } = page.body.dataset;
+  document.body.dataset.seen = seen ?? "";
+  if (liveOf) document.body.dataset.liveOf = liveOf;
+  history.replaceState(null, "", address);
+  tellTimes();
+  document.querySelector("#main [data-ready]")?.scrollIntoView({ block: "nearest" });
+  dispatchEvent(new Event("taken"));
+  listenAgain();
+}
+
+// Enter looks up what was pasted; Shift+Enter adds a line.
+function onEnter(event) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || !event.target.matches("textarea[data-enter]")) return;
+  event.preventDefault();
+  event.target.form.requestSubmit();
+}
+
+function onDrop(event) {
+  const zone = event.target.closest?.("[data-drop]");
+  if (!zone) return;
+  event.preventDefault();
+  zone.classList.toggle("over", event.type === "dragover");
+  if (event.type !== "drop" || !event.dataTransfer.files.length) return;
+  const input = zone.querySelector("input[type=file]");
+  input.files = event.dataTransfer.files;
+  input.form.requestSubmit();
+}
+
+// What a form would come to is shown while it is being filled in.
+let soon = 0;
+let asked = 0;
+
+function previewSoon(event) {
+  const form = event.target.form;
+  if (!form?.dataset.preview) return;
+  clearTimeout(soon);
+  soon = setTimeout(() => preview(form), PREVIEW_MILLISECONDS);
+}
+
+async function preview(form) {
+  const body = new URLSearchParams(new FormData(form));
+  const turn = ++asked;
+  body.set("do", "preview");
+  const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/html" } });
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(form.dataset.preview);
+  // A later question may have been answered sooner.
+  if (turn !== asked || !fresh) return;
+  document.getElementById(form.dataset.preview)?.replaceChildren(...fresh.childNodes);
+  tellTimes();
+}
+
+async function copy(button) {
+  const field = document.getElementById(button.dataset.copy);
+  field.select();
+  try {
+    await navigator.clipboard.writeText(field.value);
+  } catch {
+    // Only pages by HTTPS may use the clipboard; this older way works elsewhere.
+    document.execCommand("copy");
+  }
+  button.textContent = button.dataset.done;
+}
+
+export function startForms() {
+  document.documentElement.classList.add("scripted");
+  addEventListener("input", previewSoon);
+  addEventListener("submit", (event) => {
+    if (event.defaultPrevented || !event.target.matches("form[data-quick]")) return;
+    event.preventDefault();
+    submit(event.target, event.submitter);
+  });
+  addEventListener("keydown", onEnter);
+  for (const type of ["dragover", "dragleave", "drop"]) addEventListener(type, onDrop);
+  addEventListener("change", (event) => {
+    if (event.target.matches("[data-now]")) event.target.form.requestSubmit();
+  });
+  addEventListener("click", (event) => {
+    const opener = event.target.closest("[data-opens]");
+    const dialog = opener && document.getElementById(opener.dataset.opens);
+    if (dialog) {
+      event.preventDefault();
+      dialog.showModal();
+    }
+    if (event.target.closest("button.menu")) toggleMenu();
+    if (event.target.matches("[data-copy]")) copy(event.target);
+  });
+  const menu = document.querySelector("button.menu");
+  if (menu && matchMedia("(max-width: 700px)").matches) {
+    menu.hidden = false;
+    document.getElementById("menu").classList.add("folded");
+  }
+}
+
+function toggleMenu() {
+  const folded = document.getElementById("menu").classList.toggle("folded");
+  document.querySelector("button.menu").setAttribute("aria-expanded", String(!folded));
+}

@@ -1,0 +1,93 @@
+// Keeps a page up to date: the server sends those of its parts that changed, and which rows its lists now have.
+import { tellTimes } from "./times.js";
+
+const LISTEN_AGAIN_MILLISECONDS = 3000;
+let events = null;
+
+function element(html) {
+  const holder = document.createElement("template");
+  holder.innerHTML = html;
+  return holder.content.firstElementChild;
+}
+
+function isInUse(node) {
+  const active = document.activeElement;
+  return node.contains(active) && active.matches("input:not([type=checkbox]), textarea, select");
+}
+
+// What it says, whatever the clock makes of its times.
+function saidBy(node) {
+  const copy = node.cloneNode(true);
+  for (const time of copy.querySelectorAll("time")) time.textContent = time.dateTime;
+  return copy.textContent;
+}
+
+function replace(id, html) {
+  const old = document.getElementById(id);
+  // Nobody's typing is taken away.
+  if (!old || isInUse(old)) return;
+  const fresh = element(html);
+  const chosen = old.querySelector("input[type=checkbox][name=id]")?.checked;
+  if (chosen) fresh.querySelector("input[type=checkbox][name=id]").checked = true;
+  const focused = old.contains(document.activeElement);
+  if (old.classList.contains("here")) fresh.classList.add("here");
+  if (saidBy(old) !== saidBy(fresh)) fresh.classList.add("fresh");
+  old.replaceWith(fresh);
+  if (focused) fresh.querySelector("[data-open], a, button")?.focus({ preventScroll: true });
+}
+
+function arrange(listId, ids, changed) {
+  const list = document.getElementById(listId);
+  if (!list) return;
+  const rows = ids.map((id) => {
+    const known = document.getElementById(id);
+    if (known || !changed[id]) return known;
+    const fresh = element(changed[id]);
+    fresh.classList.add("fresh");
+    return fresh;
+  });
+  const present = rows.filter(Boolean);
+  const isSame = present.length === list.children.length && present.every((row, at) => row === list.children[at]);
+  if (!isSame) list.replaceChildren(...present);
+}
+
+function show({ changed = {}, lists = {} }) {
+  for (const [id, html] of Object.entries(changed)) replace(id, html);
+  for (const [id, ids] of Object.entries(lists)) arrange(id, ids, changed);
+  tellTimes();
+}
+
+function say(state) {
+  const light = document.getElementById("live");
+  if (!light) return;
+  light.className = state;
+  light.textContent = light.dataset[state];
+}
+
+function listen() {
+  const { liveOf, seen, root } = document.body.dataset;
+  const query = new URLSearchParams({ page: liveOf, seen: seen ?? "", lang: document.documentElement.lang });
+  const stream = new EventSource(`${root}api/events?${query}`);
+  events = stream;
+  events.onopen = () => say("live");
+  events.onmessage = (event) => show(JSON.parse(event.data));
+  events.onerror = () => {
+    say("reconnecting");
+    // What was missed meanwhile is sent whole when the stream begins again.
+    document.body.dataset.seen = "";
+    stream.close();
+    setTimeout(() => events === stream && listen(), LISTEN_AGAIN_MILLISECONDS);
+  };
+}
+
+export function listenAgain() {
+  if (!events) return;
+  events.close();
+  listen();
+}
+
+export function startLive() {
+  if (!document.body.dataset.liveOf) return;
+  listen();
+  addEventListener("pagehide", () => events.close());
+}

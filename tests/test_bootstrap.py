@@ -1,0 +1,62 @@
+"""Parts of the system are made when they are asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from catchment.bootstrap import open_outside, open_system
+from catchment.settings import Settings
+
+#: What no command needs that only reads from the store.
+HEAVY = ("aiohttp", "fastapi", "lxml", "jinja2", "apscheduler", "alembic", "sqlalchemy.orm", "argon2", "trafilatura")
+
+
+def loaded_by(*words: str, home: str) -> set[str]:
+    """The modules that are there when a command is over."""
+    code = (
+        "import sys\n"
+        "from catchment.cli.main import app\n"
+        f"app({list(words)!r}, standalone_mode=False)\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env={"CATCHMENT_HOME": home}, cwd=home, capture_output=True, text=True, check=True
+    )
+    return set(ran.stderr.split())
+
+
+@pytest.mark.proves("S-02")
+@pytest.mark.parametrize(
+    "words", [("status",), ("sources", "list"), ("items", "list"), ("feeds", "list"), ("alerts",)], ids=" ".join
+)
+def test_a_command_that_only_reads_imports_nothing_that_it_does_not_use(sqlite_url, tmp_path, words):
+    assert loaded_by(*words, home=str(tmp_path)) & set(HEAVY) == set()
+
+
+@pytest.mark.proves("S-02")
+def test_one_command_does_not_import_the_others(sqlite_url, tmp_path):
+    loaded = loaded_by("sources", "list", home=str(tmp_path))
+    assert {name for name in loaded if name.startswith("catchment.cli.")} == {
+        "catchment.cli.main",
+        "catchment.cli.console",
+        "catchment.cli.session",
+        "catchment.cli.sources",
+    }
+
+
+async def test_a_system_has_only_those_parts_that_were_asked_for(sqlite_url):
+    async with open_system(Settings(database_url=sqlite_url)) as system:
+        assert not {"http", "parsers", "registry", "collector", "jobs"} & vars(system).keys()
+        assert system.catalog is system.catalog
+        assert "registry" in vars(system)
+        assert not {"http", "parsers", "collector"} & vars(system).keys()
+
+
+async def test_what_was_made_is_closed():
+    async with open_outside(Settings()) as outside:
+        session, parsers = outside.http._begin_session(allow_private=False), outside.parsers
+    assert session.closed
+    assert parsers.is_closed

@@ -1,0 +1,176 @@
+"""Alerts as people deal with them: acknowledged, muted, with a runbook, and by a channel that can be tried."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from test_web_alerts import alert, raise_alerts
+from test_web_source_pages import HOSTILE, send, told
+from web_site import Site
+
+import catchment
+from catchment.clock import ManualClock
+from catchment.domain.alert_rules import AlertRule, Severity
+from catchment.domain.outbox import Topic
+from catchment.manage.webhooks import NewWebhook
+from catchment.monitor.status import Language
+from catchment.web.routes.alert_pages import RUNBOOKS, rendered, runbook
+from source_factory import START
+
+
+async def sign_in(site: Site, who: str) -> Site:
+    assert (await site.post("/signin", data={"key": site.keys[who]})).status_code == 303
+    return site
+
+
+async def open_alerts(site: Site, who: str = "admin") -> list[dict[str, object]]:
+    found: list[dict[str, object]] = (await site.get("/api/alerts", who)).json()["open"]
+    return found
+
+
+@pytest.mark.proves("G-08")
+async def test_an_alert_is_acknowledged_and_muted_by_the_api(site: Site, clock: ManualClock):
+    await raise_alerts(site, alert(AlertRule.COOKIE_EXHAUSTED, "xhs", Severity.P0))
+    [one] = await open_alerts(site)
+    path = f"/api/alerts/{one['id']}"
+    taken = (await site.post(f"{path}/acknowledge", "admin")).json()
+    assert (taken["acknowledged_by"], taken["acknowledged_at"]) == ("admin", one["since"])
+    muted = (await site.post(f"{path}/mute", "admin", json={"minutes": 90})).json()
+    assert muted["muted_until"] > muted["since"]
+    assert (await site.delete(f"{path}/acknowledge", "admin")).json()["acknowledged_at"] is None
+    assert (await site.delete(f"{path}/mute", "admin")).json()["muted_until"] is None
+    assert (await site.post(f"{path}/mute", "admin", json={"minutes": 0})).status_code == 422
+    trail = (await site.get("/api/admin/audit-trail", "admin")).text
+    for action in ("alert.acknowledge", "alert.mute", "alert.withdraw", "alert.unmute"):
+        assert f'"{action}"' in trail
+    assert (await site.post("/api/alerts/999/acknowledge", "admin")).status_code == 404
+    await raise_alerts(site, alert(AlertRule.COOKIE_EXHAUSTED, "xhs", resolved_at=clock.now()))
+    assert (await site.post(f"{path}/acknowledge", "admin")).status_code == 409
+
+
+@pytest.mark.proves("G-08")
+async def test_an_alert_is_for_admins_and_for_whoever_may_change_its_source(site: Site):
+    hers, everybodys = await site.add_source(site.alice, "hers"), await site.add_source(site.alice, "open", public=True)
+    about = [alert(AlertRule.SOURCE_BROKEN, str(source.id)) for source in (hers, everybodys)]
+    await raise_alerts(site, *about, alert(AlertRule.COLLECTOR_LATE, "collector"))
+    ids = {one["subject"]: one["id"] for one in await open_alerts(site)}
+
+    async def answers(who: str) -> list[int]:
+        order = (str(hers.id), str(everybodys.id), "collector")
+        return [(await site.post(f"/api/alerts/{ids[about]}/acknowledge", who)).status_code for about in order]
+
+    assert await answers("bob") == [404, 403, 403]
+    assert await answers("service") == [403, 403, 403]
+    assert await answers("alice") == [200, 200, 403]
+    assert await answers("admin") == [200, 200, 200]
+
+
+@pytest.mark.proves("G-08")
+async def test_the_page_has_what_fires_what_was_and_what_can_be_done(lean_site: Site, clock: ManualClock):
+    await raise_alerts(
+        lean_site,
+        alert(AlertRule.COOKIE_EXHAUSTED, "xhs", Severity.P0),
+        alert(AlertRule.COLLECTOR_LATE, "collector", resolved_at=START - timedelta(days=20)),
+        alert(AlertRule.DISK_NEARLY_FULL, "disk", resolved_at=START - timedelta(days=40)),
+    )
+    await sign_in(lean_site, "admin")
+    page = (await lean_site.get("/alerts")).text
+    assert "1 fire, 1 wait for somebody." in page
+    assert "Cookies used up" in page
+    assert "Collector late" in page
+    assert "Disk nearly full" not in page
+    assert re.search(r'href="/alerts"[^>]*>Alerts <b class="count">1</b>', page)
+    [one] = await open_alerts(lean_site)
+    done = await told(lean_site, await send(lean_site, "/alerts/act", do=f"acknowledge {one['id']}"))
+    assert "Nothing more is told of it until it ends." in done
+    assert f'name="do" value="withdraw {one["id"]}"' in done
+    assert "each is acknowledged or muted" in done
+    done = await told(lean_site, await send(lean_site, "/alerts/act", do=f"withdraw {one['id']}"))
+    assert "it will be told again" in done
+    done = await told(lean_site, await send(lean_site, "/alerts/act", do=f"mute {one['id']}", minutes="480"))
+    assert "muted, told again" in done
+    clock.advance(timedelta(hours=9))
+    assert "muted, told again" not in (await lean_site.get("/alerts")).text
+    done = await told(lean_site, await send(lean_site, "/alerts/act", do=f"mute {one['id']}", minutes="99999999"))
+    assert "An alert is muted for 1 to 43200 minutes." in done
+    done = await told(lean_site, await send(lean_site, "/alerts/act", do="unmute x"))
+    assert "is not a number of ours" in done
+    forged = await lean_site.post("/alerts/act", data={"do": f"acknowledge {one['id']}"})
+    assert forged.status_code == 403
+
+
+@pytest.mark.proves("G-08")
+async def test_who_may_not_change_an_alert_sees_it_without_buttons_and_no_channels(lean_site: Site):
+    await raise_alerts(lean_site, alert(AlertRule.COOKIE_EXHAUSTED, "xhs", Severity.P0))
+    await sign_in(lean_site, "bob")
+    page = (await lean_site.get("/alerts")).text
+    assert "Cookies used up" in page
+    assert 'name="do"' not in page
+    assert "Who is told" not in page
+    [one] = await open_alerts(lean_site, "bob")
+    assert "Only an admin" in await told(
+        lean_site, await send(lean_site, "/alerts/act", do=f"mute {one['id']}", minutes=60)
+    )
+    stranger = await lean_site.get("/", headers={"Cookie": ""})
+    assert 'href="/alerts"' not in stranger.text
+
+
+@pytest.mark.proves("G-08")
+async def test_a_channel_is_tried_from_the_page(lean_site: Site):
+    address = "https://hooks.slack.com/services/T00000000/B00000000/SECRETPARTSECRETPART"
+    hook, _ = await lean_site.system.webhooks.add(NewWebhook(name=HOSTILE, url=address, topics=(Topic.ALERT,)))
+    await lean_site.system.webhooks.add(NewWebhook(name="of items", url=address, topics=(Topic.ITEMS_NEW,)))
+    await sign_in(lean_site, "admin")
+    done = await told(lean_site, await send(lean_site, "/alerts/test", webhook=hook.id))
+    assert "A test message is on its way" in done
+    assert "of items" not in done
+    assert "SECRETPART" not in done
+    [letter] = await lean_site.system.webhooks.deliveries(webhook_id=hook.id)
+    assert letter.topic == Topic.PING
+    assert "is not here" not in (await lean_site.get("/alerts")).text
+    assert "<script>window" not in (await lean_site.get("/alerts")).text
+
+
+@pytest.mark.proves("G-08")
+@pytest.mark.parametrize("language", Language)
+async def test_hostile_texts_in_an_alert_are_texts(lean_site: Site, language: Language):
+    raised = alert(AlertRule.COOKIE_EXHAUSTED, HOSTILE, message=HOSTILE)
+    await raise_alerts(lean_site, raised, alert(AlertRule.SOURCE_BROKEN, "7", message=HOSTILE, resolved_at=START))
+    page = (await lean_site.get(f"/alerts?lang={language}", "admin")).text
+    assert "&lt;script&gt;window.ran=1" in page
+    assert "<script>window" not in page
+    assert "<img" not in page
+
+
+@pytest.mark.proves("G-08")
+@pytest.mark.parametrize("rule", AlertRule)
+async def test_every_rule_has_its_runbook_on_a_page(lean_site: Site, rule: AlertRule):
+    page = await lean_site.get(f"/alerts/runbooks/{Path(rule.runbook).stem}", "alice")
+    assert page.status_code == 200
+    assert "<h2>What to do</h2>" in page.text
+    chinese = (await lean_site.get(f"/alerts/runbooks/{Path(rule.runbook).stem}?lang=zh", "alice")).text
+    assert rule.chinese in chinese
+
+
+@pytest.mark.proves("G-08")
+async def test_a_runbook_is_sanitised_and_links_to_others_below_the_sub_path(lean_site: Site):
+    shown = rendered("## a\n\n<script>x</script> [other](cookie-exhausted.md) [bad](javascript:alert(1)) `<b>`")
+    assert "<script" not in shown
+    assert "javascript:alert" not in re.sub(r">[^<]*<", "", shown)
+    assert 'href="https://runbooks.invalid/cookie-exhausted"' in shown
+    page = (await lean_site.get("/alerts/runbooks/cookies-running-dry", "alice")).text
+    assert 'href="/alerts/runbooks/cookie-exhausted"' in page
+    for name in ("nothing", "..%2Foperations", "README"):
+        assert (await lean_site.get(f"/alerts/runbooks/{name}", "alice")).status_code == 404
+
+
+def test_the_runbooks_are_in_the_package_that_is_built():
+    root = Path(catchment.__file__).parents[2]
+    built = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert built["force-include"] == {"docs": "catchment/docs"}
+    assert RUNBOOKS[0] == Path(catchment.__file__).parent / "docs" / "runbooks"
+    assert runbook(AlertRule.SOURCE_GAP, Language.ENGLISH)

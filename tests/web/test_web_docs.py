@@ -1,0 +1,82 @@
+"""`/docs`: the API to read and to try, offline."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+from browser import CHROMIUM
+from playwright.async_api import Route, async_playwright
+from web_site import Site
+
+from catchment.web.middleware import _HEADERS
+
+
+@pytest.mark.proves("H-03")
+async def test_the_page_is_as_open_as_the_description_and_under_the_same_policy(lean_site: Site):
+    for path in (
+        "/openapi.json",
+        "/docs",
+        "/docs/ui/swagger-ui-bundle.js",
+        "/docs/ui/swagger-ui.css",
+        "/static/docs.js",
+    ):
+        answer = await lean_site.get(path)
+        assert answer.status_code == 200, path
+        assert answer.headers["content-security-policy"] == _HEADERS["Content-Security-Policy"]
+    page = (await lean_site.get("/docs")).text
+    assert "<script>" not in page
+    assert "://" not in page
+
+
+@pytest.mark.proves("H-03")
+async def test_what_may_go_wrong_is_described_for_every_call_with_a_key(lean_site: Site):
+    described = (await lean_site.get("/openapi.json")).json()
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            failing = {code for code in operation["responses"] if code.startswith("4")}
+            assert not path.startswith("/api/") or "401" in failing or not operation.get("security"), (method, path)
+            for code in failing:
+                assert operation["responses"][code]["description"], (method, path, code)
+
+
+@pytest.mark.proves("H-03")
+async def test_bodies_and_errors_have_examples(lean_site: Site):
+    models = (await lean_site.get("/openapi.json")).json()["components"]["schemas"]
+    for model, field in (("PastedIn", "url"), ("SourceIn", "type"), ("SourceIn", "config"), ("FeedIn", "slug")):
+        assert models[model]["properties"][field]["examples"], (model, field)
+    assert models["Problem"]["properties"]["error"]["examples"]
+
+
+@pytest.mark.browser
+@pytest.mark.proves("H-03")
+async def test_a_browser_without_a_network_tries_a_call(lean_site: Site, served_url: str):
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    source = await lean_site.add_source(lean_site.alice, "quay", public=True)
+    elsewhere, complaints = [], []
+
+    async def only_here(route: Route) -> None:
+        if urlsplit(route.request.url).hostname == "127.0.0.1":
+            await route.continue_()
+        else:
+            elsewhere.append(route.request.url)
+            await route.abort()
+
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = await browser.new_page(base_url=served_url)
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        await page.route("**/*", only_here)
+        await page.goto("/docs")
+        await page.locator("#operations-tag-sources").click(timeout=90_000)
+        call = page.locator("#operations-sources-list_sources_api_sources_get")
+        await call.locator(".opblock-summary-control").click()
+        await call.locator(".try-out__btn").click()
+        await call.locator(".execute").click()
+        answer = call.locator(".live-responses-table .response .microlight, .live-responses-table .response pre").first
+        await answer.wait_for()
+        assert f'"name": "{source.name}"' in await answer.inner_text()
+        await browser.close()
+    assert (elsewhere, complaints) == ([], [])

@@ -1,0 +1,380 @@
+"""The pages of items, feeds and digests: without scripts by plain forms, and in a browser where they move."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from browser import CHROMIUM
+from playwright.async_api import Browser, async_playwright, expect
+from playwright.async_api import Page as Tab
+from web_site import Site
+
+from catchment.clock import ManualClock
+from catchment.domain.caller import OPERATOR
+from catchment.domain.feed import DigestType, NewDigest
+from catchment.domain.item import Item, make_item
+from catchment.domain.source import Source
+from catchment.manage.catalog import Change
+from catchment.store import digests, items
+from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
+from catchment.web.routes.item_pages import PAGE_ITEMS, excerpt_of, pattern_of
+
+HOSTILE = '"><script>window.ran=1</script><img src=x onerror=window.ran=1>{{7*7}}'
+HOSTILE_HTML = (
+    '<p onclick="window.ran=1">said <script>window.ran=1</script><img src="https://spy.example/p.gif" alt="a cat"'
+    ' onerror="window.ran=1"><a href="javascript:window.ran=1">go</a><a href="https://b.example/"><img'
+    ' src="https://spy.example/q.gif"></a></p><video src="https://spy.example/v.mp4" poster="https://spy.example/w.jpg">'
+    '</video><iframe src="https://spy.example/"></iframe><h1>Heading</h1><style>body{display:none}</style>'
+    "<form action=/signout method=post><button>x</button></form>"
+)
+
+
+@pytest.fixture
+async def alices(lean_site: Site) -> Site:
+    """Her browser is signed in."""
+    answer = await lean_site.post("/signin", data={"key": lean_site.keys["alice"]})
+    assert answer.status_code == 303
+    return lean_site
+
+
+async def send(site: Site, path: str, **fields: Any) -> httpx.Response:
+    token = {TOKEN_FIELD: token_of(site.client.cookies[SESSION_COOKIE])}
+    return await site.post(path, data={**token, **fields}, headers={"Accept": "text/html,*/*"})
+
+
+async def keep(site: Site, source: Source, *found: Item) -> list[int]:
+    await site.system.store.write(items.insert_new, [(source.id, one) for one in found], now=site.system.clock.now())
+    listed = (await site.get(f"/api/items?source_id={source.id}&limit=100", "service")).json()["items"]
+    return [one["id"] for one in listed]
+
+
+async def titles(site: Site, query: str = "", who: str | None = "alice") -> list[str]:
+    page = await site.get(f"/items?{query}", who)
+    found = re.findall(r'data-open href="[^"]+">(.+?)</a>', page.text)
+    return [one.replace("<mark>", "").replace("</mark>", "") for one in found]
+
+
+@pytest.mark.proves("G-06")
+async def test_items_are_found_by_words_source_tag_type_and_time(site: Site, clock: ManualClock):
+    news = await site.add_source(site.alice, "news", tags=("daily",))
+    blog = await site.add_source(site.alice, "blog")
+    hidden = await site.add_source(site.bob, "hidden")
+    await keep(site, news, make_item(native_id="1", title="内容采集系统", content="<p>每天采集</p>"))
+    clock.advance(timedelta(days=10))
+    await keep(site, blog, make_item(native_id="2", title="Rivers of Europe", content="The Danube"))
+    await keep(site, hidden, make_item(native_id="3", title="Rivers of Bob"))
+    assert await titles(site) == ["Rivers of Europe", "内容采集系统"]
+    assert await titles(site, "q=采集") == ["内容采集系统"]
+    assert await titles(site, "q=danube") == ["Rivers of Europe"]
+    assert await titles(site, "q=rivers", "bob") == ["Rivers of Bob"]
+    assert await titles(site, "q=rivers", "admin") == ["Rivers of Bob", "Rivers of Europe"]
+    assert await titles(site, "source=news") == ["内容采集系统"]
+    assert await titles(site, f"source={blog.id}") == ["Rivers of Europe"]
+    assert await titles(site, "tag=daily&type=rss") == ["内容采集系统"]
+    assert await titles(site, "days=7") == ["Rivers of Europe"]
+    assert await titles(site, "days=nonsense&q=%00") == ["Rivers of Europe", "内容采集系统"]
+    assert "There is no source hidden." in (await site.get("/items?source=hidden", "alice")).text
+    assert f"There is no source {hidden.id}." in (await site.get(f"/items?source={hidden.id}", "alice")).text
+    assert (await site.get("/items", headers={"Accept": "text/html"})).headers["location"] == "/signin"
+
+
+@pytest.mark.proves("G-06")
+async def test_a_search_that_is_slow_by_design_is_refused_in_words(lean_site: Site):
+    for query, english, chinese in (
+        ("采", "One character alone (采)", "单个字（采）"),
+        ("-only", "Name a word to look for as well", "还需填写要查找的词"),
+        ("a*", "begins too many words", "开头的词太多"),
+    ):
+        answer = await lean_site.get("/items", "alice", params={"q": query, "lang": "en"})
+        assert answer.status_code == 422
+        assert english in html.unescape(answer.text)
+        assert chinese in (await lean_site.get("/items", "alice", params={"q": query, "lang": "zh"})).text
+    assert (await lean_site.get("/items?cursor=nonsense", "alice")).status_code == 422
+
+
+@pytest.mark.proves("G-06")
+@pytest.mark.parametrize("query", ["", "q=number"])
+async def test_pages_follow_each_other_by_the_address(lean_site: Site, query: str):
+    source = await lean_site.add_source(lean_site.alice, "many")
+    await lean_site.add_items(source, *(f"number {n}" for n in range(PAGE_ITEMS + 5)))
+    first = (await lean_site.get(f"/items?{query}", "alice")).text
+    [older] = re.findall(r'rel="next" href="([^"]+)"', first)
+    second = await titles(lean_site, html.unescape(older).partition("?")[2])
+    assert len(second) == 5
+    assert len({*second, *await titles(lean_site, query)}) == PAGE_ITEMS + 5
+
+
+@pytest.mark.proves("G-06")
+async def test_an_item_is_read_sanitised_and_asks_no_stranger_for_anything(lean_site: Site):
+    source = await lean_site.add_source(lean_site.alice, "feed", tags=(HOSTILE,))
+    await lean_site.system.catalog.change(source.id, Change(name=HOSTILE), OPERATOR)
+    item = make_item(native_id="1", title=HOSTILE, url="javascript:window.ran=1", author=HOSTILE, content=HOSTILE_HTML)
+    [number] = await keep(lean_site, source, item)
+    page = (await lean_site.get(f"/items/{number}", "alice")).text
+    for path in (f"/items/{number}", f"/items/{number}?lang=zh", "/items", "/items?q=said", "/feeds/new?q=said"):
+        text = (await lean_site.get(path, "alice")).text
+        for bad in ("<script>window", "<img", "<video", "<iframe", "<style", 'href="javascript', "/signout method"):
+            assert bad not in text, (path, bad)
+        assert not re.search(r"\sstyle=|\son\w+=[\"']", text), path
+        assert "{{7*7}}" in text, path
+    assert 'href="https://spy.example/p.gif"' in page
+    assert "[Picture: a cat]" in page
+    assert "[Recording]" in page
+    assert page.count("<h1") == 1
+    assert re.search(r'href="https://b.example/"[^>]*></a><a href="https://spy.example/q.gif"', page)
+
+
+@pytest.mark.proves("G-06")
+async def test_an_items_edits_are_shown_as_differences(lean_site: Site, clock: ManualClock):
+    source = await lean_site.add_source(lean_site.alice, "feed")
+    [number] = await keep(
+        lean_site, source, make_item(native_id="1", title="Old title", content="<p>It rains today</p>")
+    )
+    clock.advance(timedelta(hours=1))
+    edited = make_item(native_id="1", title="New title", content="<p>It snows today</p>")
+    await lean_site.system.store.write(items.update_changed, [(source.id, edited)], now=clock.now())
+    page = (await lean_site.get(f"/items/{number}", "alice")).text
+    assert "<del>Old</del><ins>New</ins> title" in page
+    assert "It <del>rains</del><ins>snows</ins> today" in page
+    assert "edited" in (await lean_site.get("/items", "alice")).text
+
+
+@pytest.mark.proves("G-06")
+async def test_nobody_reads_the_items_of_a_source_that_they_may_not_see(lean_site: Site):
+    source = await lean_site.add_source(lean_site.alice, "hers")
+    [number] = await keep(lean_site, source, make_item(native_id="1", title="Her item"))
+    for who, status in (("alice", 200), ("admin", 200), ("bob", 404), (None, 303)):
+        answer = await lean_site.get(f"/items/{number}", who, headers={"Accept": "text/html"})
+        assert answer.status_code == status, who
+        assert ("Her item" in answer.text) == (status == 200)
+    assert (await lean_site.get("/items/999999", "alice")).status_code == 404
+    assert 'href="/items"' not in (await lean_site.get("/")).text
+    assert 'href="/items"' in (await lean_site.get("/", "alice")).text
+
+
+def test_an_excerpt_is_around_the_hit_and_marks_it():
+    text = f"<p>{'before ' * 100}The <b>Danube</b> flows {'after ' * 100}</p>"
+    excerpt = excerpt_of(text, pattern_of('"danube flows" -rhine'))
+    assert "<mark>Danube flows</mark>" in excerpt
+    assert excerpt.startswith("…")
+    assert excerpt.endswith("…")
+    assert excerpt_of("a < b & c", pattern_of("b")) == "a &lt; <mark>b</mark> &amp; c"
+    assert excerpt_of("每天采集内容", pattern_of("采集")) == "每天<mark>采集</mark>内容"
+    assert excerpt_of("", pattern_of("")) == ""
+
+
+def _addresses(text: str) -> list[str]:
+    return [html.unescape(one) for one in re.findall(r'id="address-\w+" value="([^"]+)"', text)]
+
+
+@pytest.mark.proves("G-06", "G-07")
+async def test_a_search_is_saved_as_a_feed_by_plain_forms_and_fetched_by_its_address(alices: Site):
+    source = await alices.add_source(alices.alice, "news", tags=("daily",))
+    await alices.add_items(source, "About rivers", "About lakes", "关于河流")
+    page = (await alices.get("/items?q=rivers&tag=daily&days=7")).text
+    [link] = re.findall(r'href="(/feeds/new[^"]+)"', page)
+    builder = (await alices.get(html.unescape(link))).text
+    assert "Items now: 1." in builder
+    assert "About rivers" in builder
+    assert "About lakes" not in builder
+    made = await send(alices, "/feeds/new", do="save", title="Rivers", q="rivers", tags="daily", days="7", limit="20")
+    assert made.status_code == 200
+    found = _addresses(made.text)
+    assert [one.partition("?")[0] for one in found] == [
+        f"http://catchment.test/feeds/rivers.{n}" for n in ("rss", "atom", "json")
+    ]
+    alices.client.cookies.clear()
+    for address in found:
+        answer = await alices.get(address.removeprefix("http://catchment.test"))
+        assert answer.status_code == 200
+        assert "About rivers" in answer.text
+        assert "About lakes" not in answer.text
+    assert (await alices.get("/feeds/rivers.rss")).status_code == 404
+
+
+@pytest.mark.proves("G-07")
+async def test_a_feed_is_edited_gets_a_new_token_and_is_deleted(alices: Site):
+    source = await alices.add_source(alices.alice, "news")
+    await alices.add_items(source, "One", "Two")
+    first = _addresses((await send(alices, "/feeds/new", do="save", title="我的订阅", sources="news")).text)[0]
+    assert "/feeds/feed.rss?token=" in first
+    second = _addresses((await send(alices, "/feeds/new", do="save", title="我的订阅")).text)[0]
+    assert "/feeds/feed-2.rss" in second, "a short name that is free"
+    renewed = _addresses((await send(alices, "/feeds/feed/edit", do="token")).text)[0]
+    edit = (await alices.get("/feeds/feed/edit")).text
+    assert 'value="我的订阅"' in edit
+    assert re.search(r'name="sources"[^>]*>\s*news</textarea>', edit)
+    saved = await send(
+        alices, "/feeds/feed/edit", do="save", title="Renamed", sources=str(source.id), limit="1", exclude="title: Two"
+    )
+    assert saved.status_code == 303
+    page = html.unescape((await alices.get("/feeds")).text)
+    assert "Renamed was saved." in page
+    shown = (await alices.get("/api/feeds/feed", "alice")).json()
+    assert shown["filter"] == {
+        "sources": [source.id], "exclude": [{"field": "title", "pattern": "Two"}], "limit": 1
+    }  # fmt: skip
+    statuses = [(await httpx_get(alices, one)).status_code for one in (first, renewed)]
+    assert statuses == [404, 200]
+    gone = await send(alices, "/feeds/feed/edit", do="delete")
+    assert "Renamed was deleted." in html.unescape((await alices.get(gone.headers["location"])).text)
+    assert (await alices.get("/api/feeds/feed", "alice")).status_code == 404
+
+
+async def httpx_get(site: Site, address: str) -> httpx.Response:
+    """As a stranger."""
+    transport = httpx.ASGITransport(site.app)
+    async with httpx.AsyncClient(transport=transport) as client:
+        return await client.get(address)
+
+
+@pytest.mark.proves("G-07")
+async def test_what_makes_no_sense_is_said_and_what_was_written_stays(alices: Site):
+    for fields, english, chinese in (
+        ({"q": "采"}, "One character alone (采)", "单个字（采）"),
+        ({"limit": "many"}, "'many' is not a whole number of 1 or more.", "'many' 不是大于 0 的整数"),
+        ({"limit": "501"}, "limit is a whole number of 1 to 500.", "limit 应为 1 到 500 的整数"),
+        ({"sources": "nobody"}, "There is no source nobody.", "没有编号为 nobody 的信息源"),
+        ({"slug": "Not One"}, "A feed's short name has", "短名称由"),
+        ({"include": "title: ["}, "missing ]", "missing ]"),
+    ):
+        for language, words in (("en", english), ("zh", chinese)):
+            answer = await send(alices, f"/feeds/new?lang={language}", do="save", title="Kept title", **fields)
+            assert answer.status_code == 422, fields
+            assert words in html.unescape(answer.text)
+            assert 'value="Kept title"' in answer.text
+    assert (await alices.get("/api/feeds", "alice")).json() == []
+
+
+@pytest.mark.proves("G-07")
+async def test_nobody_changes_the_feed_of_somebody_else(alices: Site):
+    await send(alices, "/feeds/new", do="save", title="Hers", public="on")
+    await send(alices, "/feeds/new", do="save", title="Secret")
+    alices.client.cookies.clear()
+    await alices.post("/signin", data={"key": alices.keys["bob"]})
+    page = (await alices.get("/feeds")).text
+    assert "Hers" in page
+    assert "Secret" not in page
+    assert "/feeds/hers/edit" not in page
+    assert (await alices.get("/feeds/hers/edit")).status_code == 303
+    assert (await alices.get("/feeds/secret/edit")).status_code == 404
+    for do in ("save", "token", "delete"):
+        await send(alices, "/feeds/hers/edit", do=do, title="Stolen")
+    assert (await alices.get("/api/feeds/hers", "alice")).json()["title"] == "Hers"
+    forged = await alices.post("/feeds/new", data={"do": "save", "title": "forged"})
+    assert forged.status_code == 403
+    alices.client.cookies.clear()
+    assert "/feeds/new" not in (await alices.get("/feeds")).text
+
+
+@pytest.mark.proves("G-07", "G-11")
+async def test_hostile_texts_of_feeds_stay_texts(alices: Site):
+    made = await send(
+        alices, "/feeds/new", do="save", slug="x", title=HOSTILE, q="said", tags=HOSTILE, description=HOSTILE
+    )
+    for text in (made.text, (await alices.get("/feeds")).text, (await alices.get("/feeds/x/edit")).text):
+        assert "<script>window" not in text
+        assert "<img" not in text
+        assert "{{7*7}}" in text
+
+
+@pytest.mark.proves("G-14")
+async def test_a_digest_is_read_with_its_items_beside_it(lean_site: Site):
+    source = await lean_site.add_source(lean_site.alice, "hers")
+    [number] = await keep(lean_site, source, make_item(native_id="1", title="Her item"))
+    content = "# Rivers\n\n**Much** water ![a map](https://spy.example/m.png) <script>window.ran=1</script>\n\n|a|b|\n|-|-|\n|1|2|"
+    new = NewDigest(
+        type=DigestType.DAILY, content=content, created_at=lean_site.system.clock.now(), metadata={"items": [number]}
+    )
+    digest = await lean_site.system.store.write(digests.add, new)
+    page = (await lean_site.get(f"/digests/{digest}", "alice")).text
+    for words in ("<strong>Much</strong>", "<table>", "[Picture: a map]", f'href="/items/{number}">Her item'):
+        assert words in page
+    assert "<img" not in page
+    assert "<script>window" not in page
+    assert page.count("<h1") == 1
+    assert "Her item" not in (await lean_site.get(f"/digests/{digest}")).text
+    assert "每日摘要" in (await lean_site.get(f"/digests/{digest}?lang=zh", "alice")).text
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    async with async_playwright() as playwright:
+        opened = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        await opened.close()
+
+
+async def sign_in(tab: Tab, site: Site) -> None:
+    await tab.goto("/signin")
+    await tab.locator("summary").click()
+    await tab.fill("#key", site.keys["alice"])
+    await tab.locator("#key").press("Enter")
+    await expect(tab.locator("h1")).to_have_text("Overview")
+
+
+@pytest.mark.browser
+@pytest.mark.proves("G-06", "G-07", "G-11")
+@pytest.mark.parametrize("scripts", [True, False])
+async def test_a_browser_searches_reads_and_saves_the_search_as_a_feed(
+    lean_site: Site, served_url: str, browser: Browser, scripts: bool
+):
+    source = await lean_site.add_source(lean_site.alice, "news")
+    river = make_item(native_id="1", title="About rivers", content=HOSTILE_HTML, url="https://a.example/1")
+    await keep(lean_site, source, river, make_item(native_id="2", title="内容采集系统", content="每天采集"))
+    tab = await browser.new_page(base_url=served_url, locale="en-US", java_script_enabled=scripts)
+    asked: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    await sign_in(tab, lean_site)
+    await tab.fill("#find", "采集")
+    await tab.press("#find", "Enter")
+    await expect(tab.locator("[data-open]")).to_have_text(["内容采集系统"])
+    await expect(tab.locator("mark").first).to_have_text("采集")
+    await tab.get_by_label("Search", exact=True).fill("rivers")
+    await tab.get_by_label("Search", exact=True).press("Enter")
+    await tab.get_by_role("link", name="About rivers", exact=True).click()
+    await expect(tab.locator("h1")).to_have_text("About rivers")
+    await expect(tab.get_by_text("[Picture: a cat]")).to_be_visible()
+    await tab.go_back()
+    await tab.get_by_role("link", name="Save as a feed", exact=True).click()
+    await expect(tab.locator("#feed-preview .lede")).to_have_text("Items now: 1.")
+    if scripts:
+        await tab.get_by_label("Search for", exact=True).fill("")
+        await expect(tab.locator("#feed-preview .lede")).to_have_text("Items now: 2.")
+        await tab.get_by_label("Search for", exact=True).fill("采集")
+        await expect(tab.locator("#feed-preview li b")).to_have_text(["内容采集系统"])
+        await tab.get_by_label("Search for", exact=True).fill("rivers")
+        assert await tab.evaluate("window.ran") is None
+    await tab.get_by_role("button", name="Save", exact=True).click()
+    address = await tab.locator("#address-rss").input_value()
+    fetched = await httpx_get(lean_site, address)
+    assert "About rivers" in fetched.text
+    assert "采集" not in fetched.text
+    assert [one for one in asked if not one.startswith(served_url)] == []
+
+
+@pytest.mark.browser
+@pytest.mark.proves("G-06", "G-11")
+async def test_items_arrive_while_the_list_is_open_and_the_keyboard_walks_them(
+    lean_site: Site, served_url: str, browser: Browser
+):
+    source = await lean_site.add_source(lean_site.alice, "news")
+    await keep(lean_site, source, make_item(native_id="1", title="First"))
+    tab = await browser.new_page(base_url=served_url, locale="en-US")
+    await sign_in(tab, lean_site)
+    await tab.goto("/items")
+    await expect(tab.locator("#live")).to_have_text("live")
+    await lean_site.add_items(source, "Second")
+    await expect(tab.locator("[data-row]")).to_have_count(2)
+    await tab.keyboard.press("j")
+    await expect(tab.locator("[data-row].here")).to_have_count(1)
+    await tab.keyboard.press("o")
+    await expect(tab).to_have_url(re.compile(r"/items/\d+$"))

@@ -1,0 +1,415 @@
+"""The pages of sources: without scripts by plain forms, and in a browser where they move."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from browser import CHROMIUM
+from playwright.async_api import Page as Tab
+from playwright.async_api import async_playwright, expect
+from web_site import Site, with_settings
+
+from catchment.clock import ManualClock
+from catchment.domain.caller import OPERATOR
+from catchment.domain.item import make_item
+from catchment.domain.source import Source
+from catchment.manage.catalog import Draft
+from catchment.manage.resolve import PreviewItem, Resolved, Resolver
+from catchment.store import fetch_log, items, sources
+from catchment.store.fetch_log import LogLine
+from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
+from catchment.web.source_view import PAGE_ROWS
+
+HTML = {"Accept": "text/html,*/*", "Referer": "http://catchment.test/sources"}
+HOSTILE = '"><script>window.ran=1</script><img src=x onerror=window.ran=1>{{7*7}}'
+
+
+@pytest.fixture
+async def alices(lean_site: Site) -> Site:
+    """Her browser is signed in."""
+    answer = await lean_site.post("/signin", data={"key": lean_site.keys["alice"]})
+    assert answer.status_code == 303
+    return lean_site
+
+
+async def send(site: Site, path: str, **fields: Any) -> httpx.Response:
+    token = {TOKEN_FIELD: token_of(site.client.cookies[SESSION_COOKIE])}
+    return await site.post(path, data={**token, **fields}, headers=HTML)
+
+
+async def told(site: Site, answer: httpx.Response) -> str:
+    """The page that a form led to."""
+    assert answer.status_code == 303, answer.text
+    return html.unescape((await site.get(answer.headers["location"])).text)
+
+
+def resolve_as(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outside world: every address is a feed with one item, but for nonsense."""
+    told_apart = Resolver._guess
+
+    async def resolve(self: Resolver, pasted: Any, caller: Any) -> Resolved:
+        told_apart(self, pasted, caller)
+        preview = (PreviewItem(title="First item", url="https://a.example/1"),)
+        config = {"url": pasted.text}
+        why = "The page leads to this feed."
+        return Resolved(type="rss", name=f"Feed of {pasted.text}", config=config, why=why, preview=preview)
+
+    monkeypatch.setattr(Resolver, "resolve", resolve)
+
+
+@pytest.mark.proves("G-03")
+async def test_what_is_pasted_is_told_with_its_reason_and_followed(alices: Site, monkeypatch: pytest.MonkeyPatch):
+    resolve_as(monkeypatch)
+    page = await send(alices, "/sources/look", pasted="https://a.example/\nhttps://b.example/\nno such thing at all")
+    text = html.unescape(page.text)
+    for words in ("Feed of https://a.example/", "The page leads to this feed.", "First item", "Follow"):
+        assert words in text
+    assert "'no such thing at all' is not an http:// or https:// address" in text
+    found = dict(re.findall(r'name="(found-\d)" value="([^"]+)"', page.text))
+    fields = {name: html.unescape(value) for name, value in found.items()}
+    answer = await send(alices, "/sources/follow", follow=["1", "2"], **fields, tags="news, 中文", interval="45")
+    assert "Followed 2; 0 were there already, 0 could not be." in await told(alices, answer)
+    listed = (await alices.get("/api/sources", "alice")).json()
+    assert {(one["name"], one["fetch_interval_minutes"], tuple(one["tags"])) for one in listed} == {
+        ("Feed of https://a.example/", 45, ("news", "中文")),
+        ("Feed of https://b.example/", 45, ("news", "中文")),
+    }
+    again = await send(alices, "/sources/follow", follow="1", **fields)
+    assert "exists already" in await told(alices, again)
+
+
+@pytest.mark.proves("G-03")
+async def test_a_list_is_imported_as_a_file_of_a_form(alices: Site):
+    opml = b'<opml version="2.0"><body><outline text="A" xmlUrl="https://a.example/feed"/></body></opml>'
+    token = {TOKEN_FIELD: token_of(alices.client.cookies[SESSION_COOKIE])}
+    answer = await alices.post("/sources/import", data=token, files={"file": ("a.opml", opml)}, headers=HTML)
+    assert "Imported 1; 0 were there already" in await told(alices, answer)
+    forged = await alices.post("/sources/import", files={"file": ("a.opml", opml)})
+    assert forged.status_code == 403
+    assert "Choose a file" in await told(alices, await send(alices, "/sources/import"))
+
+
+@pytest.mark.proves("G-04")
+async def test_the_address_says_what_the_list_shows(site: Site):
+    news = await site.add_source(site.alice, "news", tags=("daily", "中文"))
+    await site.add_source(site.alice, "weather", tags=("daily",))
+    await site.add_source(site.bob, "hidden")
+
+    async def names(query: str, who: str | None = "alice") -> list[str]:
+        return re.findall(r'data-open href="[^"]+">([^<]+)<', (await site.get(f"/sources?{query}", who)).text)
+
+    assert sorted(await names("")) == ["news", "weather"]
+    assert await names("sort=name") == ["news", "weather"]
+    assert await names("q=WEATH") == ["weather"]
+    assert await names("tag=中文") == ["news"]
+    assert await names("health=waiting&type=rss&sort=name") == ["news", "weather"]
+    assert await names("health=paused") == []
+    await site.system.catalog.change(news.id, _paused(), OPERATOR)
+    assert await names("health=paused") == ["news"]
+    assert await names("health=nonsense&sort=nonsense&page=x&q=%00") == []
+    assert await names("", None) == []
+    assert await names("", "admin") != []
+
+
+def _paused() -> Any:
+    from catchment.manage.catalog import Change
+
+    return Change(is_active=False)
+
+
+@pytest.mark.proves("G-04", "G-11")
+async def test_a_page_has_a_hundred_rows_and_stays_light(lean_site: Site):
+    drafts = [Draft(type="rss", config={"url": f"https://s{n}.example/feed"}, is_public=True) for n in range(250)]
+    added = await lean_site.system.catalog.add_many(drafts, OPERATOR)
+    now = lean_site.system.clock.now()
+    lines = [
+        LogLine(source_id=one.source.id, started_at=now, finished_at=now + timedelta(seconds=back), ok=back % 5 > 0)
+        for one in added
+        for back in range(25)
+    ]
+    await lean_site.system.store.write(fetch_log.write, lines)
+    page = await lean_site.get("/sources?sort=name&page=2", "admin")
+    assert page.text.count("data-row") == PAGE_ROWS
+    assert "Page 2 of 3" in page.text
+    assert "The last 20 visits; 4 failed" in page.text
+    assert len(page.content) < 200_000
+
+
+@pytest.mark.proves("G-04")
+async def test_rows_are_paused_tagged_given_an_interval_and_deleted_by_one_form(alices: Site):
+    ids = [(await alices.add_source(alices.alice, name)).id for name in ("one", "two")]
+    answer = await send(alices, "/sources/act", do="pause", id=ids, back="/sources?sort=name")
+    assert answer.headers["location"] == "/sources?sort=name"
+    page = await told(alices, answer)
+    assert "Paused: 2." in page
+    assert f'<input type="hidden" name="ids" value="{ids[0]},{ids[1]}">' in page, "with how to take it back"
+    await send(alices, "/sources/act", do="resume", ids=f"{ids[0]},{ids[1]}")
+    await send(alices, "/sources/act", do="apply", id=ids, tag="read, later")
+    await send(alices, "/sources/act", do="apply", id=ids, interval="90")
+    seen = (await alices.get("/api/sources", "alice")).json()
+    assert {(one["is_active"], tuple(one["tags"]), one["fetch_interval_minutes"]) for one in seen} == {
+        (True, ("read", "later"), 90)
+    }
+    assert "Choose at least one" in await told(alices, await send(alices, "/sources/act", do="pause"))
+    assert "whole number of minutes" in await told(
+        alices, await send(alices, "/sources/act", do="interval", id=ids, interval="soon")
+    )
+    assert "Deleted: 1." in await told(alices, await send(alices, "/sources/act", do=f"delete {ids[0]}"))
+    assert [one["id"] for one in (await alices.get("/api/sources", "alice")).json()] == [ids[1]]
+    off = await send(alices, "/sources/act", do="pause", id=ids[1], back="https://evil.example/")
+    assert off.headers["location"] == "/sources"
+
+
+async def test_nobody_acts_on_the_sources_of_others_or_without_the_token(alices: Site):
+    hers = await alices.add_source(alices.alice, "hers")
+    his = await alices.add_source(alices.bob, "his", public=True)
+    for do in ("pause", "fetch", "delete", "tag", "interval"):
+        page = await told(alices, await send(alices, "/sources/act", do=do, id=his.id, tag="x", interval="5"))
+        assert "belongs to somebody else" in page, do
+        assert (await alices.post("/sources/act", data={"do": do, "id": hers.id})).status_code == 403
+    assert (await send(alices, f"/sources/{his.id}/edit", name="mine", config="{}")).status_code in {303, 403}
+    kept = {one["name"]: one["is_active"] for one in (await alices.get("/api/sources", "admin")).json()}
+    assert kept == {"hers": True, "his": True}
+
+
+@pytest.fixture
+async def failing(alices: Site, clock: ManualClock) -> Source:
+    source = await alices.add_source(alices.alice, "feed")
+    now = clock.now()
+    error = "a.example refuses connections; check the address and port"
+    await alices.add_items(source, "An item", "Another one")
+    lines = [
+        LogLine(source_id=source.id, started_at=now - timedelta(days=day, seconds=3), finished_at=now - timedelta(days=day),
+                ok=day > 0, items=2, inserted=1, error=None if day else error)
+        for day in range(5)
+    ]  # fmt: skip
+    await alices.system.store.write(fetch_log.write, lines)
+    values = {"fetch_error_count": 1, "last_error": error, "last_error_at": now}
+    await alices.system.store.write(lambda conn: sources.change(conn, source.id, values, now=now))
+    return source
+
+
+@pytest.mark.proves("G-05")
+@pytest.mark.parametrize(
+    ("lang", "error", "button"),
+    [("en", "a.example refuses connections", "Fetch now"), ("zh", "a.example 拒绝连接", "立即抓取")],
+)
+async def test_a_source_has_its_error_history_chart_and_log(
+    alices: Site, failing: Source, lang: str, error: str, button: str
+):
+    text = (await alices.get(f"/sources/{failing.id}?lang={lang}")).text
+    for words in (error, button, "An item", 'class="days"', 'class="chart"', "<caption>", "3.0 s"):
+        assert words in text, words
+    assert text.count("<rect class=") >= 30
+    assert (await alices.get(f"/sources/{failing.id}", "bob")).status_code == 404
+
+
+@pytest.mark.proves("G-05")
+async def test_a_source_is_edited_and_its_filter_tried_before_it_is_saved(alices: Site, failing: Source):
+    path = f"/sources/{failing.id}/edit"
+    form = {
+        "name": "Renamed",
+        "tags": "a",
+        "interval": "30",
+        "config": json.dumps({"url": "https://feed.example/feed"}),
+    }
+    tried = await send(alices, path, **form, include="title: Another", do="preview")
+    assert "Keeps 1 of the last 2" in tried.text
+    assert (await alices.get("/api/sources", "alice")).json()[0]["name"] == "feed", "nothing is saved yet"
+    bad = await send(alices, path, **form, include="title: (", do="save")
+    assert bad.status_code == 422
+    assert "Renamed" in bad.text, "what was typed is still there"
+    assert "Renamed was saved." in await told(alices, await send(alices, path, **form, include="Another", do="save"))
+    [source] = (await alices.get("/api/sources", "alice")).json()
+    assert source["config"]["filters"] == {"include": [{"field": "title", "pattern": "Another"}]}
+    assert source["fetch_interval_minutes"] == 30
+
+
+@pytest.mark.proves("G-02")
+async def test_a_new_store_welcomes_and_the_first_password_makes_an_administrator(keyless_system: Any):
+    from catchment.web.app import create_app
+
+    first = await keyless_system.accounts.ensure_first_key()
+    transport = httpx.ASGITransport(create_app(keyless_system))
+    async with httpx.AsyncClient(transport=transport, base_url="http://catchment.test") as client:
+        assert "Welcome" not in (await client.get("/")).text, "a stranger can do nothing about it"
+        await client.post("/signin", data={"key": first.secret})
+        page = html.unescape((await client.get("/")).text)
+        for words in (
+            "Welcome",
+            "Set a password",
+            "Paste an address",
+            "Import a list",
+            "Take starter feeds",
+            "network",
+        ):
+            assert words in page, words
+        assert (await client.get("/sources")).status_code == 200, "no page is blocked"
+        token = {TOKEN_FIELD: token_of(client.cookies[SESSION_COOKIE])}
+        short = {**token, "email": "me@example.org", "password": "short"}
+        await client.post("/welcome/password", data=short, headers=HTML)
+        assert await keyless_system.accounts.list_users() == []
+        answer = await client.post("/welcome/password", data={**short, "password": "long enough"})
+        assert answer.status_code == 303
+        assert 'href="/account"' in (await client.get("/")).text
+    [user] = await keyless_system.accounts.list_users()
+    assert (user.email, user.is_admin) == ("me@example.org", True)
+
+
+@pytest.mark.proves("G-11")
+async def test_only_a_chosen_language_is_kept(lean_site: Site):
+    chinese = {"Accept-Language": "zh"}
+    answer = await lean_site.get("/sources", headers=chinese)
+    assert "信息源" in answer.text
+    assert "set-cookie" not in answer.headers
+    chosen = await lean_site.get("/sources?lang=en", headers=chinese)
+    assert "Sources" in chosen.text
+    assert "catchment_language=en" in chosen.headers["set-cookie"]
+    assert "<h1>Sources</h1>" in (await lean_site.get("/sources", headers=chinese)).text
+
+
+@pytest.mark.proves("G-11")
+@pytest.mark.parametrize("path", ["/", "/sources", "/sources/1", "/sources/1/edit"])
+async def test_hostile_texts_are_texts_in_every_field(alices: Site, path: str):
+    draft = Draft(type="rss", config={"url": "https://a.example/feed"}, name=HOSTILE, tags=(HOSTILE[:90],))
+    source = await alices.system.catalog.add(draft, OPERATOR)
+    now = alices.system.clock.now()
+    values = {"fetch_error_count": 1, "last_error": HOSTILE, "last_error_at": now, "created_by": alices.alice.id}
+    await alices.system.store.write(lambda conn: sources.change(conn, source.id, values, now=now))
+    evil = make_item(native_id="1", title=HOSTILE, url="javascript:alert(1)", author=HOSTILE)
+    await alices.system.store.write(items.insert_new, [(source.id, evil)], now=now)
+    line = LogLine(source_id=source.id, started_at=now, finished_at=now, ok=False, error=HOSTILE)
+    await alices.system.store.write(fetch_log.write, [line])
+    text = (await alices.get(path)).text
+    assert "<script>window" not in text
+    assert "<img" not in text
+    assert 'href="javascript' not in text
+    assert "{{7*7}}" in text
+    assert not re.search(r"\sstyle=|\son\w+=[\"']", text)
+
+
+@pytest.mark.proves("G-11")
+async def test_behind_a_sub_path_every_address_has_it(lean_site: Site):
+
+    from catchment.web.app import create_app
+
+    transport = httpx.ASGITransport(create_app(with_settings(lean_site.system, public_url="https://example.org/catch")))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        for path in ("/sources", "/catch/sources", "/signin"):
+            text = (await client.get(path)).text
+            for address in re.findall(r'(?:src|href|action)="(/[^"]*)"', text):
+                assert address.startswith("/catch/"), address
+        assert (await client.get("/account")).headers["location"] == "/catch/signin"
+        assert (await client.get("/catch/static/tokens.css")).status_code == 200
+
+
+@pytest.fixture
+async def tab(served_url: str, lean_site: Site) -> AsyncIterator[Tab]:
+    """Alice's browser, signed in."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = await browser.new_page(base_url=served_url, locale="en-US")
+        await page.goto("/signin")
+        await page.locator("summary").click()
+        await page.fill("#key", lean_site.keys["alice"])
+        await page.locator("#key").press("Enter")
+        await expect(page.locator("h1")).to_have_text("Overview")
+        yield page
+        await browser.close()
+
+
+@pytest.mark.proves("G-03", "G-11")
+async def test_a_browser_pastes_looks_follows_and_changes_an_interval(
+    lean_site: Site, tab: Tab, monkeypatch: pytest.MonkeyPatch
+):
+    resolve_as(monkeypatch)
+    await tab.goto("/sources")
+    field = tab.get_by_label("Paste an address", exact=True)
+    await field.fill("https://a.example/")
+    await field.press("Shift+Enter")
+    assert await field.input_value() == "https://a.example/\n"
+    await field.press("Enter")
+    await expect(tab.get_by_text("The page leads to this feed.")).to_be_visible()
+    await expect(tab.get_by_text("First item")).to_be_visible()
+    await tab.get_by_role("button", name="Follow", exact=True).click()
+    await expect(tab.locator("h1")).to_have_text("Feed of https://a.example/")
+    await tab.get_by_label("Interval", exact=True).fill("77")
+    await tab.get_by_label("Interval", exact=True).press("Enter")
+    await expect(tab.locator("#source-state")).to_contain_text("77 min")
+    await tab.get_by_role("button", name="Pause", exact=True).click()
+    await expect(tab.get_by_role("button", name="Resume", exact=True)).to_be_visible()
+    await tab.get_by_role("button", name="Undo", exact=True).click()
+    await expect(tab.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+
+
+@pytest.mark.proves("G-04", "G-11")
+async def test_rows_come_and_change_while_the_list_is_open_and_the_keyboard_walks_them(lean_site: Site, tab: Tab):
+    first = await lean_site.add_source(lean_site.alice, "first")
+    await tab.goto("/sources?sort=name")
+    await expect(tab.locator("#live")).to_have_text("live")
+    second = await lean_site.add_source(lean_site.alice, "second")
+    await expect(tab.locator("[data-row]")).to_have_count(2)
+    await lean_site.system.catalog.change(first.id, _paused(), OPERATOR)
+    await expect(tab.locator(f"#source-{first.id} .health")).to_have_text("paused")
+    await tab.keyboard.press("j")
+    await tab.keyboard.press("j")
+    await expect(tab.locator(f"#source-{second.id}")).to_have_class(re.compile("here"))
+    await tab.keyboard.press("p")
+    await expect(tab.locator(f"#source-{second.id} .health")).to_have_text("paused")
+    await tab.keyboard.press("?")
+    await expect(tab.locator("#keyboard")).to_be_visible()
+    await tab.keyboard.press("Escape")
+    await tab.keyboard.press("/")
+    await expect(tab.locator("#find")).to_be_focused()
+
+
+@pytest.mark.proves("G-04")
+async def test_what_was_deleted_comes_back_by_the_line_that_told_it_and_for_a_day_from_the_list(
+    alices: Site, clock: ManualClock
+):
+    papers = [await alices.add_source(alices.alice, f"paper-{number}") for number in range(3)]
+    await alices.add_items(papers[0], "An item")
+    ids = [str(one.id) for one in papers]
+    page = await told(alices, await send(alices, "/sources/act", do="delete", ids=",".join(ids), back="/sources"))
+    assert "Deleted: 3." in page
+    assert "Deleted within a day: 3" in page
+    assert f'value="restore"><input type="hidden" name="ids" value="{",".join(ids)}"' in page
+    page = await told(alices, await send(alices, "/sources/act", do="restore", ids=",".join(ids[:2]), back="/sources"))
+    assert "Back again, with all they hold: 2." in page
+    assert "An item" in (await alices.get(f"/sources/{ids[0]}")).text
+    clock.advance(timedelta(hours=23))
+    page = await told(alices, await send(alices, "/sources/act", do=f"restore {ids[2]}", back="/sources"))
+    assert "Deleted within a day" not in page
+    await send(alices, "/sources/act", do=f"delete {ids[2]}", back="/sources")
+    clock.advance(timedelta(hours=25))
+    assert "Deleted within a day" not in (await alices.get("/sources")).text
+    late = await told(alices, await send(alices, "/sources/act", do=f"restore {ids[2]}", back="/sources"))
+    assert "removed within the last day" in late
+
+
+@pytest.mark.proves("G-04")
+async def test_what_is_deleted_is_offered_back_to_nobody_else(alices: Site):
+    source = await alices.add_source(alices.bob, "bobs-paper", public=True)
+    await alices.system.catalog.remove(source.id, alices.bob.caller())
+    assert "Deleted within a day" not in (await alices.get("/sources")).text
+    refused = await told(alices, await send(alices, "/sources/act", do=f"restore {source.id}", back="/sources"))
+    assert "There is no source" in refused
+
+
+@pytest.mark.proves("G-04")
+async def test_deleting_very_many_is_told_too_and_they_can_be_had_back(alices: Site):
+    """More than the line that tells of it has room for: then the list of what was deleted has them."""
+    ids = [(await alices.add_source(alices.alice, f"paper-{number}")).id for number in range(12)]
+    fields = {"do": "delete", "ids": ",".join(map(str, ids)), "back": f"/sources?q={'x' * 2500}"}
+    page = await told(alices, await send(alices, "/sources/act", **fields))
+    assert "Deleted: 12." in page
+    assert "Deleted within a day: 12" in page

@@ -1,0 +1,155 @@
+"""Webhooks as an administrator has them on pages: added, tried, edited, retried, removed."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import timedelta
+
+import pytest
+from browser import CHROMIUM
+from playwright.async_api import async_playwright, expect
+from test_web_alert_pages import sign_in
+from test_web_source_pages import HOSTILE, send, told
+from web_site import Site
+
+from catchment.clock import ManualClock
+from catchment.domain.outbox import Topic, WebhookFormat
+from catchment.manage.webhooks import ALERTS, NewWebhook
+from catchment.monitor.status import Language
+from catchment.store import outbox
+
+SLACK = "https://hooks.slack.com/services/T00000000/B00000000/SECRETPARTSECRETPART"
+NEW = {"name": "ops", "url": "https://ops.example/hook", "format": "json", "topic": ["alert", "items.new"]}
+
+
+async def add(site: Site, **values: object) -> int:
+    usual = {"name": "ops", "url": NEW["url"], "topics": (Topic.ALERT,)}
+    return (await site.system.webhooks.add(NewWebhook(**{**usual, **values})))[0].id  # type: ignore[arg-type]
+
+
+@pytest.mark.proves("G-10")
+async def test_a_webhook_is_added_with_its_secret_shown_once(lean_site: Site):
+    await sign_in(lean_site, "admin")
+    page = (await send(lean_site, "/webhooks", **NEW)).text
+    [secret] = re.findall(r"shown only now: <code>([^<]+)<", page)
+    [hook] = await lean_site.system.webhooks.list()
+    assert (hook.name, hook.topics, hook.format) == ("ops", ("alert", "items.new"), WebhookFormat.JSON)
+    assert secret not in (await lean_site.get("/webhooks")).text
+    again = html.unescape((await send(lean_site, "/webhooks", **NEW)).text)
+    assert "There is a webhook named 'ops' already." in again
+    refused = await send(lean_site, "/webhooks", **{**NEW, "name": "x", "url": "http://127.0.0.1/"})
+    assert refused.status_code == 422
+    assert 'value="http://127.0.0.1/"' in refused.text
+    nothing = await send(lean_site, "/webhooks", name="y", url=NEW["url"])
+    assert "listens to some of" in nothing.text
+    assert (await lean_site.post("/webhooks", data=NEW)).status_code == 403
+
+
+@pytest.mark.proves("G-10")
+async def test_a_webhook_is_edited_and_keeps_what_is_left_empty(site: Site):
+    hook_id = await add(site, url=SLACK, format=WebhookFormat.SLACK)
+    await sign_in(site, "admin")
+    page = (await site.get(f"/webhooks/{hook_id}")).text
+    assert "SECRETPART" not in page
+    fields = {"name": "renamed", "url": "", "format": "slack", "topic": ["items.new"]}
+    assert "renamed: saved." in await told(site, await send(site, f"/webhooks/{hook_id}", **fields))
+    stored = await site.system.store.read(outbox.get_webhook, hook_id)
+    assert stored is not None
+    assert site.system.webhooks._address(stored) == SLACK
+    assert (stored.name, stored.topics) == ("renamed", ("items.new",))
+    moved = await send(site, f"/webhooks/{hook_id}", **{**fields, "url": NEW["url"], "format": "json"})
+    assert "Deliveries are signed with this" in moved.text
+    await add(site, name="other")
+    taken = await send(site, f"/webhooks/{hook_id}", **{**fields, "name": "other"})
+    assert "There is a webhook named &#39;other&#39; already." in taken.text
+
+
+@pytest.mark.proves("G-10")
+async def test_the_api_edits_a_webhook_and_another_origin_gets_another_secret(site: Site):
+    made = (await site.post("/api/admin/webhooks", "admin", json={"name": "ops", "url": NEW["url"]})).json()
+    path = f"/api/admin/webhooks/{made['id']}"
+    same = (await site.put(path, "admin", json={"name": "ops 2", "topics": ["alert"]})).json()
+    assert (same["name"], same["topics"], same["secret"]) == ("ops 2", ["alert"], "")
+    moved = (await site.put(path, "admin", json={"name": "ops 2", "url": "https://other.example/"})).json()
+    assert moved["secret"]
+    assert moved["secret"] != made["secret"]
+    assert '"webhook.change"' in (await site.get("/api/admin/audit-trail", "admin")).text
+    assert (await site.put("/api/admin/webhooks/99", "admin", json={"name": "x"})).status_code == 404
+    assert (await site.put(path, "alice", json={"name": "x"})).status_code == 403
+    await site.system.webhooks.follow_alerts(url=SLACK, form=WebhookFormat.SLACK, secret="")
+    [of_settings] = [hook for hook in await site.system.webhooks.list() if hook.name == ALERTS]
+    kept = await site.put(f"/api/admin/webhooks/{of_settings.id}", "admin", json={"name": "mine"})
+    assert (kept.status_code, kept.json()["detail"]) == (
+        409,
+        "The webhook ALERT_WEBHOOK_URL is as the settings say; change it there.",
+    )
+
+
+@pytest.mark.proves("G-10")
+async def test_a_webhook_is_tried_paused_and_removed_and_a_delivery_is_sent_again(lean_site: Site, clock: ManualClock):
+    hook_id = await add(lean_site)
+    await sign_in(lean_site, "admin")
+    assert "A test message is on its way" in await told(
+        lean_site, await send(lean_site, "/webhooks/act", do=f"ping {hook_id}")
+    )
+    [letter] = await lean_site.system.webhooks.deliveries()
+    await lean_site.system.store.write(
+        outbox.record_failed, letter.id, error="ops.example answered HTTP 500", next_try_at=None, now=clock.now()
+    )
+    page = (await lean_site.get("/webhooks")).text
+    assert "given up" in page
+    assert "ops.example answered HTTP 500" in page
+    back = f"/webhooks/{hook_id}"
+    answer = await send(lean_site, "/webhooks/act", do=f"retry {letter.id}", back=back)
+    assert answer.headers["location"] == back
+    assert "It is sent again." in await told(lean_site, answer)
+    [letter] = await lean_site.system.webhooks.deliveries()
+    assert letter.next_try_at == clock.now()
+    paused = await told(
+        lean_site, await send(lean_site, "/webhooks/act", do=f"pause {hook_id}", back="https://e.example")
+    )
+    assert f'name="do" value="resume {hook_id}"' in paused
+    assert "There is no webhook 99." in await told(lean_site, await send(lean_site, "/webhooks/act", do="ping 99"))
+    assert "Removed." in await told(lean_site, await send(lean_site, "/webhooks/act", do=f"remove {hook_id}"))
+    assert await lean_site.system.webhooks.list() == []
+
+
+@pytest.mark.proves("G-10")
+@pytest.mark.parametrize("language", Language)
+async def test_hostile_texts_of_webhooks_are_texts(lean_site: Site, clock: ManualClock, language: Language):
+    hook_id = await add(lean_site, name=HOSTILE)
+    letter = await lean_site.system.webhooks.ping(hook_id)
+    await lean_site.system.store.write(
+        outbox.record_failed, letter.id, error=HOSTILE, next_try_at=clock.now() + timedelta(1), now=clock.now()
+    )
+    for path in ("/webhooks", f"/webhooks/{hook_id}"):
+        page = (await lean_site.get(f"{path}?lang={language}", "admin")).text
+        assert "&lt;script&gt;window.ran=1" in page
+        assert "<script>window" not in page
+        assert "<img" not in page
+
+
+@pytest.mark.browser
+@pytest.mark.proves("G-10", "G-11")
+async def test_a_delivery_that_arrives_shows_without_a_reload(lean_site: Site, served_url: str, clock: ManualClock):
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    hook_id = await add(lean_site)
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        tab = await browser.new_page(base_url=served_url)
+        await tab.goto("/signin")
+        await tab.locator("summary").click()
+        await tab.fill("#key", lean_site.keys["admin"])
+        await tab.locator("#key").press("Enter")
+        await tab.wait_for_url("**/")
+        await tab.goto(f"/webhooks/{hook_id}")
+        await tab.get_by_role("button", name="Send a test").click()
+        await expect(tab.locator("#deliveries")).to_contain_text("on its way")
+        [letter] = await lean_site.system.webhooks.deliveries()
+        await lean_site.system.store.write(outbox.record_delivered, letter.id, now=clock.now())
+        await expect(tab.locator("#deliveries")).to_contain_text("delivered")
+        await tab.get_by_role("button", name="Send again").click()
+        await expect(tab.locator("#deliveries")).to_contain_text("on its way")
+        await browser.close()

@@ -1,0 +1,94 @@
+"""The catalogue of words: every key has both languages, and every key that is used is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from catchment.domain.alert_rules import AlertRule
+from catchment.domain.caller import Scope
+from catchment.domain.source import SourceStatus
+from catchment.manage.doctor import CheckVerdict
+from catchment.monitor.status import Language, Mark
+from catchment.settings import Origin, specs
+from catchment.store.database import WriteTrouble
+from catchment.store.source_list import Health, Sort
+from catchment.web.pages import PLACES
+from catchment.web.routes.system_pages import TABS
+from catchment.web.translations import catalogue, in_chinese, words_in
+
+WEB = Path(__file__).parents[2] / "src" / "catchment" / "web"
+USED = re.compile(r"""\b(?:t|words)\(\s*["']([a-z_]+\.[a-zA-Z_]+)["']\s*[,)]""")
+BRACES = re.compile(r"\{(\w+)\}")
+
+
+def used_keys() -> set[str]:
+    files = [*WEB.rglob("*.html"), *WEB.rglob("*.py")]
+    found = {key for path in files for key in USED.findall(path.read_text())}
+    made = [
+        *(f"alerts.{rule}" for rule in AlertRule),
+        *(f"account.scope_{scope}" for scope in Scope),
+        *(f"sources.status_{status}" for status in SourceStatus),
+        *(f"sources.mark_{mark}" for mark in Mark),
+        *(f"sources.health_{health}" for health in Health),
+        *(f"sources.sort_{sort}" for sort in Sort),
+        *(f"overview.trouble_{trouble}" for trouble in WriteTrouble),
+        *(f"sources.did_{action}" for action in ("pause", "resume", "delete", "restore", "tag", "interval")),
+        *(f"sources.backlog_{state}" for state in ("pending", "failed")),
+        *(f"sources.lede_{state}" for state in ("none", "well", "needy")),
+        *(place.name for place in PLACES),
+        *(f"system.tab_{tab}" for tab in TABS),
+        *(f"system.state_{state}" for state in ("running", "paused", "new", "ticks", "ok", "failed")),
+        *(f"system.origin_{origin}" for origin in Origin),
+        *(f"system.scope_{scope}" for scope in Scope),
+        *(f"system.verdict_{verdict}" for verdict in CheckVerdict),
+        *(f"system.did_{action}" for action in ("pause", "resume", "disable", "enable")),
+    ]
+    return {*found, *made}
+
+
+@pytest.mark.proves("G-11")
+def test_every_key_has_both_languages_with_the_same_that_varies():
+    for key, (english, chinese) in catalogue().items():
+        assert english.strip(), key
+        assert chinese.strip(), key
+        assert set(BRACES.findall(english)) == set(BRACES.findall(chinese)), key
+
+
+@pytest.mark.proves("G-11")
+def test_every_key_that_is_used_exists():
+    assert used_keys() - catalogue().keys() == set()
+
+
+@pytest.mark.proves("G-10", "G-11")
+def test_every_setting_is_explained_in_both_languages():
+    told = {
+        name: catalogue().get(f"settings.{name.lower()}", ("",))[0] for _, spec, _ in specs() for name in spec.names[:1]
+    }
+    assert told == {spec.names[0]: spec.help for _, spec, _ in specs()}
+
+
+@pytest.mark.proves("G-11")
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        ("a.example refuses connections; check the address and port", "a.example 拒绝连接；请检查地址和端口"),
+        ("There is no source 7.", "没有编号为 7 的信息源"),
+        (
+            "a.example answered HTTP 503 for https://a.example/f: the server is in trouble: tried again later",
+            "a.example 对 https://a.example/f 返回 HTTP 503：服务器故障，稍后重试",
+        ),
+        ("News is paused by errors: a.example refuses connections; check the address and port",
+         "News 因错误暂停：a.example 拒绝连接；请检查地址和端口"),
+    ],
+)  # fmt: skip
+def test_errors_and_alerts_are_said_in_chinese_with_the_errors_in_them(english: str, chinese: str):
+    assert in_chinese(english) == chinese
+    assert words_in(Language.ENGLISH).say(english) == english
+
+
+def test_a_sentence_that_nobody_translated_stays_as_it_is():
+    for text in ("something {else} entirely", "x" * 5000, "{", "%s"):
+        assert in_chinese(text) == text
