@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -12,14 +11,13 @@ import pytest
 from argon2 import PasswordHasher
 from argon2.profiles import CHEAPEST
 from browser import CHROMIUM, Page, opened_page
-from web_site import ADMIN_KEY, JWT_KEY, SERVICE_KEY, Site
+from web_site import ADMIN_KEY, JWT_KEY, SERVICE_KEY, Site, served
 
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
 from catchment.manage import logins
 from catchment.settings import Settings
 from catchment.web.app import create_app
-from catchment.web.server import serve_app
 
 
 @pytest.fixture(autouse=True)
@@ -51,12 +49,8 @@ async def keyless_system(sqlite_url: str, clock: ManualClock) -> AsyncIterator[S
 @pytest.fixture
 async def served_url(lean_site: Site) -> AsyncIterator[str]:
     """On a real socket, for a real browser."""
-    stop = asyncio.Event()
-    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(serve_app(lean_site.app, host="127.0.0.1", port=0, stop=stop, on_ready=ready.set_result))
-    yield await ready
-    stop.set()
-    await task
+    async with served(lean_site.app) as url:
+        yield url
 
 
 @pytest.fixture

@@ -60,6 +60,7 @@ EXPECTED = {
     "GET /sources/{source_id}/edit": "signed in",
     "GET /items": "signed in",
     "GET /items/{item_id}": "signed in",
+    "GET /pictures/{signature}/{item_id}": "signed in",
     "GET /feeds/new": "signed in",
     "POST /feeds/new": "signed in",
     "GET /feeds/{slug}/edit": "signed in",

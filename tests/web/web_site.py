@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +19,8 @@ from catchment.domain.item import make_item
 from catchment.domain.source import Source
 from catchment.manage.catalog import Draft
 from catchment.store import items
+from catchment.web.app import create_app
+from catchment.web.server import serve_app
 
 SERVICE_KEY, ADMIN_KEY = "service-key-of-the-environment", "admin-key-of-the-environment"
 JWT_KEY = "the key that signs the login tokens of the tests"
@@ -24,6 +29,17 @@ JWT_KEY = "the key that signs the login tokens of the tests"
 def with_settings(system: System, **changed: Any) -> System:
     """Another system on the same store; whoever has it ask somebody closes it."""
     return System(replace(system.settings, **changed), system.clock, system.store)
+
+
+@asynccontextmanager
+async def served(app: FastAPI) -> AsyncIterator[str]:
+    """On a real socket, for a real browser."""
+    stop = asyncio.Event()
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(serve_app(app, host="127.0.0.1", port=0, stop=stop, on_ready=ready.set_result))
+    yield await ready
+    stop.set()
+    await task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,3 +82,13 @@ class Site:
             (source.id, make_item(native_id=title, title=title, url=f"https://x.example/{title}")) for title in titles
         ]
         await self.system.store.write(items.insert_new, found, now=self.system.clock.now())
+
+
+@asynccontextmanager
+async def where_this_machine_may_be_asked(site: Site, *, allowed: str = "127.0.0.1") -> AsyncIterator[Site]:
+    """The same people and store, with strangers that the test plays itself."""
+    system = with_settings(site.system, allow_networks=allowed)
+    app = create_app(system, look_seconds=0.02)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://catchment.test") as client:
+        yield replace(site, system=system, app=app, client=client)
+    await system.close()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from catchment.manage.feeds import Feeds
     from catchment.manage.follows import Follows
     from catchment.manage.history import History
-    from catchment.manage.items import Items
+    from catchment.manage.items import Items, Pictures
     from catchment.manage.logins import Logins, Passwords
     from catchment.manage.packs import Packs
     from catchment.manage.reading import Reading
@@ -295,21 +295,20 @@ class System(Storeless):
             has_environment_key=bool(self.settings.api_key or self.settings.admin_api_key),
         )
 
+    def _signing_key(self) -> bytes:
+        return self.settings.jwt_secret_key.encode() or self.vault.derive("login tokens")
+
     @cached_property
     def authenticator(self) -> Authenticator:
         from catchment.manage.authentication import Authenticator, ReaderTokens, Tokens
 
         settings = self.settings
-
-        def signing_key() -> bytes:
-            return settings.jwt_secret_key.encode() or self.vault.derive("login tokens")
-
         return Authenticator(
             store=self.store,
             clock=self.clock,
             logins=self._logins,
-            tokens=Tokens(signing_key=signing_key, life=timedelta(hours=settings.jwt_expire_hours)),
-            reader_tokens=ReaderTokens(signing_key=signing_key),
+            tokens=Tokens(signing_key=self._signing_key, life=timedelta(hours=settings.jwt_expire_hours)),
+            reader_tokens=ReaderTokens(signing_key=self._signing_key),
             service_key=settings.api_key,
             admin_key=settings.admin_api_key,
         )
@@ -333,6 +332,12 @@ class System(Storeless):
         from catchment.manage.items import Items
 
         return Items(store=self.store)
+
+    @cached_property
+    def pictures(self) -> Pictures:
+        from catchment.manage.items import Pictures
+
+        return Pictures(http=self.http, items=self.items, signing_key=self._signing_key)
 
     @cached_property
     def history(self) -> History:

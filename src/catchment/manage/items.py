@@ -1,9 +1,11 @@
-"""Items as people look for them and read them: search, one by its number, and what its edits changed."""
+"""Items as people look for them and read them: search, one by its number, what its edits changed, its pictures."""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,12 +14,14 @@ from html import unescape
 
 from sqlalchemy import Connection
 
+from catchment.crypto import same_secret
 from catchment.domain.caller import Caller
 from catchment.domain.differences import Difference, differences
 from catchment.domain.item import MAX_VERSION_CHARS, ItemVersion, StoredItem
 from catchment.domain.search import read_query, text_of_html
 from catchment.domain.source import Source
-from catchment.errors import NotFound
+from catchment.errors import BadBody, NotFound, VisitError
+from catchment.fetch.client import HttpClient, Request
 from catchment.store import items, search, sources
 from catchment.store.database import Store
 from catchment.store.search import BATCH, FoundPage, ItemFilter, Place
@@ -26,6 +30,18 @@ from catchment.store.search import BATCH, FoundPage, ItemFilter, Place
 TAKE_IN_SECONDS, MAX_TAKEN_IN = 0.25, 500
 MAX_LINKS = 100
 _HREF = re.compile(r"""\s(?:href|src)=["'](https?://[^"']+)["']""")
+
+#: A picture is handed on up to this size. The last ones stay at hand, so that who reads again asks nobody.
+MAX_PICTURE_BYTES, MAX_KEPT_BYTES = 5 * 1024 * 1024, 32 * 1024 * 1024
+PICTURES_AT_ONCE, PICTURE_SECONDS = 6, 15.0
+#: How a picture begins tells what it is: what a stranger says of it may be wrong. SVG is a document with scripts.
+_PICTURE_STARTS = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "image/webp"),
+    (re.compile(rb".{4}ftypavi[fs]", re.DOTALL), "image/avif"),
+)
 
 #: How many items of how many.
 Progress = Callable[[int, int], None]
@@ -141,3 +157,66 @@ def _edit(before: ItemVersion, after: ItemVersion) -> Edit:
 def _text(version: ItemVersion) -> str:
     """Cut alike, or what was not kept would seem to have been removed."""
     return " ".join(text_of_html(version.content[:MAX_VERSION_CHARS]).split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    media_type: str
+    body: bytes
+
+
+class Pictures:
+    """The pictures in what somebody reads, fetched by us: their browser asks no stranger, who would learn of it.
+
+    Only an address that we signed for an item is asked for, and only for who may see that item.
+    """
+
+    def __init__(self, *, http: HttpClient, items: Items, signing_key: Callable[[], bytes]) -> None:
+        """The key is asked for when it is first needed: deriving it takes a while."""
+        self._http = http
+        self._items = items
+        self._signing_key = signing_key
+        self._kept: OrderedDict[str, Picture] = OrderedDict()
+        self._turns = asyncio.Semaphore(PICTURES_AT_ONCE)
+
+    def sign(self, item_id: int, url: str) -> str:
+        key = hmac.digest(self._signing_key(), b"pictures", "sha256")
+        return hmac.digest(key, f"{item_id}\0{url}".encode("utf-8", "replace"), "sha256").hex()
+
+    async def get(self, signature: str, item_id: int, url: str, caller: Caller) -> Picture:
+        if not same_secret(signature, self.sign(item_id, url)):
+            raise NotFound("There is no such picture.")
+        await self._items.get(item_id, caller)
+        if url not in self._kept:
+            async with self._turns:
+                self._keep(url, await self._fetch(url))
+        self._kept.move_to_end(url)
+        return self._kept[url]
+
+    async def _fetch(self, url: str) -> Picture:
+        # A page with pictures is a handful of requests at once, as from any browser: the pace of collecting is another.
+        request = Request(url=url, headers={"Accept": "image/*"}, own_pace=True, timeout_seconds=PICTURE_SECONDS)
+        try:
+            async with self._http.stream(request) as answer:
+                media_type = _media_type(await answer.body.peek(len("....ftypavif")))
+                pieces, size = [], 0
+                async for piece in answer:
+                    pieces.append(piece)
+                    size += len(piece)
+                    if size > MAX_PICTURE_BYTES:
+                        raise BadBody(f"it is larger than {MAX_PICTURE_BYTES:,} bytes")
+        except VisitError as error:
+            raise NotFound(f"The picture cannot be shown: {error}") from error
+        return Picture(media_type=media_type, body=b"".join(pieces))
+
+    def _keep(self, url: str, picture: Picture) -> None:
+        self._kept[url] = picture
+        while sum(len(one.body) for one in self._kept.values()) > MAX_KEPT_BYTES:
+            self._kept.popitem(last=False)
+
+
+def _media_type(start: bytes) -> str:
+    found = next((media_type for pattern, media_type in _PICTURE_STARTS if pattern.match(start)), None)
+    if found is None:
+        raise BadBody("it is no picture of a kind that is shown")
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from html import unescape
 
@@ -150,26 +150,53 @@ def markdown_as_html(text: str) -> str:
 #: What a browser loads from elsewhere while somebody reads.
 _PICTURE, _RECORDINGS = "img", ("audio", "video", "source")
 _READING = nh3.Cleaner(
-    tags=_TAGS - {_PICTURE, "picture", *_RECORDINGS}, url_schemes=_SCHEMES, link_rel="noopener noreferrer"
+    tags=_TAGS - {"picture", *_RECORDINGS},
+    attributes={**nh3.ALLOWED_ATTRIBUTES, _PICTURE: {"src", "alt", "width", "height", "loading"}},
+    url_schemes=_SCHEMES,
+    link_rel="noopener noreferrer",
 )
+#: Whoever is shown so small a picture is counted by it.
+_COUNTING_SIZES = frozenset({"0", "1", "2"})
 
 
-def for_reading(text: str, *, picture: str, recording: str) -> str:
-    """HTML to be read on a page of ours. Pictures and recordings are links, which these words name: the browser of
-    whoever reads asks no stranger for anything. Headings stand below the one of the page.
+def for_reading(text: str, *, picture: str, recording: str, picture_at: Callable[[str], str] | None = None) -> str:
+    """HTML to be read on a page of ours: the browser of whoever reads asks no stranger for anything. Pictures come
+    from where `picture_at` says, and lead to where they are; without it they are links, as recordings are, which these
+    words name. Headings stand below the one of the page.
     """
     cleaned = HtmlCleaner().clean(text)
     if "<" not in cleaned:
         return cleaned
     tree = lxml.html.fragment_fromstring(cleaned, create_parent="div")
-    for element in list(tree.iter(_PICTURE, *_RECORDINGS)):
-        is_picture = element.tag == _PICTURE
-        _leave_link(element, picture if is_picture else recording)
+    for element in list(tree.iter(_PICTURE)):
+        if picture_at is None:
+            _leave_link(element, picture)
+            element.drop_tree()
+        else:
+            _show_picture(element, picture_at, picture)
+    for element in list(tree.iter(*_RECORDINGS)):
+        _leave_link(element, recording)
         # Within a recording stands what is shown where it cannot be played.
-        element.drop_tree() if is_picture else element.drop_tag()
+        element.drop_tag()
     for heading in tree.iter("h1"):
         heading.tag = "h2"
     return _READING.clean(lxml.html.tostring(tree, encoding="unicode"))
+
+
+def _show_picture(element: lxml.html.HtmlElement, picture_at: Callable[[str], str], words: str) -> None:
+    address = element.get("src", "")
+    if not address or {element.get("width"), element.get("height")} & _COUNTING_SIZES:
+        element.drop_tree()
+        return
+    element.set("src", picture_at(address))
+    # Shown in its place when it cannot be had.
+    element.set("alt", (element.get("alt") or element.get("title") or "").strip() or words)
+    element.set("loading", "lazy")
+    if next(element.iterancestors("a"), None) is None:
+        link = lxml.html.Element("a", href=address)
+        element.addprevious(link)
+        link.tail, element.tail = element.tail, None
+        link.append(element)
 
 
 def _leave_link(element: lxml.html.HtmlElement, words: str) -> None:

@@ -78,6 +78,7 @@ _ROUTERS = (
     webhook_pages.router,
     platform_pages.router,
     item_pages.router,
+    item_pages.pictures_router,
     signing.router,
     account.router,
     system_pages.router,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, Response
 from markupsafe import Markup, escape
 from sqlalchemy import Connection
@@ -23,8 +23,9 @@ from catchment.parse.html import for_reading, plain_text
 from catchment.store import source_list, sources
 from catchment.store.search import FoundPage, ItemFilter
 from catchment.store.source_list import Sort, SourceQuery
+from catchment.web.auth import SignedIn, TheSystem
 from catchment.web.errors import problems_of_page
-from catchment.web.inputs import PathId, check_text, write_cursor
+from catchment.web.inputs import PathId, Text, check_text, write_cursor
 from catchment.web.pages import Content, Page, SignedInPage, live
 from catchment.web.routes.items import place_of
 
@@ -36,6 +37,12 @@ DAYS = (1, 7, 30, 365)
 MAX_READ, MAX_EXCERPT, BEFORE_HIT = 20_000, 220, 60
 #: Of what an edit left as it was, so much is shown at each side.
 MAX_SAME = 120
+MAX_ADDRESS, _DAY_SECONDS = 4000, 24 * 3600
+#: Even what a browser took for a document could do nothing.
+_SANDBOX = "default-src 'none'; sandbox"
+_PICTURE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The picture", "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}
+}
 _ASKED_WORD = re.compile(r'-?"[^"]*"?|\S+')
 router = APIRouter(
     prefix="/items",
@@ -43,6 +50,7 @@ router = APIRouter(
     default_response_class=HTMLResponse,
     responses=problems_of_page(401, 403, 404, 422),
 )
+pictures_router = APIRouter(prefix="/pictures", tags=["dashboard"], responses=problems_of_page(401, 403, 404, 422))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,20 +212,41 @@ def _marked(text: str, pattern: re.Pattern[str]) -> Markup:
 @router.get("/{item_id}")
 async def item_page(page: SignedInPage, item_id: PathId) -> Response:
     view = await page.system.items.get(item_id, page.caller)
+
+    def picture_at(address: str) -> str:
+        return page.link(f"/pictures/{page.system.pictures.sign(item_id, address)}/{item_id}", url=address)
+
     return await page.show(
         "item.html",
         item=view.item,
         source=view.source,
         links=view.links,
         edits=[(edit, changed(edit.title), changed(edit.text)) for edit in view.edits],
-        content=readable(page, view.item.content),
+        content=readable(page, view.item.content, picture_at=picture_at),
         enclosures=_enclosures(view.item),
     )
 
 
-def readable(page: Page, content: str) -> Markup:
-    cleaned = for_reading(content, picture=page.words("items.picture"), recording=page.words("items.recording"))
+def readable(page: Page, content: str, *, picture_at: Callable[[str], str] | None = None) -> Markup:
+    words = page.words
+    cleaned = for_reading(
+        content, picture=words("items.picture"), recording=words("items.recording"), picture_at=picture_at
+    )
     return Markup(cleaned)  # noqa: S704 (sanitised just now)
+
+
+@pictures_router.get("/{signature}/{item_id}", response_class=Response, responses=_PICTURE)
+async def picture(
+    signature: str,
+    item_id: PathId,
+    url: Annotated[Text, Query(max_length=MAX_ADDRESS)],
+    system: TheSystem,
+    caller: SignedIn,
+) -> Response:
+    """A picture in an item, for who may see the item; only the pages know which addresses are signed."""
+    found = await system.pictures.get(signature, item_id, url, caller)
+    headers = {"Cache-Control": f"private, max-age={_DAY_SECONDS}, immutable", "Content-Security-Policy": _SANDBOX}
+    return Response(found.body, media_type=found.media_type, headers=headers)
 
 
 def changed(differences: Sequence[Difference]) -> list[Difference]:
