@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from catchment import errors
 from catchment.domain.alert_rules import AlertRule
 from catchment.domain.caller import Scope
 from catchment.domain.source import SourceStatus
@@ -21,6 +24,21 @@ from catchment.web.translations import catalogue, in_chinese, words_in
 
 WEB = Path(__file__).parents[2] / "src" / "catchment" / "web"
 USED = re.compile(r"""\b(?:t|words)\(\s*["']([a-z_]+\.[a-zA-Z_]+)["']\s*[,)]""")
+PACKAGE = WEB.parent
+#: What never comes to a page: commands, programs that ask by a protocol of theirs, and what is wrong before anything starts.
+ELSEWHERE = (
+    "agents.py", "cli", "crypto.py", "flows", "manage/site_feeds.py", "manage/sites.py", "monitor/audit.py",
+    "platforms/workflow.py", "publish", "settings", "simulator", "store/backup_manifest.py", "store/backups.py",
+    "store/copy.py", "store/database.py", "store/migrate.py", "store/scrape_tasks.py", "web/greader",
+    "web/routes/workflow.py", "workers.py",
+)  # fmt: skip
+ERRORS = {
+    name
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, Exception) and kind is not errors.SettingsError
+}
+#: Made of parts that are sentences, or words of others, themselves.
+MADE_OF_PARTS = {"7 7", "7: 7", "7: 7.", "r/7 7", "scrape 7 7: 7", "7 is to be a JSON object.", "7 to 7; 7 is not."}
 BRACES = re.compile(r"\{(\w+)\}")
 
 
@@ -92,3 +110,58 @@ def test_errors_and_alerts_are_said_in_chinese_with_the_errors_in_them(english: 
 def test_a_sentence_that_nobody_translated_stays_as_it_is():
     for text in ("something {else} entirely", "x" * 5000, "{", "%s"):
         assert in_chinese(text) == text
+
+
+def raised_sentences() -> Iterator[tuple[str, str]]:
+    """What our errors say, with a 7 for what varies, and where."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = str(path.relative_to(PACKAGE))
+        if place.startswith(ELSEWHERE):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            is_error = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS
+            if is_error and node.args and (sentence := sentence_of(node.args[0])):
+                yield f"{place}:{node.lineno}", sentence
+
+
+def sentence_of(node: ast.expr) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "7" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+@pytest.mark.proves("G-11")
+def test_every_error_that_may_come_to_a_page_is_said_in_chinese():
+    said = {place: text for place, text in raised_sentences() if text not in MADE_OF_PARTS}
+    assert len(said) > 200
+    assert {place: text for place, text in said.items() if in_chinese(text) == text} == {}
+
+
+ALERTS = [
+    "None of 2 cookie(s) of wb can be used. The pool of wb is dry; the next is back at 14:00 UTC.",
+    "None of 2 cookie(s) of wb can be used. The pool of wb is dry; none comes back.",
+    "At 30 requests an hour the pool of wb is dry at 14:00 UTC.",
+    "News brings nothing new any more, though something was to be expected by 2026-03-01 12:00 UTC.",
+    "Items of News were missed between two visits, as was seen at 2026-03-01 12:00 UTC.",
+    "News is paused by errors: nobody knows why",
+    "80 of 100 pages of X are spent this month.",
+    "X's provider refuses the key; check TWITTER_API_KEY (no such key)",
+]
+
+
+@pytest.mark.proves("G-11")
+@pytest.mark.parametrize("english", ALERTS)
+def test_alerts_are_said_in_chinese_with_the_forecasts_and_moments_in_them(english: str):
+    spoken = in_chinese(english)
+    left = re.sub(r"no such key|TWITTER_API_KEY|UTC|News|Cookie|wb|X|[^A-Za-z]", "", spoken)
+    assert left == "", spoken
+
+
+@pytest.mark.proves("G-08", "G-11")
+@pytest.mark.parametrize("rule", AlertRule)
+def test_every_runbook_is_there_in_chinese_with_the_same_commands(rule: AlertRule):
+    english = PACKAGE.parents[1] / rule.runbook
+    chinese = english.parent / "zh" / english.name
+    commands = [re.findall(r"`([^`\n]*catchment [^`\n]*)`", path.read_text("utf-8")) for path in (english, chinese)]
+    assert sorted(commands[0]) == sorted(commands[1])
+    assert chinese.read_text("utf-8").startswith(f"# {rule}\n\n## 含义\n")

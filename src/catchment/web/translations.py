@@ -57,12 +57,25 @@ def catalogue() -> Mapping[str, tuple[str, str]]:
     return words | {f"alerts.{rule}": (rule.english, rule.chinese) for rule in AlertRule}
 
 
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    #: The longest stretch that does not vary: most sentences are told apart by it alone, which is quick.
+    core: str
+    pattern: re.Pattern[str]
+    chinese: str
+
+
 @cache
-def _sentences() -> tuple[tuple[re.Pattern[str], str], ...]:
+def _sentences() -> tuple[_Sentence, ...]:
     """Longer ones first: a short one may fit what a longer one says better."""
     pairs: list[list[str]] = tomllib.loads((_FOLDER / f"{_SENTENCES}.toml").read_text("utf-8"))["sentences"]
     ordered = sorted(pairs, key=lambda pair: len(_VARIES.sub("", pair[0])), reverse=True)
-    return tuple((_pattern(english), chinese) for english, chinese in ordered)
+    return tuple(_Sentence(_core(english), _pattern(english), chinese) for english, chinese in ordered)
+
+
+def _core(english: str) -> str:
+    # The full stop at its end may be missing.
+    return max(_VARIES.split(english.rstrip("."))[::2], key=len)
 
 
 def _pattern(english: str) -> re.Pattern[str]:
@@ -75,10 +88,10 @@ def _pattern(english: str) -> re.Pattern[str]:
 def in_chinese(sentence: str) -> str:
     if len(sentence) > MAX_SENTENCE:
         return sentence
-    for pattern, chinese in _sentences():
-        if found := pattern.fullmatch(sentence):
+    for known in _sentences():
+        if known.core in sentence and (found := known.pattern.fullmatch(sentence)):
             # What varies may be a sentence itself, such as the error in an alert.
-            return chinese.format(**{name: in_chinese(text) for name, text in found.groupdict().items()})
+            return known.chinese.format(**{name: in_chinese(text) for name, text in found.groupdict().items()})
     return sentence
 
 
