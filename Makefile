@@ -90,7 +90,7 @@ bench: setup ## Measure against peers and a bare loop in one run; prints ratios
 soak: setup ## Three minutes of 10,000 sources, a third of them faulty
 	$(BIN)/python -m bench.soak --minutes 3
 
-screenshots: setup ## Pictures of every page of the demo and of an empty store, into build/screenshots; ARGS=--readme for the README's
+screenshots: setup ## Pictures of every page, of the demo, an empty store and 10,000 sources, into build/screenshots; ARGS=--readme for the README's
 	$(BIN)/python scripts/screenshots.py $(ARGS)
 
 coverage-map: setup ## Which requirement is proven by which tests, and which by none

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pictures of every page, for looking at: desktop and phone, light and dark, English and Chinese.
 
-Three stores are shown: an empty one, that of `catchment demo`, and with `--sources 10000` one with so many. The pages
+Three stores are shown: that of `catchment demo`, an empty one, and one with 10,000 sources. The pages
 are those that the bar at the top leads to, with their tabs and the first thing that each lists, so that a new page is
 in the pictures by itself. `--readme` makes the pictures of README and docs anew.
 """
@@ -17,6 +17,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -211,25 +212,26 @@ async def main() -> None:
     set_up_logs(level="ERROR", form="text")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--to", type=Path, default=ROOT / "build" / "screenshots", help="the folder")
-    parser.add_argument("--sources", type=int, default=0, help="also a store with so many sources")
+    parser.add_argument("--sources", type=int, default=10_000, help="how many the large store has")
+    parser.add_argument("--of", nargs="+", default=["demo", "empty", "many"], help="of these stores alone")
+    parser.add_argument("--looks", default="", help="only those that begin so, such as phone-dark")
     parser.add_argument("--readme", action="store_true", help="only the pictures of the README")
     given = parser.parse_args()
     if CHROMIUM is None:
         raise SystemExit("No Chromium on this machine: install the package chromium.")
-    looks = [Look(size=size, theme=theme, language=one) for size, theme, one in product(SIZES, THEMES, LANGUAGES)]
+    every = [Look(size=size, theme=theme, language=one) for size, theme, one in product(SIZES, THEMES, LANGUAGES)]
+    looks = [look for look in every if look.name.startswith(given.looks)]
+    stores = {"demo": demo, "empty": partial(quiet_store, 0), "many": partial(quiet_store, given.sources)}
     given.to.mkdir(parents=True, exist_ok=True)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        async with demo() as address:
-            if given.readme:
+        if given.readme:
+            async with demo() as address:
                 await take_for_readme(browser, address)
-                return
-            await take_all(browser, address, "demo", given.to, looks)
-        async with quiet_store(0) as address:
-            await take_all(browser, address, "empty", given.to, looks)
-        if given.sources:
-            async with quiet_store(given.sources) as address:
-                await take_all(browser, address, "many", given.to, looks)
+            return
+        for state in given.of:
+            async with stores[state]() as address:
+                await take_all(browser, address, state, given.to, looks)
     sys.stdout.write(f"The pictures are in {given.to}.\n")
 
 
