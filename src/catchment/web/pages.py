@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.datastructures import FormData
 
 from catchment.bootstrap import System
@@ -39,6 +39,7 @@ NOTICE_COOKIE = "catchment_notice"
 MAX_NOTICE = 3000
 _YEAR_SECONDS = 365 * 24 * 3600
 _NOTICE_SECONDS = 120
+_MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d) (\d\d:\d\d) UTC\b")
 _templates = Jinja2Templates(directory=Path(__file__).parent / "templates")
 _templates.env.filters["iso"] = iso
 _templates.env.trim_blocks = _templates.env.lstrip_blocks = True
@@ -257,11 +258,25 @@ def _frame(request: Request, language: Language) -> dict[str, Any]:
         "language": language.value,
         "t": words,
         "say": words.say,
+        "kind": words.kind,
         "url": lambda path, /, **query: link(request, path, **query),
         "url_with": lambda **query: link_with(request, **query),
         "token_field": TOKEN_FIELD,
         "token": token_of(session) if session else "",
     }
+
+
+def with_moments(sentence: str) -> Markup:
+    """A sentence whose moments are told in the zone of whoever looks."""
+    parts = _MOMENT.split(sentence)
+    # Every third part on is a day and an hour.
+    pieces = [escape(parts[0])]
+    for day, hour, rest in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        pieces.append(Markup('<time data-clock datetime="{0}T{1}:00Z">{0} {1} UTC</time>{2}').format(day, hour, rest))
+    return Markup("").join(pieces)
+
+
+_templates.env.filters["moments"] = with_moments
 
 
 def places(request: Request, caller: Caller) -> list[Place]:

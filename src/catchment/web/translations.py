@@ -28,6 +28,8 @@ _SENTENCES = "errors"
 #: A longer text is none of our sentences, and trying it on would take long.
 MAX_SENTENCE = 1000
 _PLACE = {Language.ENGLISH: 0, Language.CHINESE: 1}
+#: As in "3 item(s)", which is told as people count.
+_COUNTED = re.compile(r"\b(\d[\d,]*) (\w+)\(s\)")
 _VARIES = re.compile(r"\{(\w+)\}")
 
 
@@ -43,7 +45,16 @@ class Words:
 
     def say(self, sentence: str) -> str:
         """An error, a reason or an alert, which the product writes in English, in this language where it is known."""
-        return sentence if self.language is Language.ENGLISH else in_chinese(sentence)
+        return _COUNTED.sub(_counted, sentence) if self.language is Language.ENGLISH else in_chinese(sentence)
+
+    def kind(self, source_type: str) -> str:
+        """What a type of sources is called; a plug-in's has its own name only."""
+        return catalogue().get(f"types.{source_type}", (source_type, source_type))[_PLACE[self.language]]
+
+
+def _counted(found: re.Match[str]) -> str:
+    count, thing = found.groups()
+    return f"{count} {thing}" if count == "1" else f"{count} {thing}s"
 
 
 @cache

@@ -16,14 +16,14 @@ from catchment.monitor.status import View, is_network_away
 from catchment.store import source_list, sources
 from catchment.store.source_list import Health, SourceQuery
 from catchment.web.auth import address_of
-from catchment.web.dashboard import read_board
+from catchment.web.dashboard import Board, read_board
 from catchment.web.errors import OF_A_BODY, problems_of_page
 from catchment.web.pages import Content, OpenPage, Page, SignedInPage, begin_session, form_fields, live
 from catchment.web.source_view import rows_of
 
 router = APIRouter(tags=["dashboard"], default_response_class=HTMLResponse, responses=problems_of_page(401, 403))
 #: The sources that are shown, and as many items of the latest.
-MAX_ROWS, MAX_LATEST = 12, 20
+MAX_ROWS, MAX_LATEST = 12, 14
 _FORM: dict[int | str, dict[str, Any]] = {
     303: {"description": "On to the overview.", "content": {}},
     **problems_of_page(409, *OF_A_BODY),
@@ -42,8 +42,7 @@ async def read_overview(page: Page) -> Content:
     found, total, needy = await page.system.store.read(_read_attention, page)
     rows = await rows_of(page, found)
     board.items[MAX_LATEST:] = []
-    key = "sources.lede_none" if not total else "sources.lede_needy" if needy else "sources.lede_well"
-    told = page.words(key, total=f"{total:,}", needy=f"{needy:,}")
+    told = page.words(_lede_key(board, total, needy), total=f"{total:,}", needy=f"{needy:,}")
     parts = {
         "lede": Markup('<p class="lede" id="lede">{}</p>').format(told),
         **{name: page.part(f"parts/overview_{name}.html", board=board) for name in ("tiles", "alerts", "latest")},
@@ -51,6 +50,15 @@ async def read_overview(page: Page) -> Content:
     }
     context = {"rows": rows, "total": total, "welcome": await _welcome(page, total)}
     return Content(context=context, parts=parts, lists={"rows": [row.part for row in rows]})
+
+
+def _lede_key(board: Board, total: int, needy: int) -> str:
+    if not total:
+        return "sources.lede_none"
+    is_stopped = any(tile.key == "collector" and tile.mood == "bad" for tile in board.tiles)
+    if is_stopped:
+        return "overview.lede_stopped"
+    return "sources.lede_needy" if needy else "sources.lede_well"
 
 
 def _read_attention(conn: Connection, page: Page) -> tuple[list[Any], int, int]:

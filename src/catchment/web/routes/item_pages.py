@@ -182,7 +182,8 @@ def read_offers(conn: Connection, caller: Caller) -> dict[str, Any]:
 
 
 def _row(item: StoredItem, pattern: re.Pattern[str]) -> ListedItem:
-    return ListedItem(item=item, title=_marked(item.title.strip(), pattern), excerpt=excerpt_of(item.content, pattern))
+    title = item.title.strip()
+    return ListedItem(item=item, title=_marked(title, pattern), excerpt=excerpt_of(item.content, pattern, title=title))
 
 
 def pattern_of(q: str) -> re.Pattern[str]:
@@ -191,9 +192,12 @@ def pattern_of(q: str) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(word) for word in words if word) or r"(?!)", re.IGNORECASE)
 
 
-def excerpt_of(content: str, pattern: re.Pattern[str]) -> Markup:
-    """A stretch of the text, around the first of the words that were looked for, with those marked."""
-    text = plain_text(content[:MAX_READ], MAX_READ)
+def excerpt_of(content: str, pattern: re.Pattern[str], *, title: str = "") -> Markup:
+    """A stretch of the text, around the first of the words that were looked for, with those marked.
+
+    A text that begins with its title, as a post does, is not told twice.
+    """
+    text = plain_text(content[:MAX_READ], MAX_READ).removeprefix(title).strip()
     hit = pattern.search(text)
     start = max(hit.start() - BEFORE_HIT, 0) if hit else 0
     end = start + MAX_EXCERPT

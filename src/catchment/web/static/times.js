@@ -5,17 +5,22 @@ const exact = new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: 
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
 const SECONDS_THAT_ARE_NOW = 45;
 
-function spoken(moment) {
-  const seconds = (moment - Date.now()) / 1000;
+const atClock = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
+
+function spoken(moment, isDue) {
+  const ahead = (moment - Date.now()) / 1000;
+  const seconds = isDue ? Math.max(ahead, 0) : ahead;
   if (Math.abs(seconds) < SECONDS_THAT_ARE_NOW) return relative.format(0, "second");
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ["minute", 60];
-  return relative.format(Math.round(seconds / size), unit);
+  // Chinese is set with a space between figures and characters, as everywhere else on the page.
+  return relative.format(Math.round(seconds / size), unit).replace(/(\d)(?=\p{Script=Han})/u, "$1 ");
 }
 
 export function tellTimes(within = document) {
   for (const element of within.querySelectorAll("time[datetime]")) {
     const moment = new Date(element.getAttribute("datetime"));
-    const words = spoken(moment);
+    // Within a sentence the moment itself is told.
+    const words = "clock" in element.dataset ? atClock.format(moment) : spoken(moment, "due" in element.dataset);
     if (element.textContent !== words) element.textContent = words;
     element.title ||= exact.format(moment);
   }
