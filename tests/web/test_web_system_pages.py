@@ -149,8 +149,8 @@ async def test_a_setting_says_where_it_comes_from_and_a_secret_only_that_it_is_s
     assert by_name["ADMIN_API_KEY"].endswith("set environment")
     assert by_name["TWITTER_API_KEY"].endswith("set .env")
     assert by_name["API_KEY"].endswith("not set default")
-    assert by_name["rss"] == "rss 55 database"
-    assert by_name["website"] == "website 44 environment"
+    assert by_name["rss"] == "feed rss 55 database"
+    assert by_name["website"] == "web page website 44 environment"
     assert "planted" not in page
     assert HOSTILE not in page
     assert "&#34;&gt;&lt;script&gt;window.ran=1" in page

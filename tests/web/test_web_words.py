@@ -55,7 +55,7 @@ def used_keys() -> set[str]:
         *(f"overview.trouble_{trouble}" for trouble in WriteTrouble),
         *(f"sources.did_{action}" for action in ("pause", "resume", "delete", "restore", "tag", "interval")),
         *(f"sources.backlog_{state}" for state in ("pending", "failed")),
-        *(f"sources.lede_{state}" for state in ("none", "well", "needy")),
+        *(f"sources.lede_{state}" for state in ("none", "well", "one", "needy")),
         *(place.name for place in PLACES),
         *(f"system.tab_{tab}" for tab in TABS),
         *(f"system.state_{state}" for state in ("running", "paused", "new", "ticks", "ok", "failed")),
@@ -119,9 +119,17 @@ def raised_sentences() -> Iterator[tuple[str, str]]:
         if place.startswith(ELSEWHERE):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
-            is_error = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS
-            if is_error and node.args and (sentence := sentence_of(node.args[0])):
-                yield f"{place}:{node.lineno}", sentence
+            for told in told_by(node):
+                if sentence := sentence_of(told):
+                    yield f"{place}:{told.lineno}", sentence
+
+
+def told_by(node: ast.AST) -> Iterator[ast.expr]:
+    """What an error says, and why something pasted is what it is taken for, or is doubted."""
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id in ERRORS:
+            yield from node.args[:1]
+        yield from (one.value for one in node.keywords if one.arg in {"why", "doubt"})
 
 
 def sentence_of(node: ast.expr) -> str:

@@ -128,6 +128,13 @@ def _row(page: Page, source: Source, health: SourceHealth, visits: Sequence[LogL
     )
 
 
+def lede_key(needy: int) -> str:
+    """Of the sentence that says how the sources are, when there are some."""
+    if not needy:
+        return "sources.lede_well"
+    return "sources.lede_one" if needy == 1 else "sources.lede_needy"
+
+
 def mood_of(health: SourceHealth) -> str:
     return "bad" if health.paused_by in {PausedBy.ERROR, PausedBy.GONE} else _MOODS[health.status]
 

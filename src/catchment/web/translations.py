@@ -41,7 +41,7 @@ class Words:
 
     def __call__(self, key: str, /, **values: Any) -> str:
         words = catalogue()[key][_PLACE[self.language]]
-        return words.format(**values) if values else words
+        return _COUNTED.sub(_counted, words.format(**values)) if values else words
 
     def say(self, sentence: str) -> str:
         """An error, a reason or an alert, which the product writes in English, in this language where it is known."""

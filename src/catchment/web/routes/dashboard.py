@@ -19,7 +19,7 @@ from catchment.web.auth import address_of
 from catchment.web.dashboard import Board, read_board
 from catchment.web.errors import OF_A_BODY, problems_of_page
 from catchment.web.pages import Content, OpenPage, Page, SignedInPage, begin_session, form_fields, live
-from catchment.web.source_view import rows_of
+from catchment.web.source_view import lede_key, rows_of
 
 router = APIRouter(tags=["dashboard"], default_response_class=HTMLResponse, responses=problems_of_page(401, 403))
 #: The sources that are shown, and as many items of the latest.
@@ -58,7 +58,7 @@ def _lede_key(board: Board, total: int, needy: int) -> str:
     is_stopped = any(tile.key == "collector" and tile.mood == "bad" for tile in board.tiles)
     if is_stopped:
         return "overview.lede_stopped"
-    return "sources.lede_needy" if needy else "sources.lede_well"
+    return lede_key(needy)
 
 
 def _read_attention(conn: Connection, page: Page) -> tuple[list[Any], int, int]:

@@ -34,6 +34,7 @@ from catchment.web.source_view import (
     asked_of,
     chart_of,
     day_strip_of,
+    lede_key,
     marks_of,
     mood_of,
     read_history_of,
@@ -97,7 +98,7 @@ def _read_list(conn: Connection, query: SourceQuery) -> tuple[list[Source], int,
 
 
 def _lede(page: Page, total: int, needy: int) -> str:
-    key = "sources.lede_none" if not total else "sources.lede_needy" if needy else "sources.lede_well"
+    key = lede_key(needy) if total else "sources.lede_none"
     return page.words(key, total=f"{total:,}", needy=f"{needy:,}")
 
 

@@ -22,6 +22,18 @@ function saidBy(node) {
   return copy.textContent;
 }
 
+// What moved is marked: the cells that say something else, or all of it where it has none or others.
+const CELLS = "td, th, dd, .tiles li";
+
+function markChanges(old, fresh) {
+  const [before, after] = [old, fresh].map((node) => [...node.querySelectorAll(CELLS)]);
+  if (!after.length || before.length !== after.length) {
+    if (saidBy(old) !== saidBy(fresh)) fresh.classList.add("fresh");
+    return;
+  }
+  after.forEach((cell, at) => cell.classList.toggle("fresh", saidBy(cell) !== saidBy(before[at])));
+}
+
 function replace(id, html) {
   const old = document.getElementById(id);
   // Nobody's typing is taken away.
@@ -31,7 +43,7 @@ function replace(id, html) {
   if (chosen) fresh.querySelector("input[type=checkbox][name=id]").checked = true;
   const focused = old.contains(document.activeElement);
   if (old.classList.contains("here")) fresh.classList.add("here");
-  if (saidBy(old) !== saidBy(fresh)) fresh.classList.add("fresh");
+  markChanges(old, fresh);
   old.replaceWith(fresh);
   if (focused) fresh.querySelector("[data-open], a, button")?.focus({ preventScroll: true });
 }
