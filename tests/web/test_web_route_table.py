@@ -52,6 +52,7 @@ EXPECTED = {
     "POST /welcome/starters": "signed in",
     "GET /sources": "anyone",
     "GET /sources/look": "anyone",
+    "GET /sources/import": "anyone",
     "POST /sources/look": "signed in",
     "POST /sources/follow": "signed in",
     "POST /sources/import": "signed in",

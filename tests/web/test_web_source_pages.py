@@ -91,6 +91,17 @@ async def test_a_list_is_imported_as_a_file_of_a_form(alices: Site):
     token = {TOKEN_FIELD: token_of(alices.client.cookies[SESSION_COOKIE])}
     answer = await alices.post("/sources/import", data=token, files={"file": ("a.opml", opml)}, headers=HTML)
     assert "Imported 1; 0 were there already" in await told(alices, answer)
+    bad = b'<opml version="2.0"><body><outline text="Within" xmlUrl="http://10.0.0.1/feed"/><outline text="None" xmlUrl=""/>'
+    bad += f'<outline text="{html.escape(HOSTILE)}" xmlUrl="gopher://b.example"/></body></opml>'.encode()
+    for language, why in (("en", "not a public address"), ("zh", "不是公网地址")):
+        file = {"file": ("b.opml", bad)}
+        answer = await alices.post(f"/sources/import?lang={language}", data=token, files=file, headers=HTML)
+        # Each that was refused has its line and its reason.
+        assert re.search(rf"Within.*?10\.0\.0\.1.*?<td>[^<]*{why}", answer.text, re.DOTALL)
+        assert "gopher://b.example" in answer.text
+        assert "<script>window" not in answer.text
+    alices.client.cookies.delete("catchment_language")
+    assert (await alices.get("/sources/import")).headers["location"] == "/sources"
     forged = await alices.post("/sources/import", files={"file": ("a.opml", opml)})
     assert forged.status_code == 403
     assert "Choose a file" in await told(alices, await send(alices, "/sources/import"))

@@ -27,7 +27,7 @@ from catchment.store.items import ItemQuery
 from catchment.store.source_list import Health, Sort, SourceQuery
 from catchment.web.errors import OF_A_BODY, problems_of_page
 from catchment.web.inputs import MAX_ID, PathId, check_json, check_text
-from catchment.web.pages import Content, OpenPage, Page, SignedInPage, Undo, form_fields, live
+from catchment.web.pages import Content, Notice, OpenPage, Page, SignedInPage, Undo, form_fields, live
 from catchment.web.source_view import (
     PAGE_ROWS,
     address_of,
@@ -44,6 +44,8 @@ from catchment.web.source_view import (
 
 MAX_LINES, MAX_CHOSEN, MAX_DIGITS = 20, 1000, 19
 MAX_VISITS, MAX_LATEST, MAX_TRIED = 50, 30, 100
+#: Of a list that was imported, so many lines that could not be are told one by one.
+MAX_REFUSED = 200
 #: So many of what was just followed are visited at once; the collector comes to the others by itself.
 VISITED_AT_ONCE = 20
 _TO_THE_NEXT: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
@@ -103,7 +105,8 @@ def _lede(page: Page, total: int, needy: int) -> str:
 
 
 @router.get("/look")
-async def back_from_look(page: OpenPage) -> Response:
+@router.get("/import")
+async def back_from_form(page: OpenPage) -> Response:
     return RedirectResponse(page.link("/sources"), status_code=303)
 
 
@@ -115,11 +118,14 @@ async def look_up(page: SignedInPage) -> Response:
     if not lines:
         return RedirectResponse(page.link("/sources"), status_code=303)
     found = await asyncio.gather(*(_looked_up(page, line) for line in lines[:MAX_LINES]))
+    return await _show_list(page, found=found, pasted=text, left_out=len(lines[MAX_LINES:]))
+
+
+async def _show_list(page: Page, **context: Any) -> Response:
+    """The list as it is, with what a form came to above it."""
     content = await read_sources(page)
     shown = {**content.context, "parts": content.parts, "lists": content.lists, "seen": content.digest}
-    return await page.show(
-        "sources.html", live_of="/sources", found=found, pasted=text, left_out=len(lines[MAX_LINES:]), **shown
-    )
+    return await page.show("sources.html", live_of="/sources", **shown, **context)
 
 
 async def _looked_up(page: Page, line: str) -> dict[str, Any]:
@@ -187,7 +193,11 @@ async def import_file(page: SignedInPage) -> Response:
     lines = await import_sources(page.system.catalog, page.system.parsers, body, page.caller)
     totals = count_results(lines)
     told: dict[str, Any] = {str(result): totals.get(result, 0) for result in LineResult}
-    return page.done("/sources?sort=added", "sources.imported", **told)
+    refused = [line for line in lines if line.result is LineResult.REFUSED]
+    if not refused:
+        return page.done("/sources?sort=added", "sources.imported", **told)
+    notice = Notice(key="sources.imported", values=told)
+    return await _show_list(page, notice=notice, refused=refused[:MAX_REFUSED], refused_count=len(refused))
 
 
 @router.post("/act", responses=_OF_FORMS, openapi_extra=form_fields("do", "id", "ids", "tag", "interval", "back"))
