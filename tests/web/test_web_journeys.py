@@ -1,0 +1,259 @@
+"""What people come for, from end to end in a browser: with and without scripts, in both languages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+from aiohttp import web
+from browser import CHROMIUM
+from playwright.async_api import Browser, Locator, Page, async_playwright, expect
+from test_web_alerts import alert, raise_alerts
+from web_site import JWT_KEY, Site, served, where_this_machine_may_be_asked, with_settings
+
+from catchment.bootstrap import open_system
+from catchment.clock import ManualClock
+from catchment.domain.alert_rules import AlertRule, Severity
+from catchment.monitor.status import Language
+from catchment.settings import Settings
+from catchment.web.app import create_app
+from catchment.web.translations import Words, words_in
+from feed_site import FeedSite
+from planted import planted_cookie
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
+LOCALES = {Language.ENGLISH: "en-US", Language.CHINESE: "zh-CN"}
+PASSWORD = "a password of the tests"
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        opened = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        await opened.close()
+
+
+@pytest.fixture
+async def stranger() -> AsyncIterator[FeedSite]:
+    """Two feeds, and a page that names the second."""
+    async with FeedSite() as stranger:
+        stranger.feed("one", "two")
+        stranger.feed("river", path="/other")
+
+        async def page(_: web.Request) -> web.StreamResponse:
+            link = '<link rel="alternate" type="application/rss+xml" title="Named here" href="/other">'
+            return web.Response(text=f"<html><head><title>A site</title>{link}</head></html>", content_type="text/html")
+
+        stranger.script(page, path="/")
+        yield stranger
+
+
+def button(within: Page | Locator, name: str) -> Locator:
+    return within.get_by_role("button", name=name, exact=True)
+
+
+async def sign_in(tab: Page, key: str) -> None:
+    await tab.goto("/signin")
+    await tab.locator("summary").click()
+    await tab.fill("#key", key)
+    await tab.locator("#key").press("Enter")
+    await tab.wait_for_url("**/")
+
+
+@asynccontextmanager
+async def new_store(url: str) -> AsyncIterator[tuple[str, str]]:
+    """Where a first start is, and the key that it told; by the true clock, as visits take their time by it."""
+    settings = Settings(database_url=url, jwt_secret_key=JWT_KEY, allow_networks="127.0.0.1", timeout_seconds=5.0)
+    async with open_system(settings) as system:
+        key = (await system.accounts.ensure_first_key()).secret
+        app = create_app(system, look_seconds=0.02)
+        async with system.collector.working(grace_seconds=1), served(app) as address:
+            yield address, key
+
+
+@pytest.mark.proves("G-02", "G-03", "G-04", "G-05", "G-06", "G-11")
+@pytest.mark.parametrize("language", Language)
+async def test_a_first_day(sqlite_url: str, browser: Browser, stranger: FeedSite, language: Language):
+    t = words_in(language)
+    async with new_store(sqlite_url) as (address, key):
+        context = await browser.new_context(base_url=address, locale=LOCALES[language])
+        tab = await context.new_page()
+        await sign_in(tab, key)
+        await welcome(tab, t)
+        await paste_and_follow(tab, t, stranger)
+        await pause_several(tab, t)
+        await change_one(tab, t, stranger)
+        await search_and_read(tab)
+        await context.close()
+
+
+async def welcome(tab: Page, t: Words) -> None:
+    await expect(tab.get_by_role("heading", name=t("welcome.title"))).to_be_visible()
+    await tab.locator("[name=email]").fill("me@example.org")
+    await tab.locator("[name=password]").fill(PASSWORD)
+    await button(tab, t("welcome.set_password")).click()
+    await expect(tab.locator("a.who")).to_be_visible()
+    await expect(tab.locator("#welcome")).to_contain_text(t("welcome.has_password"))
+
+
+async def paste_and_follow(tab: Page, t: Words, stranger: FeedSite) -> None:
+    field = tab.get_by_label(t("sources.paste"), exact=True)
+    await field.fill(f"{stranger.url('/feed')}\n{stranger.url('/')}\nno address at all")
+    await field.press("Enter")
+    await expect(tab.locator("[data-ready]")).to_be_visible()
+    main = tab.locator("#main")
+    for told in ("The address is that of a feed.", "The page leads to this feed."):
+        await expect(main).to_contain_text(t.say(told).rstrip("."))
+    await expect(main).to_contain_text("Title one")
+    await expect(main).to_contain_text("Title river")
+    nonsense = "'no address at all' is not an http:// or https:// address, nor a name such as @handle, r/python or hn."
+    await expect(tab.locator(".whole")).to_contain_text(t.say(nonsense))
+    await button(tab, t("sources.follow")).click()
+    await expect(tab.locator("#notice")).to_contain_text(t("sources.followed_many", added=2, known=0, refused=0))
+    await expect(tab.locator("#rows .health")).to_have_text([t("sources.status_ok")] * 2)
+
+
+async def pause_several(tab: Page, t: Words) -> None:
+    await expect(tab.locator(".bulk")).to_be_hidden()
+    for box in await tab.locator("#rows input[name=id]").all():
+        await box.check()
+    await button(tab.locator(".bulk"), t("sources.pause")).click()
+    await expect(tab.locator("#notice")).to_contain_text(t("sources.did_pause", count=2))
+    await expect(tab.locator("#rows .health")).to_have_text([t("sources.status_paused")] * 2)
+    await button(tab, t("common.undo")).click()
+    await expect(tab.locator("#notice")).to_contain_text(t("sources.did_resume", count=2))
+
+
+async def change_one(tab: Page, t: Words, stranger: FeedSite) -> None:
+    await tab.get_by_role("link", name="A feed", exact=True).first.click()
+    await expect(tab.locator("#source-latest")).to_contain_text("Title one")
+    other = await tab.context.new_page()
+    await other.goto(tab.url)
+    await expect(other.locator("#live")).to_have_text(t("common.live"))
+    before = await other.locator("#next-check time").get_attribute("datetime")
+    await tab.get_by_label(t("sources.interval"), exact=True).fill("77")
+    await tab.get_by_label(t("sources.interval"), exact=True).press("Enter")
+    for one in (tab, other):
+        await expect(one.locator("#source-state")).to_contain_text(t("sources.minutes", count=77))
+        await expect(one.locator("#next-check time")).not_to_have_attribute("datetime", str(before))
+    stranger.feed("one", "two", "three")
+    await button(tab, t("sources.fetch_now")).click()
+    for one in (tab, other):
+        await expect(one.locator("#source-latest")).to_contain_text("Title three")
+    await other.close()
+    await tab.get_by_role("link", name=t("sources.edit"), exact=True).click()
+    await tab.get_by_label(t("sources.include"), exact=True).fill("title: three")
+    await button(tab, t("sources.preview_filter")).click()
+    await expect(tab.locator("[data-ready]")).to_contain_text(t("sources.keeps", kept=1, all=3))
+
+
+async def search_and_read(tab: Page) -> None:
+    await tab.fill("#find", "two")
+    await tab.press("#find", "Enter")
+    await tab.get_by_role("link", name="Title two", exact=True).click()
+    await expect(tab.locator("h1")).to_have_text("Title two")
+    await expect(tab.locator("article")).to_contain_text("Words of two")
+
+
+@pytest.mark.proves("G-03", "G-05", "G-06", "G-11")
+@pytest.mark.parametrize("language", Language)
+async def test_without_scripts_forms_do_it_all(
+    sqlite_url: str, browser: Browser, stranger: FeedSite, language: Language
+):
+    t = words_in(language)
+    async with new_store(sqlite_url) as (address, key):
+        tab = await browser.new_page(base_url=address, locale=LOCALES[language], java_script_enabled=False)
+        await sign_in(tab, key)
+        await tab.goto("/sources")
+        await tab.get_by_label(t("sources.paste"), exact=True).fill(stranger.url("/feed"))
+        await button(tab, t("sources.look_up")).click()
+        await button(tab, t("sources.follow")).click()
+        await expect(tab.locator("h1")).to_have_text("A feed")
+        await tab.get_by_label(t("sources.interval"), exact=True).fill("77")
+        await tab.get_by_label(t("sources.interval"), exact=True).press("Enter")
+        await expect(tab.locator("#source-state")).to_contain_text(t("sources.minutes", count=77))
+        await button(tab, t("sources.pause")).click()
+        await expect(tab.locator("#source-state .health")).to_have_text(t("sources.status_paused"))
+        await button(tab, t("common.undo")).click()
+        await expect(button(tab, t("sources.pause"))).to_be_visible()
+        await search_and_read(tab)
+        await button(tab, t("common.sign_out")).click()
+        await tab.goto("/items")
+        await expect(tab).to_have_url(re.compile("/signin$"))
+
+
+@pytest.mark.proves("G-08", "G-09", "G-10", "G-11")
+async def test_an_administrators_week(lean_site: Site, clock: ManualClock, browser: Browser, stranger: FeedSite):
+    async with AsyncExitStack() as opened:
+        sealing = with_settings(lean_site.system, cookie_master_key="the master key of the tests, long enough")
+        base = Site(**{**lean_site.__dict__, "system": sealing})
+        site = await opened.enter_async_context(where_this_machine_may_be_asked(base))
+        await site.system.jobs.prepare()
+        address = await opened.enter_async_context(served(site.app))
+        tab = await browser.new_page(base_url=address, locale="en-US")
+        await sign_in(tab, site.keys["admin"])
+        await add_a_cookie(tab)
+        await look_after_an_alert(tab, site, clock)
+        await send_again(tab, stranger)
+
+
+async def add_a_cookie(tab: Page) -> None:
+    await tab.goto("/platforms")
+    form = tab.locator("form[action$='/platforms/cookies']")
+    await form.get_by_label("Name", exact=True).fill("mine")
+    await form.locator("[name=value]").fill(planted_cookie())
+    await form.get_by_label("Reads a day", exact=True).fill("40")
+    await button(form, "Add a cookie").click()
+    cookies = tab.locator("#platforms-cookies")
+    await expect(cookies).to_contain_text("lasts for today")
+    await expect(cookies).to_contain_text("0 / 40")
+
+
+async def look_after_an_alert(tab: Page, site: Site, clock: ManualClock) -> None:
+    await tab.goto("/alerts")
+    await expect(tab.locator("#live")).to_have_text("live")
+    await raise_alerts(site, alert(AlertRule.DISK_NEARLY_FULL, "disk", Severity.P1))
+    line = tab.locator("[data-row]", has_text="Disk nearly full")
+    await button(line, "Acknowledge").click()
+    await expect(line).to_contain_text("acknowledged by admin")
+    await tab.get_by_role("link", name="What to do").click()
+    await expect(tab.locator("article")).to_contain_text("Make room")
+    await tab.go_back()
+    await expect(tab.locator("#live")).to_have_text("live")
+    await raise_alerts(site, alert(AlertRule.DISK_NEARLY_FULL, "disk", Severity.P1, resolved_at=clock.now()))
+    await expect(tab.locator("[data-row]", has_text="resolved")).to_be_visible()
+    await expect(tab.locator("#main")).to_contain_text("Nothing fires.")
+
+
+async def send_again(tab: Page, stranger: FeedSite) -> None:
+    answers = iter((500, 200))
+
+    async def inbox(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=next(answers))
+
+    stranger.script(inbox, path="/inbox")
+    await tab.goto("/webhooks")
+    form = tab.locator("form[action$='/webhooks']")
+    await form.get_by_label("Name", exact=True).fill("chat")
+    await form.get_by_label("Address", exact=True).fill(stranger.url("/inbox"))
+    await form.get_by_label("alerts", exact=True).check()
+    await button(form, "Add a webhook").click()
+    await tab.get_by_role("link", name="chat", exact=True).click()
+    await button(tab, "Send a test").click()
+    await deliver_now(tab)
+    await expect(tab.locator("#deliveries")).to_contain_text("failed, tried again")
+    await button(tab, "Send again").click()
+    await deliver_now(tab)
+    await expect(tab.locator("#deliveries")).to_contain_text("delivered")
+    assert stranger.hits["/inbox"] == 2
+
+
+async def deliver_now(tab: Page) -> None:
+    there = tab.url
+    await tab.goto("/system")
+    await button(tab, "Run now: Webhooks").click()
+    await expect(tab.locator("#notice")).to_contain_text("Webhooks runs now.")
+    await tab.goto(there)
