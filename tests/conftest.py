@@ -31,6 +31,7 @@ from feed_site import FeedSite
 from leak_watch import LeakWatch, refuse_leaks_into_files
 from parsers_here import ParsersHere
 from postgres_databases import Databases
+from stores import stores_of
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -122,7 +123,12 @@ def postgres_url(postgres_databases: Databases) -> Iterator[str]:
     postgres_databases.give_back(name)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "store_url" in metafunc.fixturenames:
+        metafunc.parametrize("store_url", stores_of(metafunc.definition), indirect=True)
+
+
+@pytest.fixture
 def store_url(request: pytest.FixtureRequest) -> str:
     """Both stores, one after the other."""
     url: str = request.getfixturevalue(f"{request.param}_url")

@@ -49,8 +49,11 @@ async def keyless_system(sqlite_url: str, clock: ManualClock) -> AsyncIterator[S
 
 
 @pytest.fixture
-async def served_url(lean_site: Site) -> AsyncIterator[str]:
-    """On a real socket, for a real browser."""
+async def served_url(lean_site: Site, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """On a real socket, for a real browser or reader; what starts one has a target of its own."""
+    assert {"browser", "readers"} & {mark.name for mark in request.node.iter_markers()}, (
+        "mark it `browser` or `readers`"
+    )
     stop = asyncio.Event()
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(serve_app(lean_site.app, host="127.0.0.1", port=0, stop=stop, on_ready=ready.set_result))
