@@ -35,7 +35,7 @@ demo: setup ## The whole product against a simulated web, offline
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 
 test: setup ## Run the tests, on SQLite and PostgreSQL; nothing needs to be installed or started
-	$(PYTEST) -n auto -m 'not slow and not captures and not fuzz and not browser and not readers and not docs and not package'
+	$(PYTEST) -n auto --dist worksteal -m 'not slow and not captures and not fuzz and not browser and not readers and not docs and not package'
 
 test-fuzz: setup ## Feed every route and every rule made-up input, much of it
 	$(PYTEST) -n auto --hypothesis-profile many -m 'fuzz or hypothesis'
@@ -47,7 +47,7 @@ test-docs: setup ## Run what the documents tell to run: the demo, the tutorial, 
 	$(PYTEST) -n auto tests/cli tests/test_plugins.py tests/test_site.py -m docs
 
 test-readers: setup ## Read what is published with newsboat and rss-parser, where there is npm
-	$(PYTEST) tests/publish -m readers
+	$(PYTEST) tests/publish tests/web -m readers
 
 test-captures: setup ## Break every captured feed in every way and heal it, on both stores
 	$(PYTEST) -n auto tests/engine tests/parse -m captures

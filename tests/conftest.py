@@ -15,7 +15,9 @@ from pathlib import Path
 import psycopg
 import pytest
 from loguru import logger
-from sqlalchemy.engine import make_url
+from sqlalchemy import Connection, Dialect, Engine, event, make_url
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.util import LRUCache
 
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
@@ -29,6 +31,7 @@ from feed_site import FeedSite
 from leak_watch import LeakWatch, refuse_leaks_into_files
 from parsers_here import ParsersHere
 from postgres_databases import Databases
+from stores import stores_of
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -41,6 +44,17 @@ if find_spec("hypothesis") is not None:
 
 # What is installed stays so while the tests run; every system that is opened would look through all of it.
 registry.entry_points = cache(registry.entry_points)  # type: ignore[attr-defined]
+
+
+# As every store that is opened would compile the same statements: those of one dialect share what is compiled.
+_statements: dict[type[Dialect], LRUCache] = {}
+DefaultDialect.__eq__ = lambda self, other: type(self) is type(other)  # type: ignore[method-assign]
+DefaultDialect.__hash__ = lambda self: hash(type(self))  # type: ignore[method-assign]
+
+
+@event.listens_for(Engine, "engine_connect")
+def share_statements(conn: Connection) -> None:
+    conn.engine._compiled_cache = _statements.setdefault(type(conn.dialect), LRUCache(5_000))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -109,7 +123,12 @@ def postgres_url(postgres_databases: Databases) -> Iterator[str]:
     postgres_databases.give_back(name)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "store_url" in metafunc.fixturenames:
+        metafunc.parametrize("store_url", stores_of(metafunc.definition), indirect=True)
+
+
+@pytest.fixture
 def store_url(request: pytest.FixtureRequest) -> str:
     """Both stores, one after the other."""
     url: str = request.getfixturevalue(f"{request.param}_url")

@@ -44,7 +44,7 @@ from catchment.redact import redact_text, redact_url
 from catchment.sources.base import CrawlSession, Detail, Rechecker
 from catchment.store import alerts, candidates, crawls, notes
 from catchment.store.alerts import Incident
-from catchment.store.candidates import CandidateFailure, Collected
+from catchment.store.candidates import CandidateFailure, CollectedCandidate
 
 Ask = Callable[[Candidate], Awaitable[Detail | None]]
 #: How many batches' worth of fetching at once are claimed together.
@@ -177,9 +177,9 @@ def _known_by(candidate: Candidate) -> Validators:
     return Validators(etag=candidate.etag, last_modified=candidate.last_modified)
 
 
-def _collected(one: FetchedDetail) -> Collected:
+def _collected(one: FetchedDetail) -> CollectedCandidate:
     known_by = one.validators or Validators()
-    return Collected(one.candidate, one.item.fingerprint, known_by.etag, known_by.last_modified)
+    return CollectedCandidate(one.candidate, one.item.fingerprint, known_by.etag, known_by.last_modified)
 
 
 def failure_of(candidate: Candidate, error: VisitError) -> CandidateFailure:

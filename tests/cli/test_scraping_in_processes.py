@@ -12,7 +12,10 @@ from command import Process, Start
 
 from catchment.jobs.scheduler import LOOK_SECONDS
 from eventually import eventually
+from stores import on_sqlite_alone
 from x_site import XSite
+
+pytestmark = on_sqlite_alone
 
 READY = "Catchment is at "
 ADMIN = {"X-API-Key": "sesame"}

@@ -19,6 +19,9 @@ from feed_site import FeedSite
 from s3_store import ACCESS, REGION, SECRET, S3Store
 from sitemap_site import WORDS, SitemapSite
 from source_factory import START
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 DAY = timedelta(days=1)
 
@@ -109,6 +112,7 @@ class TestOneSite:
         assert feed.entries[0].id == site.url("/0")
         assert (feed.feed.title, feed.feed.link) == ("127.0.0.1", site.url(""))
 
+    @on_both_stores
     @pytest.mark.proves("B-22", "B-09", "B-14")
     async def test_a_new_and_a_changed_page_are_all_that_is_fetched_and_rise(
         self, catchment: Command, site: FeedSite, pages: SitemapSite, where: dict[str, str]

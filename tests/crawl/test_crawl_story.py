@@ -19,6 +19,9 @@ from catchment.store.items import ItemQuery
 from examples import at_most
 from scripted_crawl import Crash, ScriptedSite, add_source, crawl
 from source_factory import START
+from stores import on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 BASELINE = 2
 #: None of the pages is given up, so that every one that can be reached is collected in the end.

@@ -16,6 +16,9 @@ from catchment.store.items import ItemQuery
 from catchment.store.tables import candidates
 from scripted_crawl import Crash, ScriptedSite, add_source, crawl
 from source_factory import START
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 ONE_BY_ONE = CandidatePolicy(baseline_items=2, at_once=1)
@@ -88,6 +91,7 @@ class TestTheFirstRun:
 
 
 class TestWhatIsFetched:
+    @on_both_stores
     @pytest.mark.proves("B-03", "B-02")
     async def test_only_new_and_changed_pages_are_fetched(self, store, clock, site):
         site.add("/1", "/2", "/3", lastmod=START)
@@ -133,6 +137,7 @@ class TestWhatIsFetched:
         assert all(row.deleted_at is None for row in (await states(store, source)).values())
         assert [line for line in log if line.startswith("WARNING") and "2 of 3" in line]
 
+    @on_both_stores
     async def test_another_address_starts_afresh(self, store, clock, site):
         site.add("/1", "/2", "/3", lastmod=START)
         source = await begin(store, clock, site)
@@ -261,6 +266,7 @@ class TestWhatIsInterrupted:
         await crawl(store, clock, source, site)
         assert (await store.read(crawls.get, source.id)).round_began_at == began + 2 * HOUR
 
+    @on_both_stores
     @pytest.mark.proves("F-08")
     async def test_a_run_that_was_taken_over_writes_nothing_more(self, store, clock, site):
         source = await begin(store, clock, site)
@@ -292,6 +298,7 @@ class TestSitesThatLie:
         site.asked.clear()
         return source
 
+    @on_both_stores
     @pytest.mark.proves("B-03")
     async def test_when_everything_is_said_to_have_changed_a_few_are_looked_at_first(self, store, clock, site, log):
         source = await self.begin(store, clock, site)
@@ -306,6 +313,7 @@ class TestSitesThatLie:
         assert sum(site.asked.values()) == 20
         assert len([line for line in log if "said to have changed" in line]) == 1
 
+    @on_both_stores
     async def test_a_site_that_was_rebuilt_is_believed(self, store, clock, site):
         source = await self.begin(store, clock, site)
         self.everything_changed(site, clock.now(), truly=True)
@@ -349,6 +357,7 @@ class TestCleaningUp:
             await crawl(store, clock, source, site)
         assert set(await states(store, source)) == {"/here"}
 
+    @on_both_stores
     @pytest.mark.proves("B-08")
     async def test_of_what_is_no_longer_listed_so_many_are_kept_processed_ones_go_first(self, store, clock, site):
         site.policy = self.policy
@@ -379,6 +388,7 @@ class TestCleaningUp:
         assert len(set(cleaned)) == 2
 
 
+@on_both_stores
 @pytest.mark.proves("B-15")
 async def test_the_states_can_be_read_in_the_words_of_the_document(store, clock, site):
     site.add("/1", lastmod=START)

@@ -25,6 +25,9 @@ from collecting import add, collect, collect_one, get, stored
 from damage import damage
 from sitemap_site import WORDS, SitemapSite
 from source_factory import START
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 
@@ -66,6 +69,7 @@ class TestASiteIsFollowed:
         result = await again(system, clock)
         assert (result.fetched, result.inserted) == (2, 2)
 
+    @on_both_stores
     @pytest.mark.proves("B-11")
     async def test_one_that_got_half_way_and_is_then_read_whole_stores_each_page_once(self, system, site, pages, clock):
         for number in range(9):
@@ -135,6 +139,7 @@ class TestASiteIsFollowed:
         assert "river rose" in item.content
         assert item.metadata["description"] == "About Page /1"
 
+    @on_both_stores
     @pytest.mark.proves("B-09")
     async def test_several_pages_are_fetched_at_once(self, system, site, pages):
         together = asyncio.Barrier(4)
@@ -204,6 +209,7 @@ class TestTheSitemap:
         [result] = await collect(system)
         assert result.inserted == 1
 
+    @on_both_stores
     @pytest.mark.proves("B-01")
     async def test_a_branch_that_did_not_change_is_not_downloaded(self, system, site, pages, clock):
         pages.write("/old/1", START - 9 * DAY)
@@ -227,6 +233,7 @@ class TestTheSitemap:
         assert {tuple(row) for row in await system.store.read(query)} == {(None, CandidateState.PROCESSED)}
         assert (await get(system, source)).last_error is None
 
+    @on_both_stores
     @pytest.mark.proves("B-07", "B-11")
     async def test_a_branch_that_fails_is_warned_about_and_loses_nothing(self, system, site, pages, clock, log):
         for path in ("/a/1", "/b/1", "/b/2", "/b/3"):
@@ -427,6 +434,7 @@ class TestASiteWithoutDates:
         texts["/7"] = "Otherwise. " + WORDS * 5
         assert sum([(await again(system, clock)).inserted for _ in range(RECHECK_VISITS)]) == 1
 
+    @on_both_stores
     async def test_has_at_most_so_many_pages_asked_for_at_one_visit(self, system, site, clock):
         url, asked = self.with_tags(site, {f"/{number}": WORDS * 5 for number in range(5 * MAX_RECHECKED + 20)})
         await follow(system, url, baseline_items=0)
@@ -477,6 +485,7 @@ async def test_pages_that_wait_or_were_given_up_are_told_with_the_reason(system,
     assert (later.url, later.state, later.is_given_up) == (site.url("/later"), "pending", False)
 
 
+@on_both_stores
 @pytest.mark.proves("R-12")
 async def test_of_many_pages_that_wait_some_are_named_and_all_are_counted(system, site, pages, clock):
     for number in range(MAX_PAGES + 5):
@@ -560,6 +569,7 @@ async def test_the_hosts_budget_puts_off_what_is_left_and_nothing_is_listed_twic
         assert (result.error, result.inserted) == (None, 6)
 
 
+@on_both_stores
 async def test_a_tree_too_large_for_one_visit_is_gone_on_with_where_it_was_left(open_test_system, site, pages):
     children = {f"/{number}.xml": None for number in range(5)}
     for number in range(5):

@@ -16,6 +16,9 @@ from catchment.manage.catalog import Change
 from catchment.monitor.status import Mark, View, describe
 from collecting import add, collect, collect_one, get, stored
 from feed_site import FeedSite, rss
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 HOUR = timedelta(hours=1)
 
@@ -167,6 +170,7 @@ async def test_the_interval_follows_the_rhythm_where_the_type_or_the_source_says
     assert HOUR / 4 < adapted.next_check.at - clock.now() <= HOUR / 2
 
 
+@on_both_stores
 async def test_a_source_may_keep_its_items_longer_or_shorter_than_others(open_test_system, site, clock):
     async with open_test_system(keep_days=30) as system:
         for name, days in (("short", 5), ("usual", None), ("long", 90)):
@@ -217,6 +221,7 @@ async def test_a_pause_by_hand_also_holds_where_errors_had_paused_it(system, sit
     assert await collect(system) == []
 
 
+@on_both_stores
 @pytest.mark.parametrize("status", [410, 503])
 async def test_one_that_was_given_up_is_visited_at_once_at_its_new_address(system, site, clock, status):
     source = await add(system, site.serve("gone", path="/old", status=status))
@@ -230,6 +235,7 @@ async def test_one_that_was_given_up_is_visited_at_once_at_its_new_address(syste
     assert (await get(system, source)).is_active
 
 
+@on_both_stores
 async def test_one_that_a_person_paused_stays_paused_at_its_new_address(system, site):
     source = await add(system, site.feed("a", path="/old"))
     await system.catalog.change(source.id, Change(is_active=False), OPERATOR)

@@ -16,6 +16,9 @@ from catchment.store import runs, sources, tables
 from catchment.web.app import create_app
 from collecting import add, collect, get
 from source_factory import START
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 YEARS = timedelta(days=3650)
 HOUR = timedelta(hours=1)
@@ -27,6 +30,7 @@ async def health_of(system):
         return (await client.get("/health")).json()
 
 
+@on_both_stores
 @pytest.mark.proves("R-16")
 async def test_what_was_visited_while_the_clock_was_ahead_is_due_again_at_once(system, site, clock):
     source, failing = await add(system, site.feed("1")), await add(system, site.url("/none"))
@@ -46,6 +50,7 @@ async def test_what_was_visited_while_the_clock_was_ahead_is_due_again_at_once(s
     assert "clock" not in (await health_of(system))["components"]
 
 
+@on_both_stores
 @pytest.mark.proves("R-16")
 async def test_a_collector_at_work_notices_both_jumps_by_itself(system, site, clock, log):
     source = await add(system, site.feed("1"))
@@ -79,6 +84,7 @@ async def test_what_is_paused_stays_paused_and_time_that_passes_is_no_jump(syste
     assert not any("clock" in line for line in log)
 
 
+@on_both_stores
 @pytest.mark.proves("R-16")
 async def test_what_was_put_off_while_the_clock_was_ahead_does_not_wait_for_it(system, site, clock):
     source = await add(system, site.feed("1"))
@@ -157,6 +163,7 @@ async def test_a_host_waits_for_no_moment_that_a_clock_put_down_that_was_ahead(s
     assert [(await get(system, source)).fetch_count for source in found] == [1, 1]
 
 
+@on_both_stores
 @pytest.mark.proves("R-16")
 async def test_what_a_host_may_ask_for_is_heeded_after_a_jump_and_its_turns_are_given_anew(system, site, clock):
     for path in ("/one", "/other"):

@@ -8,6 +8,9 @@ import pytest
 
 from collecting import add, collect, stored
 from feed_site import rss
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 FIVE_HOURS = timedelta(hours=5)
 BODY = "<![CDATA[<p>First <b>words</b> and more</p>]]>"
@@ -46,6 +49,7 @@ async def test_in_a_feed_that_is_whole_a_shorter_text_is_an_edit(system, site, c
     assert await content_of_first(system) == "First words"
 
 
+@on_both_stores
 @pytest.mark.proves("R-01")
 async def test_a_text_with_other_words_is_an_edit_in_a_damaged_feed_as_well(system, site, clock):
     await add(system, site.serve(with_body(BODY)))
@@ -56,6 +60,7 @@ async def test_a_text_with_other_words_is_an_edit_in_a_damaged_feed_as_well(syst
     assert await content_of_first(system) == "Quite another text"
 
 
+@on_both_stores
 @pytest.mark.proves("R-01")
 @pytest.mark.parametrize(
     ("whole", "broken"),

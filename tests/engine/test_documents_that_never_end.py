@@ -14,10 +14,11 @@ from catchment.domain.caller import OPERATOR
 from catchment.manage.catalog import Draft
 from catchment.store import sources
 from feed_site import FeedSite
+from stores import on_sqlite_alone
 
 OpenSystem = Callable[..., AbstractAsyncContextManager[System]]
 
-pytestmark = [pytest.mark.proves("R-19"), pytest.mark.parser_processes]
+pytestmark = [on_sqlite_alone, pytest.mark.proves("R-19"), pytest.mark.parser_processes]
 
 
 async def follow(system: System, url: str) -> int:

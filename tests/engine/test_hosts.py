@@ -439,7 +439,7 @@ async def test_hosts_that_nobody_shares_any_more_are_forgotten_once_nothing_hold
 
 
 @pytest.mark.proves("R-44")
-@pytest.mark.parametrize("store_url", ["postgres"], indirect=True)
+@pytest.mark.stores("postgres")
 async def test_a_host_that_somebody_comes_to_share_at_this_moment_is_not_forgotten(open_paced, store_url, clock):
     async with open_paced() as system:
         first, _ = [(await add(system, f"http://127.0.0.1:1/{path}")).id for path in "ab"]

@@ -20,6 +20,9 @@ from catchment.web.app import create_app
 from collecting import add, collect, stored
 from eventually import eventually
 from feed_site import Gate, rss
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 
 @pytest.mark.proves("R-15", "A-39")
@@ -84,6 +87,7 @@ async def _ended(system):
     return states[COLLECTOR_TICK] if states[COLLECTOR_TICK].last_finished_at else None
 
 
+@on_both_stores
 @pytest.mark.proves("R-15")
 async def test_a_round_beside_another_process_visits_nothing_twice(open_test_system, site):
     async with open_test_system() as one, open_test_system() as other:
@@ -129,6 +133,7 @@ def test_in_flight_is_what_is_said_of_what_is_claimed():
     assert count_in_flight({"a": 6, "b": 1, "c": 3}, {"a": 2, "b": 9, "d": 5}) == 2 + 1 + 3
 
 
+@on_both_stores
 @pytest.mark.proves("R-15")
 async def test_the_api_the_page_and_the_command_line_count_the_same(open_test_system, site, clock):
     async with open_test_system(api_key="the-service-key") as system:

@@ -25,6 +25,9 @@ from catchment.store import outbox
 from catchment.store.tables import sources, webhooks
 from collecting import collect, collect_one, get
 from feed_site import FeedSite
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 TOKEN = "t0ken-0f-the-feed"
 VALUE = "h3ader-va1ue"
@@ -55,6 +58,7 @@ async def written(system: System) -> str:
     return "\n".join(rows)
 
 
+@on_both_stores
 @pytest.mark.proves("R-23")
 async def test_the_token_in_an_address_is_sent_and_stands_nowhere(system: System, site: FeedSite, log):
     url = f"{site.feed('a')}?page=1&token={TOKEN}"
@@ -145,6 +149,7 @@ async def test_a_redirect_for_good_is_not_adopted_where_an_address_holds_a_secre
     assert TOKEN not in await written(system)
 
 
+@on_both_stores
 @pytest.mark.proves("R-23")
 async def test_what_an_earlier_release_stored_as_it_is_is_sealed_at_the_start(system: System, site: FeedSite):
     source = await add(system, site.feed("a"))
@@ -179,6 +184,7 @@ async def test_the_address_of_a_webhook_is_sealed_and_shown_without_its_secret(s
     assert "abcdefghijklmnop" not in await written(system)
 
 
+@on_both_stores
 @pytest.mark.proves("R-22")
 async def test_a_webhook_of_the_environment_signs_anew_where_it_is_moved_elsewhere(system: System):
     async def secret_after(url: str) -> str:
@@ -191,6 +197,7 @@ async def test_a_webhook_of_the_environment_signs_anew_where_it_is_moved_elsewhe
     assert await secret_after("https://two.example/b") != first
 
 
+@on_both_stores
 @pytest.mark.proves("R-23")
 async def test_a_masked_address_in_a_file_is_refused_with_what_to_do(system: System, site: FeedSite):
     await add(system, f"{site.feed('a')}?token={TOKEN}")
@@ -227,6 +234,7 @@ BODIES = {
 }
 
 
+@on_both_stores
 @pytest.mark.proves("R-23")
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 async def test_what_is_secret_in_a_body_is_sent_and_stands_nowhere(system: System, site: FeedSite, body: Any):

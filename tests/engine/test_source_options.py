@@ -18,7 +18,9 @@ from catchment.monitor.status import Mark, View, describe
 from catchment.redact import MASK
 from collecting import add, collect, collect_one, get, stored
 from feed_site import FeedSite, rss
-from stores import on_sqlite_alone
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 SOMEBODY = Caller(role=Role.USER, user_id=1, name="somebody")
 
@@ -56,6 +58,7 @@ async def test_a_source_is_asked_for_with_its_own_user_agent_and_headers(system,
     assert site.requests[0].headers["X-Team"] == "blue"
 
 
+@on_both_stores
 async def test_a_password_is_sent_to_its_source_and_stored_sealed_and_shown_masked(system, site, log):
     source = await add_with(system, site.feed("a"), basic_auth={"username": "me", "password": "s3cret-pa55"})
     [result] = await collect(system)
@@ -119,6 +122,7 @@ async def test_secrets_do_not_move_with_a_source_to_whom_it_says_it_moved(system
     assert any(to in line and "own origin alone" in line for line in log)
 
 
+@on_both_stores
 @pytest.mark.proves("F-05")
 async def test_within_their_origin_secrets_move_with_the_source(system, site):
     to = site.feed("a", path="/new")
@@ -143,6 +147,7 @@ async def test_filters_decide_what_is_kept_by_field(system, site):
     assert {item.title for item in await stored(system)} == {"Title a", "Title c"}
 
 
+@on_both_stores
 async def test_a_pattern_that_would_hang_others_is_over_at_once(system, site):
     site.serve(rss("a", body="a" * 200_000 + "!"))
     await add_with(system, site.url(), filters={"exclude": [{"field": "content", "pattern": "(a+)+$"}]})

@@ -23,6 +23,9 @@ from catchment.web.app import create_app
 from collecting import add, get, stored
 from eventually import eventually
 from small_disk import SmallDisk, fill_until_refused, small_disk
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 
 @pytest.fixture
@@ -145,6 +148,7 @@ def _allow_writes(url, *, allowed: bool) -> None:
         conn.execute(f"ALTER DATABASE {url.database} SET default_transaction_read_only = {'off' if allowed else 'on'}")
 
 
+@on_both_stores
 @pytest.mark.proves("R-25")
 async def test_whether_it_can_be_written_is_looked_at_once_a_second_and_leaves_nothing(store, clock):
     now = [0.0]

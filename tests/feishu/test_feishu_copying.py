@@ -24,6 +24,9 @@ from collecting import add
 from crawl_notes import add_keyword, crawled, listed, ref
 from feishu_table import DOCUMENT, SECRET, START, all_notes, copies, feishu_table, note_row, write_notes
 from simulated_bitable import CHOICE, TEXT, Endpoint
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 MINUTE = timedelta(minutes=1)
 PACKAGE = Path(catchment.__file__).parent
@@ -136,6 +139,7 @@ async def test_a_note_that_is_there_already_is_skipped_with_the_id_of_its_record
     assert table.keys == ["n1_v1", "n2_v1"]
 
 
+@on_both_stores
 async def test_the_same_number_on_another_platform_is_another_note(system, table, clock):
     await write_notes(system.store, note_row(1), note_row(1, platform="wb"))
     await run(system, clock)
@@ -207,6 +211,7 @@ async def test_a_longer_wait_that_feishu_asks_for_is_kept(system, table, clock):
     assert "fewer requests" in state.last_message
 
 
+@on_both_stores
 async def test_of_two_processes_one_copies(system, open_test_system, table, clock):
     await write_notes(system.store, *(note_row(number) for number in range(5)))
     async with open_test_system(**table.settings()) as other:
@@ -234,6 +239,7 @@ async def test_a_field_of_another_type_is_named(system, table, clock):
     assert "another type than they should: likes (number): change it in Bitable" in state.last_message
 
 
+@on_both_stores
 async def test_once_the_table_is_mended_and_checked_copying_goes_on_at_once(system, table, clock):
     del table.service.fields["title"]
     await write_notes(system.store, note_row(1))

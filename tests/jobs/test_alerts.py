@@ -31,6 +31,9 @@ from catchment.store.tables import candidates, sources
 from collecting import add, collect, collect_one
 from crawl_notes import add_keyword, listed, ref
 from feed_site import FeedSite
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 HALF, GB = timedelta(seconds=30), 1024**3
@@ -106,6 +109,7 @@ async def add_source(system, site, name="feed"):
     return await add(system, site.feed("a", path=f"/{name}"), type="rss")
 
 
+@on_both_stores
 @pytest.mark.proves("A-35")
 @pytest.mark.parametrize(
     ("rule", "trouble", "well"),
@@ -277,6 +281,7 @@ async def nothing(system, site, clock):
     pass
 
 
+@on_both_stores
 @pytest.mark.proves("E-12", "E-21")
 @pytest.mark.parametrize(
     ("rule", "amiss", "before", "well", "after"),
@@ -411,6 +416,7 @@ async def test_where_nobody_listens_the_log_is_told_in_its_cool_down(system, sit
     assert any(line.startswith("INFO alert P0 resolved: COOKIE_EXHAUSTED") for line in log)
 
 
+@on_both_stores
 async def test_many_sources_that_break_at_once_are_one_letter(system, site, receiver, clock):
     await listen(system, receiver)
     for number in range(12):
@@ -446,6 +452,7 @@ async def test_the_environment_asks_for_a_webhook_of_alerts_and_takes_it_away(
             await system.webhooks.add(NewWebhook(name=ALERT_HOOK, url=receiver.url, topics=(Topic.ALERT,)))
 
 
+@on_both_stores
 async def test_what_ended_long_ago_is_forgotten(system, site, clock):
     await cookies_are_gone(system, site, clock)
     await watch(system, clock)

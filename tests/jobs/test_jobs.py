@@ -16,6 +16,9 @@ from catchment.schedule.jobs import Timers
 from catchment.store import jobs, runs
 from collecting import add, collect
 from feed_site import FeedSite
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 HOUR = timedelta(hours=1)
 
@@ -56,6 +59,7 @@ def scheduler_of(store, clock, work):
     return make
 
 
+@on_both_stores
 @pytest.mark.proves("D-15")
 async def test_of_two_processes_one_runs_a_job_once_per_interval(scheduler_of, clock, work):
     schedulers = [scheduler_of(), scheduler_of()]

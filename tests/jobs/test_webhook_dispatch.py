@@ -23,6 +23,9 @@ from catchment.store.database import open_store
 from catchment.store.migrate import migrate
 from eventually import eventually
 from feed_site import FeedSite
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 SECOND = timedelta(seconds=1)
 
@@ -101,6 +104,7 @@ async def test_whoever_lost_the_lease_notes_nothing(system, site, clock, log):
     assert any("another process delivers" in line for line in log)
 
 
+@on_both_stores
 async def test_a_secret_that_does_not_open_fails_its_own_letter_alone(system, site, clock):
     url = site.serve("", path="/taken")
     bad, good = await hook_at(system, url, "bad"), await hook_at(system, url, "good")
@@ -114,6 +118,7 @@ async def test_a_secret_that_does_not_open_fails_its_own_letter_alone(system, si
     assert "'gone'" in deliveries[bad.id].last_error
 
 
+@on_both_stores
 async def test_having_to_wait_for_the_host_is_no_attempt(system, site, clock):
     hook = await hook_at(system, site.serve("", path="/taken"))
     await system.webhooks.ping(hook.id)
@@ -156,6 +161,7 @@ async def test_what_waits_is_found_by_its_own_index(sqlite_url, clock):
     assert "ix_outbox_waiting" in head
 
 
+@on_both_stores
 async def test_a_store_that_fails_for_a_moment_costs_no_lease(store, clock, log):
     class Failing:
         def __init__(self):

@@ -11,6 +11,9 @@ from aiohttp import web
 from catchment.jobs.builtin import OUTBOX
 from catchment.manage.webhooks import LISTENABLE, NewWebhook
 from feed_site import FeedSite
+from stores import on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "notices.md"
 #: The clock of the tests stands still, and not where that of the example is.

@@ -9,6 +9,9 @@ from catchment.domain.caller import OPERATOR, Caller, Role
 from catchment.errors import Conflict, InvalidInput, RefusedAddress
 from catchment.manage.catalog import BATCH, Added, Draft, Refused
 from catchment.manage.packs import STARTER_PACK, add_starter_pack
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 
 def draft(path: object, **more: object) -> Draft:
@@ -44,6 +47,7 @@ async def test_each_draft_has_its_outcome_in_the_order_given(system: System) -> 
     assert [source.name for source in await system.catalog.list(OPERATOR)] == ["Known", "A", "example.org"]
 
 
+@on_both_stores
 async def test_more_than_one_batch_keeps_its_order_and_meets_no_twin_twice(system: System) -> None:
     drafts = [draft(number, name=str(number)) for number in range(BATCH + 10)]
     outcomes = await system.catalog.add_many([*drafts, drafts[0]], OPERATOR)
@@ -68,6 +72,7 @@ async def test_nothing_to_add_adds_nothing(system: System) -> None:
     assert await system.catalog.add_many([], OPERATOR) == []
 
 
+@on_both_stores
 @pytest.mark.proves("F-01")
 async def test_the_starter_pack_comes_once_and_only_into_an_empty_catalogue(system: System) -> None:
     async def offer() -> int:

@@ -16,8 +16,9 @@ from catchment.manage.apply import NEW_SECRET, DesiredSource, Plan, PlanAction, 
 from catchment.manage.catalog import Change, Draft
 from catchment.manage.import_export import ListFormat, export_sources, read_sources
 from catchment.redact import MASK
+from stores import on_both_stores, on_sqlite_alone
 
-pytestmark = pytest.mark.proves("A-33")
+pytestmark = [on_sqlite_alone, pytest.mark.proves("A-33")]
 
 # The plan by itself
 
@@ -142,6 +143,7 @@ async def names(system: System) -> set[str]:
     return {source.name for source in await system.catalog.list(OPERATOR)}
 
 
+@on_both_stores
 async def test_a_file_is_applied_once_and_then_there_is_nothing_to_do(system: System) -> None:
     await system.catalog.add(Draft(type="rss", config={"url": "https://old.example/feed"}, name="Old"), OPERATOR)
     body = """
@@ -175,6 +177,7 @@ async def test_a_users_own_sources_are_left_alone_even_with_prune(system: System
     assert await names(system) == {"Hers", "Hers too"}
 
 
+@on_both_stores
 async def test_a_source_that_paused_itself_is_not_started_by_a_file_that_says_nothing_of_it(system: System) -> None:
     body = "- {name: A, url: https://a.example/feed}"
     await applied(system, body)

@@ -17,7 +17,9 @@ from catchment.sources.platforms.reader import PlatformReader, ReadPolicy
 from catchment.store import cookies
 from cookie_factory import MASTER_KEY, MINUTE
 from planted import MARKER, planted_cookie
-from stores import on_sqlite_alone
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 VALUE, NEW_VALUE = planted_cookie(), planted_cookie("anew")
 #: For where the name of a test shows it.
@@ -57,6 +59,7 @@ def everything_in(conn):
     return [str(row) for row in conn.execute(text("SELECT * FROM cookies"))]
 
 
+@on_both_stores
 @pytest.mark.proves("E-07")
 async def test_a_value_goes_in_and_never_comes_out(system, log):
     added = await add(system, description="of Ada")
@@ -68,6 +71,7 @@ async def test_a_value_goes_in_and_never_comes_out(system, log):
     assert await value_of(system) == VALUE
 
 
+@on_both_stores
 @pytest.mark.proves("E-07")
 async def test_sealing_one_value_twice_gives_two_texts_that_name_their_key(system):
     one, other = await add(system, "a"), await add(system, "b")
@@ -185,6 +189,7 @@ async def test_without_a_master_key_nothing_is_stored_and_the_variable_is_named(
         assert await system.cookies.list() == []
 
 
+@on_both_stores
 async def test_disabling_limits_and_priority_take_effect_at_once(system):
     await add(system, "a")
     await add(system, "b", priority=5)
@@ -224,6 +229,7 @@ async def test_the_day_of_a_cookie_ends_at_midnight_in_shanghai(system, clock):
     assert await value_of(system) == VALUE
 
 
+@on_both_stores
 @pytest.mark.parametrize("act", ["get", "reset", "remove", "check"])
 async def test_a_cookie_that_is_not_there_is_not_found(system, act):
     with pytest.raises(NotFound, match="'nobody'"):
@@ -278,6 +284,7 @@ class TestRotation:
             assert (found.total, found.resealed, found.unreadable) == (1, 0, ("a",))
             assert (await rotated.cookies.get("a")).sealed == before.sealed
 
+    @on_both_stores
     async def test_a_value_that_is_replaced_meanwhile_stays(self, system, open_test_system):
         for name in "ab":
             await add(system, name)

@@ -28,6 +28,7 @@ from catchment.manage.catalog import Draft
 from catchment.publish.exports import GROUP_ROWS
 from catchment.store import items, notes, tweets
 from crawl_notes import crawled
+from stores import on_sqlite_alone
 
 WRITTEN = datetime(2026, 3, 1, 8, tzinfo=UTC)
 
@@ -57,6 +58,7 @@ async def lines_of(system: System, what: ExportKind = ExportKind.ITEMS, **wanted
     return [json.loads(line) for line in (await exported(system, ExportFormat.JSONL, what, **wanted)).splitlines()]
 
 
+@on_sqlite_alone
 @pytest.mark.proves("H-05")
 async def test_the_same_rows_come_out_in_every_format(system: System, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(exports, "PAGE_ROWS", 2)
@@ -141,6 +143,7 @@ async def test_notes_their_comments_and_tweets_are_exported_as_well(system: Syst
         await lines_of(system, ExportKind.TWEETS, source_id=source.id)
 
 
+@on_sqlite_alone
 @pytest.mark.proves("H-05")
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "＝"])
 async def test_no_cell_of_a_csv_is_taken_for_a_formula(system: System, start: str):
@@ -165,6 +168,7 @@ async def test_a_time_and_a_source_narrow_an_export(system: System, clock):
     assert [line["title"] for line in await lines_of(system, until=clock.now(), since=early)] == ["early"]
 
 
+@on_sqlite_alone
 @pytest.mark.proves("H-05", "H-08")
 async def test_without_pyarrow_the_extra_is_named_before_anything_is_written(system: System, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -188,7 +192,7 @@ def _fill(conn: Connection, source_id: int, count: int) -> None:
 
 @pytest.mark.proves("H-05")
 @pytest.mark.parametrize("form", list(ExportFormat))
-@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+@pytest.mark.stores("sqlite")
 async def test_memory_does_not_grow_with_what_is_exported(system: System, form: ExportFormat):
     source = await add_source(system, "quay")
     peaks = []

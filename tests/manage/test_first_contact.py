@@ -19,6 +19,9 @@ from catchment.settings import Settings
 from catchment.store import sources
 from collecting import collect_one
 from feed_site import FeedSite, rss
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 HEAD = "<!doctype html><title>Quay</title>"
 PAGE = f"{HEAD}<link rel=alternate type=application/rss+xml href=/posts.xml><p>Mind the step"
@@ -75,6 +78,7 @@ async def test_a_name_that_somebody_gave_it_stays(system: System) -> None:
         assert (await collect(system, source)).name == "Mine"
 
 
+@on_both_stores
 @pytest.mark.proves("R-39")
 async def test_where_its_feed_is_followed_already_the_page_goes_on_as_it_is(system: System) -> None:
     port = free_port()

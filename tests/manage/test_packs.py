@@ -13,8 +13,9 @@ from catchment.errors import Forbidden, InvalidInput, NotFound
 from catchment.manage.catalog import Draft
 from catchment.manage.import_export import ListFormat, read_sources
 from catchment.manage.packs import MAX_SOURCES, PackDraft, read_places, write_pack
+from stores import on_both_stores, on_sqlite_alone
 
-pytestmark = pytest.mark.proves("A-33")
+pytestmark = [on_sqlite_alone, pytest.mark.proves("A-33")]
 
 FEEDS = [{"name": name, "type": "rss", "config": {"url": f"https://{name}.example/feed"}} for name in "abc"]
 
@@ -33,6 +34,7 @@ async def test_slugs_come_from_names_and_are_numbered_when_taken(system: System)
     assert (await system.packs.make(draft([], slug="My Own"), OPERATOR)).pack.slug == "my-own"
 
 
+@on_both_stores
 async def test_installing_adds_what_is_missing_once_and_counts(system: System) -> None:
     ada = await user(system, "ada")
     mine = await system.catalog.add(Draft(type="rss", config=FEEDS[0]["config"]), ada)
@@ -91,6 +93,7 @@ async def test_a_pack_carries_no_secret_and_opens_no_door(system: System) -> Non
     )
 
 
+@on_both_stores
 async def test_a_file_that_asks_for_more_trust_than_a_pack_may_is_refused_line_by_line(system: System) -> None:
     theirs = [{"url": "http://192.168.1.1/reboot", "options": {"allow_private": True}}, FEEDS[0]]
     installed = await system.packs.install_entries(read_places(theirs), OPERATOR)
@@ -123,6 +126,7 @@ async def test_a_pack_goes_from_store_to_store_as_a_file(system: System, form: L
     assert (await system.packs.install_entries(listing.entries, OPERATOR)).added == 3
 
 
+@on_both_stores
 async def test_a_private_pack_is_its_makers_own(system: System) -> None:
     ada, bob = await user(system, "ada"), await user(system, "bob")
     pack = (await system.packs.make(draft(FEEDS, is_public=False), ada)).pack

@@ -20,6 +20,9 @@ from catchment.store.tables import runs as run_table
 from feed_site import FeedSite
 from sitemap_site import WORDS, SitemapSite
 from source_factory import START
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 
@@ -45,6 +48,7 @@ def paths(run):
     return ["/" + shown.item.url.split("/", 3)[3] for shown in run.shown]
 
 
+@on_both_stores
 @pytest.mark.proves("B-10", "B-03")
 async def test_the_same_pages_are_the_same_bytes_however_late_it_is(at_work, site, pages, clock):
     for number in range(5):
@@ -60,6 +64,7 @@ async def test_the_same_pages_are_the_same_bytes_however_late_it_is(at_work, sit
     assert set(site.hits) == {"/sitemap.xml", "/robots.txt", "/undated"}, "only what no date tells about is asked again"
 
 
+@on_both_stores
 @pytest.mark.proves("B-09", "B-22")
 async def test_the_newest_dates_come_first_in_whatever_order_the_pages_were_fetched(at_work, pages, clock):
     for number in range(60):
@@ -85,6 +90,7 @@ async def test_a_page_that_fails_is_in_no_feed_and_tried_again(at_work, pages, c
     assert paths(await at_work.site_feeds.run(followed, OPERATOR)) == ["/good", "/bad"]
 
 
+@on_both_stores
 @pytest.mark.proves("R-14")
 async def test_an_items_guid_is_its_address_at_every_door(at_work, pages, site):
     pages.write("/1", START)
@@ -143,6 +149,7 @@ async def test_a_sitemap_that_cannot_be_fetched_is_an_error(at_work, site, pages
         await at_work.site_feeds.run(followed, OPERATOR)
 
 
+@on_both_stores
 @pytest.mark.proves("B-06")
 async def test_what_a_killed_run_left_claimed_is_taken_over(at_work, pages, clock):
     pages.write("/1", START)
@@ -180,6 +187,7 @@ async def test_a_site_that_was_removed_is_begun_anew(at_work, pages, clock):
     assert paths(again) == ["/1"]
 
 
+@on_both_stores
 async def test_only_a_site_with_a_schedule_is_left_to_the_collector(at_work, pages):
     pages.write("/1", START)
     once = Site(sitemap_url=pages.publish())

@@ -10,8 +10,9 @@ from catchment.domain.caller import OPERATOR
 from catchment.manage.resolve import Pasted
 from catchment.parse.robots import Robots
 from feed_site import FeedSite
+from stores import on_sqlite_alone
 
-pytestmark = pytest.mark.proves("R-47")
+pytestmark = [on_sqlite_alone, pytest.mark.proves("R-47")]
 
 
 async def test_a_robots_txt_is_not_read_where_everybody_waits(system, monkeypatch):

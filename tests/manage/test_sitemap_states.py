@@ -12,6 +12,9 @@ from catchment.errors import DamagedStore
 from catchment.manage.sitemaps import IncrementalStateManager
 from catchment.settings import Settings
 from source_factory import START
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 DAY = timedelta(days=1)
 
@@ -97,6 +100,7 @@ async def test_the_state_of_a_site_is_told(begun):
     assert (unknown.sitemap_url, unknown.last_run) == ("", None)
 
 
+@on_both_stores
 @pytest.mark.proves("B-08", "B-13")
 async def test_cleaning_up_forgets_what_is_old_and_nothing_of_the_latest_run(begun, clock):
     await begun.detect("blog", entries("/old", "/a", "/b"))

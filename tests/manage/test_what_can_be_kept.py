@@ -15,6 +15,9 @@ from catchment.errors import InvalidInput
 from catchment.manage.catalog import Change, Draft
 from catchment.manage.feeds import FeedDraft
 from catchment.manage.webhooks import NewWebhook
+from stores import on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 HALF = "caf\udce9"
 GOOD: dict[str, Any] = {"url": "https://example.org/feed"}

@@ -18,6 +18,9 @@ from catchment.settings import Settings
 from catchment.web.dashboard import read_board
 from collecting import add, collect
 from feed_site import FeedSite
+from stores import on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 VIEW = View(caller=OPERATOR)
 

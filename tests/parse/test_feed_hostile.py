@@ -203,6 +203,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.fuzz
 @within_limits
 @pytest.mark.proves("A-31")
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)

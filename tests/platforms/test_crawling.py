@@ -32,6 +32,7 @@ from catchment.sources.platforms import search
 from catchment.store.items import ItemQuery, list_items
 from planted import planted_cookie
 from source_factory import START
+from stores import on_sqlite_alone
 
 MASTER_KEY = "a test passphrase of more than 32 characters"
 
@@ -134,6 +135,7 @@ async def test_the_trace_of_a_crawl_goes_through_logs_candidates_and_notes(scene
     assert trace in str(found["exec_meta"])
 
 
+@on_sqlite_alone
 @pytest.mark.proves("E-21", "E-08")
 async def test_a_dead_cookie_is_switched_and_the_crawl_goes_on(scene):
     scene.service.trouble(TroubleKind.LOGIN_EXPIRED, cookie="040069bplanted-test-secret-0-")
@@ -145,6 +147,7 @@ async def test_a_dead_cookie_is_switched_and_the_crawl_goes_on(scene):
     assert by_name["account_1"].total_errors == 0
 
 
+@on_sqlite_alone
 @pytest.mark.proves("E-21")
 async def test_without_cookies_the_source_is_put_off_and_nothing_counts_against_it(open_test_system, clock):
     async with scene_of(open_test_system, clock, cookies=0) as scene:
@@ -156,6 +159,7 @@ async def test_without_cookies_the_source_is_put_off_and_nothing_counts_against_
         assert (put_off.fetch_error_count, put_off.next_check.why) == (0, Why.NO_COOKIE)
 
 
+@on_sqlite_alone
 async def test_without_the_key_of_its_cookies_a_source_says_which_variable_to_set(open_test_system, clock, log):
     async with scene_of(open_test_system, clock) as scene:
         source = await scene.follow()
@@ -233,6 +237,7 @@ async def test_comments_that_fail_once_are_asked_for_again_and_the_note_is_not(w
     assert len(asked) == 1
 
 
+@on_sqlite_alone
 @pytest.mark.proves("E-09", "E-14")
 @pytest.mark.parametrize(("after", "came"), [(1, 0), (2, 10)])
 async def test_comments_that_never_come_cost_neither_the_note_nor_those_that_came_and_are_told_of(
@@ -246,6 +251,7 @@ async def test_comments_that_never_come_cost_neither_the_note_nor_those_that_cam
     assert waits == [5.0, 15.0]
 
 
+@on_sqlite_alone
 @pytest.mark.proves("E-21", "E-11")
 async def test_a_note_for_whose_comments_no_cookie_is_left_waits_with_them(waits, open_test_system, clock):
     async with scene_of(open_test_system, clock, cookies=1) as scene:
@@ -279,6 +285,7 @@ async def test_a_crawl_by_hand_is_refused_while_another_execution_runs(scene):
     assert await scene.rows("SELECT id FROM tbl_source") == []
 
 
+@on_sqlite_alone
 async def test_a_crawl_of_nothing_says_how_to_add_a_keyword(scene):
     with pytest.raises(NotFound, match="--type xhs_search"):
         await scene.crawl()
@@ -296,6 +303,7 @@ async def test_while_our_address_is_blocked_the_source_is_put_off_and_nothing_is
     assert {one["retry_count"] for one in await scene.rows("SELECT retry_count FROM tbl_candidate")} == {0}
 
 
+@on_sqlite_alone
 @pytest.mark.proves("E-21", "E-10")
 async def test_a_ban_costs_the_account_and_not_the_notes(open_test_system, clock):
     async with scene_of(open_test_system, clock, cookies=1) as scene:
@@ -321,6 +329,7 @@ async def test_a_crawl_by_hand_is_found_in_logs_and_notes_by_the_trace_that_it_t
     assert any(execution.trace_id in line for line in log)
 
 
+@on_sqlite_alone
 async def test_a_crawl_that_was_put_off_says_so(open_test_system, clock):
     async with scene_of(open_test_system, clock, cookies=0) as scene:
         await scene.follow()
@@ -329,6 +338,7 @@ async def test_a_crawl_that_was_put_off_says_so(open_test_system, clock):
         assert "put off until" in execution.error_summary
 
 
+@on_sqlite_alone
 async def test_keywords_of_one_platform_take_turns_so_that_other_sources_find_a_worker(scene):
     first, second = await scene.follow("咖啡"), await scene.follow("茶")
     async with scene.system.collector.working(grace_seconds=5):

@@ -16,7 +16,7 @@ from platform_visits import START, WORLD, gathered, on_loopback, refusal, struck
 
 from catchment.clock import ManualClock
 from catchment.domain.crawling import Code, CrawlError
-from catchment.domain.note import Comment, Note, NoteRef, NoteType, Platform, Search, SearchPage, Sort
+from catchment.domain.note import Comment, Note, NoteRef, NoteSort, NoteType, Platform, Search, SearchPage
 from catchment.fetch.client import HttpClient
 from catchment.settings import Settings
 from catchment.simulator.services.crawl import TroubleKind
@@ -110,7 +110,7 @@ class TestSearching:
 
     async def test_the_most_liked_come_first_where_that_is_wanted(self):
         async with visiting() as visit:
-            likes = [card.counts.likes for card in (await visit.search(sort=Sort.POPULAR)).cards]
+            likes = [card.counts.likes for card in (await visit.search(sort=NoteSort.POPULAR)).cards]
             assert likes == sorted(likes, reverse=True)
 
     async def test_only_the_wanted_kind_is_given(self):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from platform_visits import addresses, strange_json
 
 from catchment.domain.crawling import Code, CrawlError
-from catchment.domain.note import Author, Counts, NoteType, Search, Sort
+from catchment.domain.note import Author, Counts, NoteSort, NoteType, Search
 from catchment.fetch.client import Response
 from catchment.sources.platforms.douyin import (
     Douyin,
@@ -123,7 +123,7 @@ class TestAsking:
     def test_pages_are_fifteen_long(self):
         assert search_query(Search(keyword="咖啡", page=3))["offset"] == "30"
 
-    @pytest.mark.parametrize(("sort", "number"), [(Sort.POPULAR, "1"), (Sort.NEWEST, "2")])
+    @pytest.mark.parametrize(("sort", "number"), [(NoteSort.POPULAR, "1"), (NoteSort.NEWEST, "2")])
     def test_an_order_is_asked_for_as_a_filter(self, sort, number):
         asked = search_query(Search(keyword="咖啡", sort=sort))
         assert json.loads(asked["filter_selected"])["sort_type"] == number

@@ -14,7 +14,7 @@ from platform_visits import START, WORLD, gathered, http_client, on_loopback, re
 
 from catchment.clock import ManualClock
 from catchment.domain.crawling import Code, CrawlError
-from catchment.domain.note import Comment, Note, NoteRef, NoteType, Platform, Search, SearchPage, Sort
+from catchment.domain.note import Comment, Note, NoteRef, NoteSort, NoteType, Platform, Search, SearchPage
 from catchment.fetch.client import HttpClient
 from catchment.simulator.services.crawl import TroubleKind
 from catchment.simulator.services.weibo import FIRST_ID, WeiboService
@@ -97,11 +97,11 @@ class TestSearching:
     @pytest.mark.parametrize(
         ("wanted", "kind"),
         [
-            ({"sort": Sort.GENERAL}, "1"),
-            ({"sort": Sort.NEWEST}, "61"),
-            ({"sort": Sort.POPULAR}, "60"),
+            ({"sort": NoteSort.GENERAL}, "1"),
+            ({"sort": NoteSort.NEWEST}, "61"),
+            ({"sort": NoteSort.POPULAR}, "60"),
             ({"type": NoteType.VIDEO}, "64"),
-            ({"type": NoteType.NORMAL, "sort": Sort.NEWEST}, "61"),
+            ({"type": NoteType.NORMAL, "sort": NoteSort.NEWEST}, "61"),
         ],
     )
     async def test_orders_and_kinds_are_asked_for_by_number(self, wanted, kind):

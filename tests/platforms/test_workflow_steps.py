@@ -20,6 +20,9 @@ from catchment.store.items import ItemQuery, list_items
 from catchment.store.tables import sources
 from crawl_notes import LOCK_TIMEOUT, add_keyword, crawled, listed, note, ref
 from source_factory import START
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 
 async def rows(store, sql):
@@ -51,6 +54,7 @@ async def write(workflow, execution, number):
 
 
 class TestTheExecutionLock:
+    @on_both_stores
     @pytest.mark.proves("E-22")
     async def test_whoever_gets_it_is_told_an_execution_id_and_a_trace(self, workflow, store):
         begun = await workflow.acquire("media_crawler")
@@ -131,6 +135,7 @@ class TestRecords:
         with pytest.raises(NotFound):
             await workflow.report(execution, 99, listed(1))
 
+    @on_both_stores
     @pytest.mark.proves("E-04", "E-22")
     async def test_a_claim_locks_ten_at_a_time_those_first_that_wait_longest(self, workflow, source, store, clock):
         execution = await begin(workflow, source, *range(1, 13))
@@ -143,6 +148,7 @@ class TestRecords:
         assert len(await workflow.claim(execution, limit=10)) == 2
         assert await workflow.claim(execution, limit=10) == []
 
+    @on_both_stores
     @pytest.mark.proves("E-04")
     async def test_two_executions_never_hold_one_record(self, workflow, source):
         first = await begin(workflow, source, *range(1, 16))
@@ -174,6 +180,7 @@ class TestRecords:
         assert (row["status"], row["retry_count"]) == ("failed", 3)
         assert (row["last_error_code"], row["last_error_message"]) == ("PLATFORM_ERROR", "It answered 500.")
 
+    @on_both_stores
     @pytest.mark.proves("E-11", "E-21")
     @pytest.mark.parametrize("code", [Code.NOT_FOUND, Code.INVALID_INPUT])
     async def test_a_record_that_no_other_try_would_help_has_failed_at_once(self, workflow, source, code):
@@ -190,6 +197,7 @@ class TestRecords:
         given_up = await workflow.give_up(execution, ref(1).note_id, CrawlError(code, "No."))
         assert given_up == (CandidateState.PENDING, 0), "no try is counted"
 
+    @on_both_stores
     @pytest.mark.proves("E-11")
     async def test_another_execution_may_try_at_once_what_the_first_failed_at(self, workflow, source):
         first = await begin(workflow, source, 1)
@@ -198,6 +206,7 @@ class TestRecords:
         second = await begin(workflow, name="another")
         assert [one.id for one in await workflow.claim(second, limit=10)] == [record.id]
 
+    @on_both_stores
     async def test_a_record_that_is_not_locked_cannot_be_given_up(self, workflow, source):
         execution = await begin(workflow, source, 1)
         with pytest.raises(Conflict):
@@ -236,6 +245,7 @@ class TestWriting:
         assert (row["status"], row["processing_lock"], row["locked_at"]) == ("collected", None, None)
         assert len(await store.read(list_items, ItemQuery(all_sources=True))) == 1
 
+    @on_both_stores
     @pytest.mark.proves("E-18")
     async def test_what_it_took_to_collect_a_note_is_told_with_it(self, workflow, source, store):
         first = await begin(workflow, source, 1)
@@ -355,6 +365,7 @@ class TestNotesThatAreFoundAgain:
         (record,) = await workflow.claim(execution, limit=10)
         assert record.listed.url == newer.url
 
+    @on_both_stores
     @pytest.mark.proves("E-11")
     @pytest.mark.parametrize("change", ["is_deleted", "is_active"])
     async def test_one_that_nobody_works_for_any_more_goes_to_whoever_finds_it_again(

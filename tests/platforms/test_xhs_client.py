@@ -14,7 +14,7 @@ from platform_visits import gathered
 from xhs_bench import COOKIE, SESSION, START, Bench, xhs_at_work
 
 from catchment.domain.crawling import Code, CrawlError
-from catchment.domain.note import NoteRef, NoteType, Platform, Search, Sort
+from catchment.domain.note import NoteRef, NoteSort, NoteType, Platform, Search
 from catchment.fetch.client import Request, Response
 from catchment.fetch.pacing import Deferred
 from catchment.simulator.services.crawl import TroubleKind
@@ -74,8 +74,8 @@ async def test_a_search_may_be_for_one_type(wanted):
 
 async def test_the_order_of_a_search_can_be_chosen():
     async with xhs_at_work() as bench:
-        newest = await bench.xhs.search(bench.http, COOKIE, replace(COFFEE, sort=Sort.NEWEST))
-        popular = await bench.xhs.search(bench.http, COOKIE, replace(COFFEE, sort=Sort.POPULAR))
+        newest = await bench.xhs.search(bench.http, COOKIE, replace(COFFEE, sort=NoteSort.NEWEST))
+        popular = await bench.xhs.search(bench.http, COOKIE, replace(COFFEE, sort=NoteSort.POPULAR))
         assert all(a.published_at >= b.published_at for a, b in pairwise(newest.cards))
         assert all(a.counts.likes >= b.counts.likes for a, b in pairwise(popular.cards))
         sorts = [json.loads(request.body)["sort"] for request in bench.service.requests]

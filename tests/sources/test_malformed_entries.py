@@ -9,8 +9,9 @@ import pytest
 from collecting import add, collect
 from feed_site import FeedSite
 from service_visits import capture, visitor
+from stores import on_sqlite_alone
 
-pytestmark = pytest.mark.proves("R-49")
+pytestmark = [on_sqlite_alone, pytest.mark.proves("R-49")]
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from catchment.simulator.services.places import POSTS, block_page
 from collecting import add, collect, collect_one, get, stored
 from feed_site import FeedSite
 from service_visits import START, simulated_services
+from stores import on_sqlite_alone
 
-pytestmark = pytest.mark.proves("A-31")
+pytestmark = [on_sqlite_alone, pytest.mark.proves("A-31")]
 HOUR = timedelta(hours=1)
 
 JSON_FEED = {

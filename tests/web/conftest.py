@@ -47,8 +47,11 @@ async def keyless_system(sqlite_url: str, clock: ManualClock) -> AsyncIterator[S
 
 
 @pytest.fixture
-async def served_url(lean_site: Site) -> AsyncIterator[str]:
-    """On a real socket, for a real browser."""
+async def served_url(lean_site: Site, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """On a real socket, for a real browser or reader; what starts one has a target of its own."""
+    assert {"browser", "readers"} & {mark.name for mark in request.node.iter_markers()}, (
+        "mark it `browser` or `readers`"
+    )
     async with served(lean_site.app) as url:
         yield url
 

@@ -23,6 +23,7 @@ from catchment.web.crawler.envelope import Asking
 from catchment.web.crawler.reading import answer_of, status_of
 from catchment.web.crawler.shapes import DetailIn
 from crawler_site import START, CrawlerSite, cookie_value, crawler_site, session_of
+from stores import on_sqlite_alone
 
 SEARCH = {"platform": "xhs", "keyword": "咖啡"}
 READS = [
@@ -344,6 +345,7 @@ def test_what_reads_does_not_so_much_as_name_where_notes_are_written_to():
             assert forbidden not in words, f"{module.name} names {forbidden}"
 
 
+@on_sqlite_alone
 @pytest.mark.proves("E-07", "E-18")
 async def test_cookies_are_managed_and_their_values_never_come_out(crawler_on_both: CrawlerSite, log: list[str]):
     crawler = crawler_on_both
@@ -409,6 +411,7 @@ async def test_without_a_key_to_seal_them_with_no_cookie_is_taken(sqlite_url: st
         assert "COOKIE_MASTER_KEY" in error["message"]
 
 
+@on_sqlite_alone
 @pytest.mark.proves("E-16")
 async def test_readiness_health_and_metrics_tell_of_cookies_and_requests(crawler_on_both: CrawlerSite):
     crawler = crawler_on_both

@@ -17,8 +17,9 @@ from catchment.domain.item import make_item
 from catchment.manage import reading as manage_reading
 from catchment.manage.logins import MAX_PER_ACCOUNT, WINDOW
 from catchment.store import items, reading, tables
+from stores import on_both_stores, on_sqlite_alone
 
-pytestmark = pytest.mark.proves("H-01")
+pytestmark = [on_sqlite_alone, pytest.mark.proves("H-01")]
 
 
 async def followed_source(site: Site, name: str = "blog", *titles: str, **values):
@@ -76,6 +77,7 @@ async def test_logins_of_apps_are_limited_together_with_the_ordinary_ones(site: 
     assert (await log_in(site, "alice@example.org", site.keys["alice"])).status_code == 200
 
 
+@on_both_stores
 async def test_a_token_ends_with_its_key_its_password_or_its_account(site: Site):
     by_key = await app_of(site, "alice")
     new = await site.system.accounts.enrol("carol@example.org")
@@ -147,6 +149,7 @@ async def test_read_and_starred_are_kept_for_each_user(site: Site):
     assert await alice.ids(STARRED) == []
 
 
+@on_both_stores
 async def test_all_of_a_stream_is_read_up_to_a_moment_and_takes_no_row_an_item(site: Site, clock: ManualClock):
     source = await followed_source(site, "blog", *"abc")
     app = await app_of(site, "alice")
@@ -172,6 +175,7 @@ async def test_all_of_a_stream_is_read_up_to_a_moment_and_takes_no_row_an_item(s
     assert await app.titles(xt=READ) == ["f"]
 
 
+@on_both_stores
 async def test_what_is_marked_goes_with_its_item_and_with_the_subscription(site: Site, clock: ManualClock):
     source = await followed_source(site, "blog", "one", "two")
     app = await app_of(site, "alice")
@@ -190,6 +194,7 @@ async def test_what_is_marked_goes_with_its_item_and_with_the_subscription(site:
     assert await app.ids("user/-/label/keep") == []
 
 
+@on_both_stores
 async def test_single_marks_beyond_the_bound_become_one_moment(site: Site, clock: ManualClock):
     source = await site.add_source(site.alice, "blog")
     for title in "abcdef":
@@ -220,6 +225,7 @@ async def test_stars_and_labels_of_items_are_bounded(site: Site, monkeypatch: py
         assert len(await app.ids(mark)) == 2
 
 
+@on_both_stores
 async def test_a_stream_is_read_in_pages_that_nothing_new_disturbs(site: Site, clock: ManualClock):
     source = await followed_source(site, "blog", *"abc")
     clock.advance(timedelta(minutes=1))
@@ -240,6 +246,7 @@ async def test_a_stream_is_read_in_pages_that_nothing_new_disturbs(site: Site, c
     assert await app.titles(r="o", n=4, c=page["continuation"]) == ["e", "f", "g", "new"]
 
 
+@on_both_stores
 async def test_a_stream_can_be_cut_by_time(site: Site, clock: ManualClock):
     source = await followed_source(site, "blog", "early")
     clock.advance(timedelta(hours=1))
@@ -251,6 +258,7 @@ async def test_a_stream_can_be_cut_by_time(site: Site, clock: ManualClock):
     assert await app.titles(f"feed/{source.id}", ot=noon, nt=noon) == []
 
 
+@on_both_stores
 async def test_folders_and_titles_are_each_users_own(site: Site):
     source = await followed_source(site, "blog", "one", public=True, tags=("Tech",))
     other = await followed_source(site, "other", "two")
@@ -280,6 +288,7 @@ async def test_folders_and_titles_are_each_users_own(site: Site):
     assert await shown(bob) == {f"feed/{source.id}": ("Bob's own", ["Tech", "Mine"])}
 
 
+@on_both_stores
 async def test_what_an_address_has_already_is_subscribed_to_with_its_items_at_once(site: Site):
     source = await followed_source(site, "blog", "one", public=True)
     hidden = await followed_source(site, "hidden", "secret")
@@ -308,6 +317,7 @@ async def test_what_cannot_be_followed_is_no_result(site: Site, wrong: str):
     assert answer.json()["error"]
 
 
+@on_both_stores
 async def test_nobody_sees_items_of_what_is_private_to_somebody_else(site: Site):
     source = await followed_source(site, "blog", "one", public=True)
     hidden = await followed_source(site, "hidden", "secret")
@@ -385,6 +395,7 @@ async def test_an_item_is_told_whole_with_what_belongs_to_it(site: Site, clock: 
     assert told["enclosure"] == [{"href": "https://blog.example/a.mp3", "type": "audio/mpeg", "length": 5}]
 
 
+@on_both_stores
 async def test_a_long_page_is_written_a_few_items_at_a_time_and_is_whole(site: Site):
     source = await site.add_source(site.alice, "blog")
     await site.add_items(source, *(f"t{number}" for number in range(120)))

@@ -21,6 +21,7 @@ from web_site import Site
 NEWSBOAT = shutil.which("newsboat")
 pytestmark = [
     pytest.mark.proves("H-01"),
+    pytest.mark.readers,
     pytest.mark.skipif(NEWSBOAT is None, reason="no newsboat on this machine"),
 ]
 CONFIG = """

@@ -13,7 +13,9 @@ from sqlalchemy import text
 from catchment.domain.run import SCRAPER_JOB
 from catchment.store import jobs
 from catchment.web.app import create_app
-from stores import on_sqlite_alone
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 PATH = "/api/admin/scraping/schedule"
 ADMIN = {"X-API-Key": "admin-key-0123456789"}
@@ -110,6 +112,7 @@ async def test_a_scheduler_that_does_not_run_is_said_so(open_office, settings):
     assert shown["job_active"] is False
 
 
+@on_both_stores
 @pytest.mark.proves("C-21", "C-25", "C-44", "C-58", "C-59")
 async def test_a_new_interval_is_stored_and_at_work_at_once(office, clock, log):
     answer = await office.put("/interval", {"interval_seconds": 600})
@@ -370,6 +373,7 @@ async def test_enabling_without_a_row_makes_one_from_the_environment(open_office
     assert (shown["is_enabled"], shown["interval_seconds"], row["interval_seconds"]) == (True, 5400, 5400)
 
 
+@on_both_stores
 @pytest.mark.proves("C-58")
 async def test_the_table_holds_one_row_only(office):
     await office.put("/interval", {"interval_seconds": 600})
@@ -444,6 +448,7 @@ async def test_without_an_interval_of_its_own_the_schedule_follows_the_environme
         assert await office.due() == clock.now() + timedelta(hours=1)
 
 
+@on_both_stores
 @pytest.mark.proves("R-27")
 async def test_taking_an_interval_back_keeps_a_pause_and_a_single_run(office, clock):
     wanted = clock.now() + timedelta(hours=3)
@@ -473,6 +478,7 @@ async def test_a_second_disable_changes_nothing(office, clock, log):
     assert not [line for line in log if "schedule changed" in line]
 
 
+@on_both_stores
 @pytest.mark.proves("R-32")
 async def test_a_next_run_within_the_tolerance_is_active_and_happens_at_once(office, clock):
     body = {"next_run_time": (clock.now() - timedelta(seconds=20)).isoformat()}

@@ -18,6 +18,9 @@ from catchment.manage.logins import AT_ONCE, MAX_WAITING, Passwords
 from catchment.store import sources
 from catchment.web.app import create_app
 from catchment.web.server import serve_app
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 
 async def publish(site: Site, who: str, slug: str, *, public: bool, **filter_: object) -> str:
@@ -44,6 +47,7 @@ async def digests_seen(site: Site, who: str | None) -> list[set[str]]:
     return [listed, plain, feed, {text for text in ("for all", "for alice") if text in rss}]
 
 
+@on_both_stores
 @pytest.mark.proves("R-18", "A-25")
 async def test_a_users_digest_is_seen_by_the_same_people_at_every_address(site: Site):
     await add_digest(site, "for all")
@@ -55,6 +59,7 @@ async def test_a_users_digest_is_seen_by_the_same_people_at_every_address(site: 
     assert await digests_seen(site, "admin") == [{"for all", "for alice"}] * 4
 
 
+@on_both_stores
 @pytest.mark.proves("R-18", "A-25")
 async def test_whoever_says_so_shows_their_digests_to_everybody(site: Site):
     await add_digest(site, "for all")

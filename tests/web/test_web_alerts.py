@@ -15,6 +15,7 @@ from catchment.redact import MASK
 from catchment.store import alerts
 from catchment.web.translations import words_in
 from source_factory import START
+from stores import on_sqlite_alone
 
 
 def alert(rule: AlertRule, subject: str, severity: Severity = Severity.P1, **values: object) -> Alert:
@@ -26,6 +27,7 @@ async def raise_alerts(site: Site, *raised: Alert) -> None:
     await site.system.store.write(alerts.save, raised, events={})
 
 
+@on_sqlite_alone
 @pytest.mark.proves("E-12")
 async def test_what_fires_comes_first_the_most_severe_before_the_rest(site: Site):
     await raise_alerts(

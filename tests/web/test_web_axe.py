@@ -50,6 +50,7 @@ OF_ADMINS = [
 ]
 
 
+@pytest.mark.browser
 @pytest.mark.proves("G-11")
 @pytest.mark.parametrize("colours", ["light", "dark"])
 async def test_no_page_has_a_serious_finding(lean_site: Site, served_url: str, colours: str):

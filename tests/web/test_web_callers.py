@@ -16,6 +16,9 @@ from catchment.errors import Conflict, InvalidInput, NotFound
 from catchment.settings import Settings
 from catchment.web.app import create_app
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_HEADER, token_of
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 
 @pytest.mark.proves("A-13")
@@ -67,6 +70,7 @@ async def test_an_empty_key_in_the_environment_is_nobodys_key(keyless_system: Sy
     assert answer.status_code == 401
 
 
+@on_both_stores
 async def test_a_revoked_key_is_refused_at_once_and_so_is_its_session(site: Site):
     token = await site.system.authenticator.sign_in(site.keys["alice"])
     cookie = {"Cookie": f"{SESSION_COOKIE}={token}"}
@@ -94,6 +98,7 @@ async def test_keys_are_stored_as_hashes_and_their_use_is_noted_once_a_minute(si
     assert site.keys["alice"] not in repr(key)
 
 
+@on_both_stores
 async def test_a_session_opens_with_a_key_and_ends_by_signing_out(site: Site):
     answer = await site.post("/signin", data={"key": f" {site.keys['alice']} "})
     assert (answer.status_code, answer.headers["location"]) == (303, "/")

@@ -16,6 +16,7 @@ from web_site import Site, with_settings
 from catchment.clock import ManualClock
 from catchment.publish.feed import Feed, FeedEntry, write_json_feed, write_rss
 from catchment.web.app import create_app
+from stores import on_sqlite_alone
 
 NASTY = [
     "<script>alert('x')</script>",
@@ -148,12 +149,14 @@ async def test_feeds_can_be_narrowed_by_type_time_and_number(site: Site, clock: 
     assert (await site.get("/feed/alice.rss?type=hourly")).status_code == 422
 
 
+@on_sqlite_alone
 @pytest.mark.parametrize("path", ["/feed/nobody", "/feed/nobody.json", "/feed/nobody.rss", "/feed/%00", "/feed/王.rss"])
 async def test_the_feed_of_nobody_is_not_found(site: Site, path: str):
     answer = await site.get(path)
     assert (answer.status_code, answer.json()["error"]) == (404, "user not found")
 
 
+@on_sqlite_alone
 async def test_nasty_texts_survive_every_format(site: Site):
     for text in NASTY:
         await add(site, text)
@@ -188,6 +191,7 @@ async def test_a_long_digest_is_cut_in_rss_and_whole_elsewhere(lean_site: Site):
     assert (await lean_site.get("/feed/alice.json")).json()["items"][0]["content_text"] == "水" * 5000
 
 
+@on_sqlite_alone
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
 async def test_a_digest_at_the_end_of_time_still_makes_a_feed(site: Site, moment: str):
     await add(site, "x", created_at=moment)
@@ -195,6 +199,7 @@ async def test_a_digest_at_the_end_of_time_still_makes_a_feed(site: Site, moment
         assert (await site.get(path)).status_code == 200
 
 
+@on_sqlite_alone
 @pytest.mark.proves("G-14")
 @pytest.mark.parametrize("suffix", ["", ".json", ".rss"])
 async def test_a_reader_who_has_the_digests_is_told_that_nothing_changed(site: Site, suffix: str):

@@ -11,6 +11,9 @@ import pytest
 from web_site import Site
 
 from catchment.manage import exports
+from stores import on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 
 @pytest.mark.proves("H-05")

@@ -10,6 +10,9 @@ from web_site import Site
 from catchment.clock import ManualClock
 from catchment.store import audit_trail, fetch_log, items, sources
 from catchment.store.fetch_log import LogLine
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 
 async def names(site: Site, who: str = "alice") -> list[str]:
@@ -84,6 +87,7 @@ async def test_a_source_that_a_person_paused_comes_back_paused(site: Site):
     assert (shown["is_active"], shown["next_check_at"]) == (False, None)
 
 
+@on_both_stores
 @pytest.mark.proves("G-04", "G-13")
 async def test_many_sources_are_changed_removed_and_had_back_at_once_or_none(site: Site):
     ids = [(await site.add_source(site.alice, name)).id for name in ("a", "b", "c")]
@@ -107,6 +111,7 @@ async def test_many_sources_are_changed_removed_and_had_back_at_once_or_none(sit
     assert sorted(await names(site)) == ["a", "b", "c", "his"]
 
 
+@on_both_stores
 @pytest.mark.proves("G-13")
 async def test_a_source_is_due_at_once_for_whoever_may_change_it(site: Site, clock: ManualClock):
     source = await site.add_source(site.alice, "hers", public=True)
@@ -120,6 +125,7 @@ async def test_a_source_is_due_at_once_for_whoever_may_change_it(site: Site, clo
     assert [one.id for one in due] == [source.id]
 
 
+@on_both_stores
 @pytest.mark.proves("G-13")
 async def test_the_history_of_visits_is_paged_and_counted_by_day(site: Site, clock: ManualClock):
     source = await site.add_source(site.alice, "hers")
@@ -151,6 +157,7 @@ async def test_the_history_of_visits_is_paged_and_counted_by_day(site: Site, clo
     assert (await site.get(f"/api/sources/{source.id}/history", "bob")).status_code == 404
 
 
+@on_both_stores
 @pytest.mark.proves("G-10", "G-13")
 async def test_the_trail_tells_who_changed_what_and_no_secret(site: Site, clock: ManualClock):
     body = {"type": "rss", "name": "S", "config": {"url": "https://s.example/feed?api_key=hunter3"}}

@@ -8,12 +8,16 @@ import pytest
 from web_site import Site
 
 from catchment.clock import ManualClock
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 
 def titles(rows: list[dict[str, str]]) -> list[str]:
     return [row["title"] for row in rows]
 
 
+@on_both_stores
 @pytest.mark.proves("A-25")
 async def test_items_of_private_sources_are_their_owners_alone(site: Site):
     hers = await site.add_source(site.alice, "hers")
@@ -45,6 +49,7 @@ async def test_a_source_made_private_no_longer_shows_its_items_to_subscribers(si
     assert (await site.get("/api/raw-items/for-digest", "bob")).json() == []
 
 
+@on_both_stores
 @pytest.mark.proves("A-25")
 @pytest.mark.parametrize(
     ("since", "found"),

@@ -6,6 +6,9 @@ import pytest
 from web_site import Site
 
 from catchment.domain.caller import Role, Scope
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 DRAFT = {"type": "rss", "config": {"url": "https://x.example/feed"}}
 
@@ -15,6 +18,7 @@ async def make(site: Site, scope: str | None = None, *, by: dict[str, str] | Non
     return await site.post(path, None if by else "alice", headers=by or {}, json=body)
 
 
+@on_both_stores
 @pytest.mark.proves("D-12")
 @pytest.mark.parametrize("path", ["/api/keys", "/api/users/me/api-keys"])
 async def test_a_key_is_shown_once_works_at_once_and_is_refused_once_revoked(site: Site, path: str):

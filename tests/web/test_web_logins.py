@@ -15,6 +15,9 @@ from catchment.errors import TooManyAttempts
 from catchment.manage.accounts import NewAccount
 from catchment.settings import Settings
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_HEADER, token_of
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 MINUTE = timedelta(minutes=1)
 ADDRESS = "192.0.2.7"
@@ -69,6 +72,7 @@ async def test_a_user_that_an_admin_added_comes_in_by_password_and_by_key(site: 
     assert "password" not in listed.text
 
 
+@on_both_stores
 @pytest.mark.proves("D-12")
 async def test_the_admin_role_is_read_from_the_store_and_not_from_the_token(site: Site):
     chief = await enrol(site, "chief@example.org", is_admin=True)
@@ -82,6 +86,7 @@ async def test_the_admin_role_is_read_from_the_store_and_not_from_the_token(site
     assert (await site.get("/api/admin/users", headers=token)).status_code == 403
 
 
+@on_both_stores
 @pytest.mark.proves("D-12")
 async def test_a_disabled_user_is_refused_at_once_by_every_way_in(site: Site):
     carol = await enrol(site)
@@ -121,6 +126,7 @@ async def test_a_password_is_changed_only_by_who_knows_the_old_one(site: Site):
         assert (await site.get("/api/users/me", who)).status_code == 403, "keys of the environment are nobody's"
 
 
+@on_both_stores
 async def test_of_two_changes_at_once_one_holds(site: Site):
     carol = await enrol(site)
     changed = await asyncio.gather(

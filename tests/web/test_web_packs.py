@@ -8,8 +8,9 @@ import pytest
 from web_site import Site
 
 from catchment.web.middleware import MAX_BODY
+from stores import on_sqlite_alone
 
-pytestmark = pytest.mark.proves("A-33")
+pytestmark = [on_sqlite_alone, pytest.mark.proves("A-33")]
 
 SOURCES = [{"name": name, "type": "rss", "config": {"url": f"https://{name}.example/feed"}} for name in "ab"]
 OPML = """<opml><body>

@@ -22,6 +22,9 @@ from catchment.manage.catalog import Change
 from catchment.publish.feed import FeedFormat
 from catchment.publish.views import FeedRenderer
 from catchment.store import items
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 SUFFIXES = ("rss", "atom", "json")
 
@@ -118,6 +121,7 @@ async def test_as_long_as_nothing_changes_every_byte_is_the_same(
     assert first.headers["etag"] == f'"{edition.tag}"'
 
 
+@on_both_stores
 async def test_a_view_is_narrowed_by_source_type_tag_words_rules_days_and_number(
     site: Site, source: Source, clock: ManualClock
 ):
@@ -151,6 +155,7 @@ async def test_a_view_is_narrowed_by_source_type_tag_words_rules_days_and_number
         assert set(await titles(site)) == expected, wanted
 
 
+@on_both_stores
 async def test_a_feed_of_one_source_takes_from_its_channel_what_it_does_not_say(site: Site, source: Source):
     channel = {"title": "Its own title", "link": "https://own.example/", "language": "de", "ttl": 30, "description": 5}
     config = {**source.config, "channel": channel}
@@ -179,6 +184,7 @@ async def test_a_feed_shows_what_its_owner_may_see_and_nothing_else(site: Site, 
     assert set(await titles(site, "/feeds/of-admin.json", "admin")) == {"open", "hers", "his"}
 
 
+@on_both_stores
 async def test_what_becomes_private_or_is_removed_leaves_the_feeds_of_others_at_once(site: Site):
     lent = await site.add_source(site.alice, "lent", public=True)
     await store(site, lent)
@@ -193,6 +199,7 @@ async def test_what_becomes_private_or_is_removed_leaves_the_feeds_of_others_at_
     assert await titles(site) == []
 
 
+@on_both_stores
 async def test_a_feed_of_somebodys_private_source_tells_nothing_of_it(site: Site):
     hers = await site.add_source(site.alice, "secret-name")
     await publish(site, "bob", title="", filter={"sources": [hers.id]})
@@ -203,6 +210,7 @@ async def test_a_feed_of_somebodys_private_source_tells_nothing_of_it(site: Site
     assert after.headers["etag"] == before.headers["etag"]
 
 
+@on_both_stores
 async def test_a_private_feed_opens_to_its_token_its_owner_and_an_admin(site: Site):
     made = await publish(site, "alice", public=False)
     token = made["token"]
@@ -221,6 +229,7 @@ async def test_a_private_feed_opens_to_its_token_its_owner_and_an_admin(site: Si
     assert (await site.get(f"{path}?token={another}")).status_code == 200
 
 
+@on_both_stores
 async def test_a_public_feed_that_is_made_private_gets_a_token(site: Site):
     assert "token" not in await publish(site, "alice")
     token = (await site.put("/api/feeds/view", "alice", json={"public": False})).json()["token"]
@@ -230,6 +239,7 @@ async def test_a_public_feed_that_is_made_private_gets_a_token(site: Site):
     assert (await site.get("/feeds/view.atom")).status_code == 200
 
 
+@on_both_stores
 async def test_feeds_are_listed_changed_and_removed_by_whom_they_belong_to(site: Site):
     await publish(site, "alice", slug="open", filter={"search": "secret plan"})
     await publish(site, "alice", slug="closed", public=False)
@@ -402,6 +412,7 @@ async def test_a_feed_that_takes_the_name_of_one_that_is_gone_is_another(
     assert await titles(site) == []
 
 
+@on_both_stores
 async def test_an_owner_who_becomes_an_admin_shows_more_at_once(site: Site):
     await store(site, await site.add_source(site.bob, "his"))
     await publish(site, "alice", public=False)
@@ -431,6 +442,7 @@ async def test_a_feed_of_so_many_days_changes_at_midnight(site: Site, source: So
     assert await titles(site) == []
 
 
+@on_both_stores
 async def test_the_page_lists_the_feeds_with_their_addresses_in_both_languages(site: Site):
     await publish(site, "alice", title="<i>Mine</i>")
     await publish(site, "alice", slug="closed", public=False)

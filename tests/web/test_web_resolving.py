@@ -11,6 +11,9 @@ from catchment.clock import ManualClock
 from catchment.settings import Settings
 from catchment.web.app import create_app
 from feed_site import FeedSite, rss
+from stores import on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 PATH = "/api/sources/resolve"
 

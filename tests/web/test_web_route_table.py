@@ -15,6 +15,9 @@ from web_site import Site
 from catchment.web import auth
 from catchment.web.greader import access
 from planted import planted_cookie
+from stores import on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 WHO = {
     auth.anyone: "anyone",

@@ -16,7 +16,10 @@ from catchment.domain.run import COLLECTOR_TICK, SCRAPER_JOB
 from catchment.jobs.builtin import CLEANUP, OUTBOX, RECOVERY
 from catchment.web.app import create_app
 from eventually import eventually
+from stores import on_both_stores, on_sqlite_alone
 from x_site import XSite
+
+pytestmark = on_sqlite_alone
 
 SCRAPE, JOBS, HOOKS = "/api/admin/scrape", "/api/admin/jobs", "/api/admin/webhooks"
 KEYS = {"admin_api_key": "admin-key-0123456789", "api_key": "service-key-0123456789"}
@@ -115,6 +118,7 @@ async def test_without_names_everybody_who_is_followed_is_scraped(office):
     assert task["metadata"]["limit"] == 100
 
 
+@on_both_stores
 @pytest.mark.proves("R-28")
 async def test_a_limit_that_is_given_reads_below_what_is_known_and_full_to_the_end(office):
     for body, new in (({"limit": 5}, 5), ({"limit": 12}, 7), ({"full": True}, 13)):
@@ -296,6 +300,7 @@ async def test_every_job_is_listed_with_its_state(office):
     assert shown[CLEANUP]["due_at"] == "2026-03-01T12:00:00.000Z"
 
 
+@on_both_stores
 @pytest.mark.proves("D-08")
 async def test_a_job_runs_at_once_when_asked(office):
     await office.system.follows.add("bob", reason="news", added_by="test")

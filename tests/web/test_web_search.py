@@ -11,6 +11,7 @@ from catchment.clock import ManualClock
 from catchment.domain.item import make_item
 from catchment.domain.source import Source
 from catchment.store import items
+from stores import on_sqlite_alone
 
 
 async def found(site: Site, query: str, who: str = "alice") -> list[str]:
@@ -24,6 +25,7 @@ async def edit(site: Site, source: Source, key: str, **values: str) -> None:
     await site.system.store.write(items.update_changed, [(source.id, item)], now=site.system.clock.now())
 
 
+@on_sqlite_alone
 @pytest.mark.proves("G-06", "G-13")
 async def test_what_was_just_stored_is_found_in_chinese_and_english(site: Site):
     source = await site.add_source(site.alice, "hers")

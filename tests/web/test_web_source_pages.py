@@ -338,6 +338,7 @@ async def tab(served_url: str, lean_site: Site) -> AsyncIterator[Tab]:
         await browser.close()
 
 
+@pytest.mark.browser
 @pytest.mark.proves("G-03", "G-11")
 async def test_a_browser_pastes_looks_follows_and_changes_an_interval(
     lean_site: Site, tab: Tab, monkeypatch: pytest.MonkeyPatch
@@ -362,6 +363,7 @@ async def test_a_browser_pastes_looks_follows_and_changes_an_interval(
     await expect(tab.get_by_role("button", name="Pause", exact=True)).to_be_visible()
 
 
+@pytest.mark.browser
 @pytest.mark.proves("G-04", "G-11")
 async def test_rows_come_and_change_while_the_list_is_open_and_the_keyboard_walks_them(lean_site: Site, tab: Tab):
     first = await lean_site.add_source(lean_site.alice, "first")

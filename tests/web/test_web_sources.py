@@ -9,10 +9,14 @@ from web_site import Site
 
 from catchment.clock import ManualClock
 from catchment.redact import MASK
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 HIDDEN_FROM_STRANGERS = {"fetch_interval_minutes", "next_fetch_at", "next_check_at", "next_check_reason", "last_error"}
 
 
+@on_both_stores
 @pytest.mark.proves("A-20")
 async def test_strangers_see_public_sources_without_their_schedule(site: Site):
     await site.add_source(site.alice, "private")
@@ -122,6 +126,7 @@ async def test_not_a_number_in_a_config_is_refused(lean_site: Site):
     assert answer.status_code == 422
 
 
+@on_both_stores
 @pytest.mark.proves("A-29")
 async def test_pausing_and_resuming_by_put_in_either_spelling(site: Site, clock: ManualClock):
     source = await site.add_source(site.alice, "feed")
@@ -138,6 +143,7 @@ async def test_pausing_and_resuming_by_put_in_either_spelling(site: Site, clock:
     assert resumed["next_check_at"] == "2026-03-01T13:00:00.000Z"
 
 
+@on_both_stores
 async def test_a_change_leaves_alone_what_it_does_not_name(site: Site):
     source = await site.add_source(site.alice, "feed", tags=("a",), fetch_interval_minutes=30)
     path = f"/api/sources/{source.id}"

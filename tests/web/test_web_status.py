@@ -28,6 +28,9 @@ from catchment.store import candidates, fetch_log, runs, sources
 from catchment.store.database import PostgresStore
 from catchment.store.fetch_log import LogLine
 from catchment.web.app import create_app
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 ROW = {
     "id", "name", "type", "interval_minutes", "last_fetched_at", "next_fetch_at", "fetch_count", "fetch_error_count",
@@ -56,6 +59,7 @@ async def set_state(site: Site, source: Source, **values: Any) -> None:
     await site.system.store.write(sources.save_states, [(source, SourceState(**{**state, **values}))])
 
 
+@on_both_stores
 @pytest.mark.proves("R-12")
 async def test_pages_that_were_not_collected_are_told_with_the_reason(site: Site) -> None:
     draft = Draft(type="sitemap", config={"url": "https://mill.example/sitemap.xml"}, name="Mill", is_public=True)

@@ -11,6 +11,7 @@ from catchment.clock import ManualClock
 from catchment.domain.tweet import ReferenceType, Tweet
 from catchment.store import tweets
 from catchment.web.inputs import write_cursor
+from stores import on_sqlite_alone
 
 MINUTE = timedelta(minutes=1)
 #: The ends of time there are none in UTC.
@@ -80,6 +81,7 @@ async def test_tweets_are_listed_newest_first_by_page_or_cursor(site: Site, cloc
     assert ids((await site.get(f"/api/tweets?{window}", "alice")).json()) == ["2", "3"]
 
 
+@on_sqlite_alone
 @pytest.mark.proves("D-13")
 async def test_the_feed_read_on_by_its_cursor_misses_nothing(site: Site, clock: ManualClock):
     start = "since=2026-03-01T12:00:00Z"

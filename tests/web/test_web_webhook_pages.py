@@ -18,6 +18,7 @@ from catchment.domain.outbox import Topic, WebhookFormat
 from catchment.manage.webhooks import ALERTS, NewWebhook
 from catchment.monitor.status import Language
 from catchment.store import outbox
+from stores import on_sqlite_alone
 
 SLACK = "https://hooks.slack.com/services/T00000000/B00000000/SECRETPARTSECRETPART"
 NEW = {"name": "ops", "url": "https://ops.example/hook", "format": "json", "topic": ["alert", "items.new"]}
@@ -65,6 +66,7 @@ async def test_a_webhook_is_edited_and_keeps_what_is_left_empty(site: Site):
     assert "There is a webhook named &#39;other&#39; already." in taken.text
 
 
+@on_sqlite_alone
 @pytest.mark.proves("G-10")
 async def test_the_api_edits_a_webhook_and_another_origin_gets_another_secret(site: Site):
     made = (await site.post("/api/admin/webhooks", "admin", json={"name": "ops", "url": NEW["url"]})).json()

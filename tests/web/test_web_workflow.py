@@ -12,6 +12,9 @@ from catchment.domain.note_json import card_to_json, note_to_json
 from catchment.store.items import ItemQuery, list_items
 from catchment.store.platform_tables import notes
 from crawl_notes import LOCK_TIMEOUT, add_keyword, card, note
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 
 class Driver:
@@ -65,6 +68,7 @@ async def test_the_lock_is_answered_in_the_documents_words(driver):
     assert set(answer["meta"]) == {"request_id", "timestamp", "latency_ms", "cookie_used", "retry_count"}
 
 
+@on_both_stores
 @pytest.mark.proves("E-14", "E-15", "E-22", "E-06")
 async def test_the_whole_workflow_can_be_driven_from_outside(driver, keyword, site, clock):
     data = await driver.begin()
@@ -154,6 +158,7 @@ async def test_candidates_of_another_platform_are_refused_and_nothing_is_stored(
     assert (await driver.step("claim"))[1]["locked_count"] == 0
 
 
+@on_both_stores
 @pytest.mark.proves("R-34")
 async def test_the_keyword_that_found_a_note_is_written_with_it(driver, keyword, site):
     await driver.begin()
@@ -164,6 +169,7 @@ async def test_the_keyword_that_found_a_note_is_written_with_it(driver, keyword,
     assert (row.exec_meta["source_keyword"], row.exec_meta["latency_ms"]) == ("coffee", 12)
 
 
+@on_both_stores
 @pytest.mark.proves("R-34")
 @pytest.mark.parametrize("path", ["keywords", "executions"])
 async def test_what_is_listed_stands_at_the_top_as_well(driver, keyword, site, path):

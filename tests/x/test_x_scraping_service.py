@@ -27,7 +27,10 @@ from catchment.web.metrics import Metrics, read_numbers
 from collecting import add, collect
 from eventually import eventually
 from feed_site import FeedSite
+from stores import on_both_stores, on_sqlite_alone
 from x_site import KEY, START, XSite
+
+pytestmark = on_sqlite_alone
 
 REPORT = {
     "total_users",
@@ -130,6 +133,7 @@ async def test_an_explicit_limit_reads_that_far_also_below_what_is_known(deep):
     assert len(site.requests) == 2 + 6
 
 
+@on_both_stores
 @pytest.mark.proves("R-28")
 async def test_a_full_scrape_reads_to_the_end_of_the_timeline(deep):
     _, system = deep
@@ -137,6 +141,7 @@ async def test_a_full_scrape_reads_to_the_end_of_the_timeline(deep):
     assert by_user(await system.scraping.scrape(order("gil", depth=Depth.FULL))) == {"gil": (True, 120, 90)}
 
 
+@on_both_stores
 @pytest.mark.proves("R-28")
 async def test_reading_below_what_is_known_leaves_the_statistics_of_the_news_as_they_are(deep):
     _, system = deep
@@ -157,6 +162,7 @@ async def test_reading_deep_stays_within_what_may_be_spent(open_test_system, how
         assert "TWITTER_DAILY_PAGES" in task.outcomes[0].error_message
 
 
+@on_both_stores
 @pytest.mark.proves("D-05")
 @pytest.mark.parametrize("at_once", [1, 3])
 async def test_users_are_scraped_side_by_side_but_never_more_than_allowed(open_test_system, site, at_once):
@@ -288,6 +294,7 @@ async def test_what_broke_off_keeps_what_came_and_says_nothing_of_how_much_there
     assert await system.store.read(spending.get_stats, "ada") is None
 
 
+@on_both_stores
 @pytest.mark.proves("D-05", "D-06")
 async def test_a_limit_and_a_window_of_time_are_kept_to(system):
     task = await system.scraping.scrape(order("ada", limit=7))
@@ -314,6 +321,7 @@ async def test_a_user_who_is_being_scraped_cannot_be_scraped_beside_by_any_proce
     assert len(await other.scraping.list()) == 3
 
 
+@on_both_stores
 @pytest.mark.proves("D-07")
 async def test_of_many_who_ask_for_the_same_at_once_one_is_served(system, other, site):
     site.hold()
@@ -352,6 +360,7 @@ async def test_to_cancel_what_is_over_changes_nothing(system):
     assert await system.scraping.cancel(task.task_id) == task
 
 
+@on_both_stores
 @pytest.mark.proves("D-07")
 async def test_only_a_task_that_is_over_can_be_forgotten(system, site):
     site.hold()

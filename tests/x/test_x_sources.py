@@ -25,6 +25,9 @@ from catchment.store.spending import Period, Spent
 from catchment.store.tweets import TweetQuery
 from catchment.x import end_of
 from collecting import add, collect, collect_one, get, stored
+from stores import on_both_stores, on_sqlite_alone
+
+pytestmark = on_sqlite_alone
 
 HALF_HOUR = timedelta(minutes=30)
 
@@ -118,6 +121,7 @@ async def spent(system: System) -> int:
     return (await system.store.read(spending.spent, system.clock.now().date())).day
 
 
+@on_both_stores
 @pytest.mark.proves("R-30")
 # Nobody says whose some tweets of a list are.
 @pytest.mark.parametrize(("text", "count"), [("@gil", 90), ("https://x.com/i/lists/9", 81)])
@@ -134,6 +138,7 @@ async def test_a_preview_is_one_page_that_is_not_paid_for_again(open_test_system
         assert (len(long_provider.requests), await spent(system)) == (5, 5), "five pages in all"
 
 
+@on_both_stores
 @pytest.mark.proves("R-30")
 async def test_a_preview_may_hold_what_no_store_takes_as_it_is(open_test_system, clock, long_provider):
     long_provider.users["gil"][0]["text"] = "half a pair \ud800 and a \0"
@@ -205,6 +210,7 @@ async def test_a_source_that_is_due_before_its_interval_is_over_looks_for_itself
         assert len(provider.requests) > asked
 
 
+@on_both_stores
 @pytest.mark.proves("D-06", "D-09")
 async def test_a_scrape_of_some_time_alone_says_nothing_about_the_timeline(system, clock, provider):
     source = await follow(system)
@@ -218,6 +224,7 @@ async def test_a_scrape_of_some_time_alone_says_nothing_about_the_timeline(syste
     assert await at_its_next_check(system, clock, source) == 15
 
 
+@on_both_stores
 @pytest.mark.parametrize("by_hand", [[{"limit": 20}], [{"limit": 20}, {"limit": 20}], [{"limit": 7}, {"limit": 30}]])
 @pytest.mark.proves("D-06", "D-09")
 async def test_what_a_scrape_by_hand_left_below_its_limit_is_not_lost(system, clock, provider, by_hand):
@@ -245,6 +252,7 @@ async def test_a_page_that_a_scrape_by_hand_gave_back_in_part_is_read_again(syst
     assert await tweets_stored(system) == 35
 
 
+@on_both_stores
 @pytest.mark.proves("D-06", "D-09")
 async def test_after_a_visit_that_was_all_new_each_goes_twice_as_deep_until_nothing_is_missing(system, clock, provider):
     source = await follow(system)
@@ -258,6 +266,7 @@ async def test_after_a_visit_that_was_all_new_each_goes_twice_as_deep_until_noth
     assert (stats.last_fetch_at, stats.last_fetched_count) == (clock.now(), 20)
 
 
+@on_both_stores
 @pytest.mark.proves("D-06", "D-09")
 async def test_what_lies_deeper_than_the_highest_limit_is_given_up(open_test_system, clock, provider):
     async with engine(open_test_system, clock, provider, scraper_max_limit=100) as system:
@@ -271,6 +280,7 @@ async def test_what_lies_deeper_than_the_highest_limit_is_given_up(open_test_sys
         assert len(provider.requests) == asked + 1
 
 
+@on_both_stores
 @pytest.mark.proves("D-09")
 async def test_tweets_that_came_by_another_timeline_do_not_keep_a_list_from_reading_on(system, clock, provider):
     await follow(system)
@@ -345,6 +355,7 @@ async def test_what_came_before_the_cap_is_kept_and_the_rest_is_warned_of(open_t
         assert await system.store.read(spending.get_stats, "ada") is None
 
 
+@on_both_stores
 @pytest.mark.proves("D-09")
 async def test_what_lies_below_where_a_visit_broke_off_comes_with_the_next(open_test_system, clock, provider):
     async with engine(open_test_system, clock, provider, twitter_daily_pages=4) as system:

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from catchment.manage.exports import Exports
     from catchment.manage.feeds import Feeds
     from catchment.manage.follows import Follows
-    from catchment.manage.history import History
+    from catchment.manage.history import SourceHistory
     from catchment.manage.items import Items, Pictures
     from catchment.manage.logins import Logins, Passwords
     from catchment.manage.packs import Packs
-    from catchment.manage.reading import Reading
+    from catchment.manage.reading import ReaderStreams
     from catchment.manage.resolve import Resolver
     from catchment.manage.scraper_schedule import ScraperScheduling
     from catchment.manage.site_feeds import SiteFeeds, SiteLister
@@ -227,10 +227,10 @@ class System(Storeless):
         return Subscriptions(store=self.store, clock=self.clock)
 
     @cached_property
-    def reading(self) -> Reading:
-        from catchment.manage.reading import Reading
+    def reading(self) -> ReaderStreams:
+        from catchment.manage.reading import ReaderStreams
 
-        return Reading(
+        return ReaderStreams(
             store=self.store,
             clock=self.clock,
             catalog=self.catalog,
@@ -340,10 +340,10 @@ class System(Storeless):
         return Pictures(http=self.http, items=self.items, signing_key=self._signing_key)
 
     @cached_property
-    def history(self) -> History:
-        from catchment.manage.history import History
+    def history(self) -> SourceHistory:
+        from catchment.manage.history import SourceHistory
 
-        return History(store=self.store, catalog=self.catalog, clock=self.clock)
+        return SourceHistory(store=self.store, catalog=self.catalog, clock=self.clock)
 
     @cached_property
     def renderer(self) -> FeedRenderer:

@@ -151,7 +151,7 @@ class NoteCard:
     published_at: datetime | None = None
 
 
-class Sort(StrEnum):
+class NoteSort(StrEnum):
     GENERAL = "general"
     NEWEST = "newest"
     POPULAR = "popular"
@@ -162,7 +162,7 @@ class Search:
     keyword: str
     page: int = 1
     page_size: int = 20
-    sort: Sort = Sort.GENERAL
+    sort: NoteSort = NoteSort.GENERAL
     #: None is both.
     type: NoteType | None = None
 
@@ -274,7 +274,7 @@ class SortType(StrEnum):
     POPULARITY_DESCENDING = "popularity_descending"
 
     @property
-    def sort(self) -> Sort:
+    def sort(self) -> NoteSort:
         return _SORTS[self]
 
 
@@ -291,10 +291,10 @@ class TypeNumber(StrEnum):
 
 
 _SORTS: Final = {
-    SortType.GENERAL: Sort.GENERAL,
-    SortType.NEWEST: Sort.NEWEST,
-    SortType.TIME_DESCENDING: Sort.NEWEST,
-    SortType.POPULAR: Sort.POPULAR,
-    SortType.POPULARITY_DESCENDING: Sort.POPULAR,
+    SortType.GENERAL: NoteSort.GENERAL,
+    SortType.NEWEST: NoteSort.NEWEST,
+    SortType.TIME_DESCENDING: NoteSort.NEWEST,
+    SortType.POPULAR: NoteSort.POPULAR,
+    SortType.POPULARITY_DESCENDING: NoteSort.POPULAR,
 }
 _TYPES: Final = {TypeNumber.ANY: None, TypeNumber.VIDEO: NoteType.VIDEO, TypeNumber.NORMAL: NoteType.NORMAL}

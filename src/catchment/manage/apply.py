@@ -51,7 +51,7 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class FieldChange:
     """One field, as it may be shown: secrets are masked."""
 
     field: str
@@ -65,7 +65,7 @@ class PlanStep:
     #: As it is wanted; as it is, where it is to be removed.
     listed: ListedSource
     source_id: int | None = None
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[FieldChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,9 +204,9 @@ def _step(wanted: DesiredSource, present: Present | None) -> PlanStep:
     return PlanStep(action=action, listed=listed, source_id=present.id, differences=differences)
 
 
-def _differences(old: ListedSource, new: ListedSource) -> list[Difference]:
+def _differences(old: ListedSource, new: ListedSource) -> list[FieldChange]:
     found = [
-        Difference(field=field, old=getattr(old, field), new=getattr(new, field))
+        FieldChange(field=field, old=getattr(old, field), new=getattr(new, field))
         for field in ("name", "tags", "is_public", "is_active")
         if getattr(old, field) != getattr(new, field) and getattr(new, field) is not None
     ]
@@ -214,7 +214,7 @@ def _differences(old: ListedSource, new: ListedSource) -> list[Difference]:
     for key in (key for key in {**old.config, **new.config} if old.config.get(key) != new.config.get(key)):
         shown = after.get(key)
         found.append(
-            Difference(
+            FieldChange(
                 field=f"config.{key}", old=before.get(key), new=NEW_SECRET if shown == before.get(key) else shown
             )
         )

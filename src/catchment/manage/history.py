@@ -18,7 +18,7 @@ from catchment.store.fetch_log import DayOfVisits, LoggedVisit
 DAYS = 30
 
 
-class History:
+class SourceHistory:
     def __init__(self, *, store: Store, catalog: Catalog, clock: Clock) -> None:
         self._store = store
         self._catalog = catalog

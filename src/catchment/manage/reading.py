@@ -47,7 +47,7 @@ MAX_LABELLED: Final = 10_000
 OPML_TITLE: Final = "Catchment subscriptions"
 
 
-class Reading:
+class ReaderStreams:
     def __init__(
         self,
         *,

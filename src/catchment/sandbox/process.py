@@ -60,7 +60,7 @@ RESULTS: Final = frozenset(
         "catchment.parse.sitemap:SitemapEntry",
         "catchment.parse.sitemap:Portion",
         "catchment.sources.base:Suggestion",
-        "catchment.sources.custom_api:Page",
+        "catchment.sources.custom_api:ApiPage",
         "catchment.sources.website:PageReading",
         "datetime:datetime",
         "datetime:timedelta",

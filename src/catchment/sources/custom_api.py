@@ -66,7 +66,7 @@ class CustomApiFetcher:
         return await _walk(context, plan, request)
 
 
-class Page(NamedTuple):
+class ApiPage(NamedTuple):
     document: Any
     items: tuple[Item, ...]
     left_out: int
@@ -81,7 +81,7 @@ class Layout:
     items_path: str
     fields: Mapping[str, Path]
 
-    def read_page(self, body: bytes, *, url: str, content_type: str = "") -> Page:
+    def read_page(self, body: bytes, *, url: str, content_type: str = "") -> ApiPage:
         document = read_json(as_utf8(body, content_type))
         listed = self._listed(document)
         maker = ItemMaker(url)
@@ -90,7 +90,7 @@ class Layout:
         if listed and not items:
             names = ", ".join(f"{name}_field" for name in FIELDS)
             raise ParseError(f"none of the {len(listed)} items has an id, URL, title or content; check {names}")
-        return Page(document, items, min(len(listed), MAX_ENTRIES) - len(items))
+        return ApiPage(document, items, min(len(listed), MAX_ENTRIES) - len(items))
 
     def _listed(self, document: Any) -> list[Any]:
         """The items as they are listed. A list that is null is how some say that it is empty."""
@@ -121,7 +121,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class _ApiConfig:
     url: str
     method: str
     #: What the config's own headers leave to us.
@@ -138,10 +138,10 @@ class _Plan:
         return request if self.paging is None else self.paging.first(request)
 
 
-def _plan(config: Mapping[str, Any]) -> _Plan:
+def _plan(config: Mapping[str, Any]) -> _ApiConfig:
     method = choice(config, "method", METHODS, default="GET")
     body = _body(config, method)
-    return _Plan(
+    return _ApiConfig(
         url=_address(config),
         method=method,
         headers=_headers(config, body),
@@ -180,7 +180,7 @@ def _headers(config: Mapping[str, Any], body: str | Mapping[str, Any] | None) ->
     return {name: value for name, value in headers.items() if name.lower() not in given}
 
 
-def read_page(body: bytes, *, url: str, content_type: str, paths: Mapping[str, str]) -> Page:
+def read_page(body: bytes, *, url: str, content_type: str, paths: Mapping[str, str]) -> ApiPage:
     return _layout(paths).read_page(body, url=url, content_type=content_type)
 
 
@@ -205,7 +205,7 @@ def _layout(config: Mapping[str, Any]) -> Layout:
     )
 
 
-async def _walk(context: Context, plan: _Plan, request: Request) -> Fetched:
+async def _walk(context: Context, plan: _ApiConfig, request: Request) -> Fetched:
     """Page after page, until one is the last, brings nothing that the ones before did not, or was there already.
 
     What came counts, whatever becomes of the pages beyond it: they hold what is oldest.

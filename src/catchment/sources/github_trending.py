@@ -67,7 +67,7 @@ class GithubTrendingFetcher:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _TrendingOptions:
     #: As in the address of its page; "" is all.
     language: str
     since: str
@@ -92,9 +92,9 @@ def _config(language: str, query: Mapping[str, str]) -> dict[str, str]:
     return {**config, "spoken_language": spoken} if spoken else config
 
 
-def _wanted(config: Mapping[str, Any]) -> _Wanted:
+def _wanted(config: Mapping[str, Any]) -> _TrendingOptions:
     language = _word(config, "language").replace(" ", "-")
-    return _Wanted(
+    return _TrendingOptions(
         language="" if language == "all" else language,
         since=choice(config, "since", PERIODS, default="daily"),
         spoken_language=_word(config, "spoken_language"),

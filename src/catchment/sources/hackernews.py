@@ -85,7 +85,7 @@ class HackerNewsFetcher:
             why=f"It is the list {name!r} of Hacker News.",
         )
 
-    async def _listed(self, http: SourceClient, wanted: _Wanted) -> _Listed:
+    async def _listed(self, http: SourceClient, wanted: _StoryOptions) -> _Listed:
         response = await http.get(f"{self._base_url}/v0/{wanted.list}stories.json")
         numbers = read_json(response.body)
         known = [number for number in numbers if type(number) is int] if isinstance(numbers, list) else []
@@ -101,18 +101,18 @@ class _Listed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _StoryOptions:
     list: str
     min_score: int
     limit: int
 
 
-def _wanted(config: Mapping[str, Any]) -> _Wanted:
+def _wanted(config: Mapping[str, Any]) -> _StoryOptions:
     name = choice(config, "filter", LISTS, default="top")
     # Nobody votes for jobs: each has a score of 1.
     least = whole(config, "min_score", default=0 if name == "job" else DEFAULT_SCORE, least=0, most=100_000)
     limit = whole(config, "limit", default=DEFAULT_LIMIT, least=1, most=MAX_STORIES)
-    return _Wanted(list=name, min_score=least, limit=limit)
+    return _StoryOptions(list=name, min_score=least, limit=limit)
 
 
 class _Walk:

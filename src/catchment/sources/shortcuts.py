@@ -110,7 +110,7 @@ def recognise(pasted: str, services: Services) -> Suggestion | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Rule:
+class _PageRule:
     """Pages of a service, by their paths, and where the feed of such a page is."""
 
     path: re.Pattern[str]
@@ -129,13 +129,13 @@ class _Rule:
         return Suggestion(type=self.type, config=config, name=self.name.format_map(known), why=self.why)
 
 
-def _rules(host: str) -> Sequence[_Rule]:
+def _rules(host: str) -> Sequence[_PageRule]:
     label, _, parent = host.partition(".")
     return _BY_HOST.get(host) or (_BY_PARENT.get(parent) if _LABEL.fullmatch(label) else None) or ()
 
 
-def _rule(path: str, feed: str, name: str, why: str, **others: Any) -> _Rule:
-    return _Rule(path=re.compile(path, re.ASCII), feed=feed, name=name, why=why, **others)
+def _rule(path: str, feed: str, name: str, why: str, **others: Any) -> _PageRule:
+    return _PageRule(path=re.compile(path, re.ASCII), feed=feed, name=name, why=why, **others)
 
 
 def _not(pages: str) -> str:
@@ -220,7 +220,7 @@ _BLUESKY = _rule(
     "{name}",
     "Profiles on Bluesky have a feed.",
 )
-_BY_HOST: Mapping[str, Sequence[_Rule]] = {
+_BY_HOST: Mapping[str, Sequence[_PageRule]] = {
     # Servers whose every account page is one of Mastodon's.
     **dict.fromkeys(
         ("mastodon.social", "mastodon.online", "fosstodon.org", "hachyderm.io", "mas.to", "mstdn.social"), (_MASTODON,)
@@ -233,7 +233,7 @@ _BY_HOST: Mapping[str, Sequence[_Rule]] = {
     "bsky.app": (_BLUESKY,),
 }
 #: For hosts of one label below these.
-_BY_PARENT: Mapping[str, Sequence[_Rule]] = {
+_BY_PARENT: Mapping[str, Sequence[_PageRule]] = {
     "substack.com": (_rule(".*", "https://{host}/feed", "{host}", "Publications on Substack have a feed."),),
     "medium.com": (_rule(".*", "https://{host}/feed", "{host}", "Writers and publications on Medium have a feed."),),
 }

@@ -129,7 +129,7 @@ def claim(
     return sorted((read_candidate(row) for row in rows), key=lambda candidate: candidate.id)
 
 
-class Collected(NamedTuple):
+class CollectedCandidate(NamedTuple):
     """A candidate, the face of its detail, and what that is known by."""
 
     candidate: Candidate
@@ -154,7 +154,7 @@ def next_to_recheck(conn: Connection, source_id: int, *, after_id: int) -> tuple
     return chosen, chosen[-1].id if len(chosen) == share else last_id
 
 
-def mark_collected(conn: Connection, collected: Iterable[Collected], *, now: datetime) -> None:
+def mark_collected(conn: Connection, collected: Iterable[CollectedCandidate], *, now: datetime) -> None:
     """Mark what was collected.
 
     A page may change and be tried anew, so that its tries are forgotten. A note is collected once: what that took is

@@ -20,11 +20,11 @@ from catchment.domain.note import (
     Note,
     NoteCard,
     NoteRef,
+    NoteSort,
     NoteType,
     Platform,
     Search,
     SearchPage,
-    Sort,
     read_count,
 )
 from catchment.fetch.client import Request, Response
@@ -269,7 +269,7 @@ _BROWSER: Final[Mapping[str, str]] = {
 _API: Final = "/aweme/v1/web"
 _RESULTS: Final = 15
 _COMMENTS: Final = 20
-_SORTS: Final[Mapping[Sort, str]] = {Sort.POPULAR: "1", Sort.NEWEST: "2"}
+_SORTS: Final[Mapping[NoteSort, str]] = {NoteSort.POPULAR: "1", NoteSort.NEWEST: "2"}
 
 _ID: Final = re.compile(r"[0-9]{19}")
 _ADDRESS: Final = re.compile(

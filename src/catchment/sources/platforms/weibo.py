@@ -17,11 +17,11 @@ from catchment.domain.note import (
     Note,
     NoteCard,
     NoteRef,
+    NoteSort,
     NoteType,
     Platform,
     Search,
     SearchPage,
-    Sort,
     read_count,
 )
 from catchment.fetch.client import Request, Response
@@ -353,7 +353,7 @@ USER_AGENT: Final = (
     "Mozilla/5.0 (iPhone; CPU iPhone OS 16_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
     "Version/16.6 Mobile/15E148 Safari/604.1"
 )
-_LISTS: Final[Mapping[Sort, str]] = {Sort.GENERAL: "1", Sort.NEWEST: "61", Sort.POPULAR: "60"}
+_LISTS: Final[Mapping[NoteSort, str]] = {NoteSort.GENERAL: "1", NoteSort.NEWEST: "61", NoteSort.POPULAR: "60"}
 _VIDEOS: Final = "64"
 
 _ID: Final = re.compile(r"[0-9]{6,20}")

@@ -18,7 +18,7 @@ from zlib import crc32
 from catchment.clock import Clock
 from catchment.domain.cookie import missing_parts, parts_of
 from catchment.domain.crawling import Code, CrawlError
-from catchment.domain.note import Comment, Note, NoteRef, NoteType, Platform, Search, SearchPage, Sort
+from catchment.domain.note import Comment, Note, NoteRef, NoteSort, NoteType, Platform, Search, SearchPage
 from catchment.domain.note import Platform as PlatformName
 from catchment.fetch.client import Request
 from catchment.parse.json_values import object_at
@@ -128,7 +128,11 @@ def _useless(fault: str, **details: Any) -> CrawlError:
 
 
 _FORMATS: Final = ("jpg", "webp", "avif")
-_SORTS: Final = {Sort.GENERAL: "general", Sort.NEWEST: "time_descending", Sort.POPULAR: "popularity_descending"}
+_SORTS: Final = {
+    NoteSort.GENERAL: "general",
+    NoteSort.NEWEST: "time_descending",
+    NoteSort.POPULAR: "popularity_descending",
+}
 _TYPES: Final = {None: 0, NoteType.VIDEO: 1, NoteType.NORMAL: 2}
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _SEARCH: Final = "/api/sns/web/v1/search/notes"

@@ -103,7 +103,7 @@ class CheckedOut(Out):
     checked_at: Moment
 
 
-class RemovedOut(BaseModel):
+class RemovedCookieOut(BaseModel):
     removed: str
 
 
@@ -158,6 +158,6 @@ async def reset_cookie(cookie_name: CookieName, system: TheSystem, asking: TheAs
 
 
 @router.delete("/admin/cookies/{cookie_name}", dependencies=[ADMINISTRATION], responses=failures(400, 404))
-async def remove_cookie(cookie_name: CookieName, system: TheSystem, asking: TheAsking) -> Envelope[RemovedOut]:
+async def remove_cookie(cookie_name: CookieName, system: TheSystem, asking: TheAsking) -> Envelope[RemovedCookieOut]:
     await system.cookies.remove(cookie_name)
-    return asking.answer(RemovedOut(removed=cookie_name))
+    return asking.answer(RemovedCookieOut(removed=cookie_name))

@@ -52,7 +52,7 @@ async def mcp(request: Request, system: TheSystem, caller: Keyed) -> Response:
     _check_host(request, system.settings)
     check_origin(request)
     _require_extra()
-    return _Answer(system, caller, await request.body())
+    return _ProtocolResponse(system, caller, await request.body())
 
 
 def is_own_host(host: str, settings: Settings) -> bool:
@@ -90,7 +90,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-class _Answer(Response):
+class _ProtocolResponse(Response):
     """What the protocol says to one request."""
 
     def __init__(self, system: System, caller: Caller, body: bytes) -> None:

@@ -34,14 +34,14 @@ UNWRITABLE = {
 }
 
 
-class Health(StrEnum):
+class HealthStatus(StrEnum):
     HEALTHY = "healthy"
     DEGRADED = "degraded"
     UNHEALTHY = "unhealthy"
 
 
 class Component(Out):
-    status: Health
+    status: HealthStatus
     message: str
 
 
@@ -109,7 +109,7 @@ class NumbersOut(Out):
 
 
 class HealthOut(Out):
-    status: Health
+    status: HealthStatus
     timestamp: Moment
     components: dict[str, Component]
     #: The same as yes or no.
@@ -146,7 +146,7 @@ async def health(system: TheSystem) -> HealthOut:
         status=_overall(components),
         timestamp=system.clock.now(),
         components=components,
-        checks={name: component.status is Health.HEALTHY for name, component in components.items()},
+        checks={name: component.status is HealthStatus.HEALTHY for name, component in components.items()},
         metrics=NumbersOut.of(numbers) if numbers else None,
     )
 
@@ -203,33 +203,33 @@ async def _numbers_if_any(system: System) -> Numbers | None:
 
 def _store_health(numbers: Numbers | None, trouble: WriteTrouble | None) -> Component:
     if numbers is None:
-        return Component(status=Health.UNHEALTHY, message="The store cannot be used.")
+        return Component(status=HealthStatus.UNHEALTHY, message="The store cannot be used.")
     if trouble is not None:
-        return Component(status=Health.UNHEALTHY, message=UNWRITABLE[trouble])
-    return Component(status=Health.HEALTHY, message="The store answers.")
+        return Component(status=HealthStatus.UNHEALTHY, message=UNWRITABLE[trouble])
+    return Component(status=HealthStatus.HEALTHY, message="The store answers.")
 
 
 def _collector_health(numbers: Numbers | None) -> Component:
     if numbers is None or not numbers.collector.running:
-        return Component(status=Health.DEGRADED, message="No collector is known to be at work.")
-    return Component(status=Health.HEALTHY, message=f"At work, {numbers.collector.in_flight} in flight.")
+        return Component(status=HealthStatus.DEGRADED, message="No collector is known to be at work.")
+    return Component(status=HealthStatus.HEALTHY, message=f"At work, {numbers.collector.in_flight} in flight.")
 
 
 def _cookie_health(numbers: Numbers | None) -> Component:
     if numbers is None or numbers.cookies.are_spent:
-        return Component(status=Health.DEGRADED, message="No cookie can be used.")
-    return Component(status=Health.HEALTHY, message=f"{sum(numbers.cookies.available.values())} can be used.")
+        return Component(status=HealthStatus.DEGRADED, message="No cookie can be used.")
+    return Component(status=HealthStatus.HEALTHY, message=f"{sum(numbers.cookies.available.values())} can be used.")
 
 
 def _clock_health(numbers: Numbers | None) -> dict[str, Component]:
     """Nothing while there is nothing to say."""
     if numbers is None or numbers.clock_jump is None:
         return {}
-    return {"clock": Component(status=Health.DEGRADED, message=numbers.clock_jump)}
+    return {"clock": Component(status=HealthStatus.DEGRADED, message=numbers.clock_jump)}
 
 
-def _overall(components: dict[str, Component]) -> Health:
+def _overall(components: dict[str, Component]) -> HealthStatus:
     found = {component.status for component in components.values()}
-    if Health.UNHEALTHY in found:
-        return Health.UNHEALTHY
-    return Health.DEGRADED if Health.DEGRADED in found else Health.HEALTHY
+    if HealthStatus.UNHEALTHY in found:
+        return HealthStatus.UNHEALTHY
+    return HealthStatus.DEGRADED if HealthStatus.DEGRADED in found else HealthStatus.HEALTHY
