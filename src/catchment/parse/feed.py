@@ -49,7 +49,8 @@ def read(body: bytes, url: str, *, summaries: bool = True) -> ParsedFeed:
     base = feed_base(link, url)
     author = _author(document)
     listed = list_at(document, "items")
-    found = [_entry(item, author) for item in listed if isinstance(item, dict)]
+    entries = (_entry(item, author) for item in listed if isinstance(item, dict))
+    found = [one for one in entries if one.id or one.link or one.title or one.summary or one.content]
     places = newest(len(found), lambda place: (found[place].published, found[place].id or found[place].link))
     return ParsedFeed(
         title=plain_text(text_at(document, "title"), MAX_TITLE),
