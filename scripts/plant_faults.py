@@ -129,9 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             outcome = try_fault(fault, tree)
             outcomes.append(outcome)
             verdict = "caught " if outcome.caught else "UNNOTICED"
-            say(
-                f"{number:2} of {len(faults)} {verdict} {fault.proves or '-':4} {fault.name} ({outcome.seconds:.0f} s): {outcome.by}"
-            )
+            named = f"{fault.proves} {fault.name}".strip()
+            say(f"{number:2} of {len(faults)} {verdict} {named} ({outcome.seconds:.0f} s): {outcome.by}")
     missed = [outcome.fault.name for outcome in outcomes if not outcome.caught]
     if given.json:
         say(
