@@ -31,8 +31,8 @@ def test_there_are_thirty_faults_and_each_can_be_planted():
 
 
 def is_there(test: str) -> bool:
-    file, _, name = test.partition("::")
-    return (ROOT / file).exists() and name in (ROOT / file).read_text() if name else (ROOT / file).exists()
+    file, *names = test.split("::")
+    return (ROOT / file).exists() and all(name in (ROOT / file).read_text() for name in names)
 
 
 def test_the_repair_of_every_number_of_r_is_taken_back_by_a_fault():
