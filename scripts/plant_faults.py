@@ -2,7 +2,8 @@
 """Do the tests notice? Plants the faults of `scripts/faults.toml` one at a time and runs the suite of their area.
 
 Each fault is put into a copy of the tree, so that the working copy stays as it is. A fault that nothing notices is
-named, and too many of them end this with 1. Takes some minutes; `--only NAME` plants one.
+named, and too many of them end this with 1. `--only NAME`, as often as wanted, plants these; a name may be a
+number such as R-10.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ class Fault:
     #: Stands in the file once.
     old: str
     new: str
+    #: Files or folders, or single tests of a file.
     tests: tuple[str, ...]
+    #: The number in docs/requirements.md whose repair it takes back.
+    proves: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,22 +114,31 @@ def say(line: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", metavar="NAME", help="plant this one alone")
+    parser.add_argument(
+        "--only", metavar="NAME", action="append", default=[], help="plant this one alone; or those of a number"
+    )
     parser.add_argument("--json", action="store_true", help="print the outcomes as JSON at the end")
     given = parser.parse_args(arguments)
-    faults = [fault for fault in read_faults() if given.only in {None, fault.name}]
+    wanted = set(given.only)
+    faults = [fault for fault in read_faults() if not wanted or wanted & {fault.name, fault.proves}]
     if not faults:
-        parser.error(f"there is no fault named {given.only}")
+        parser.error(f"there is no fault named {' or '.join(given.only)}")
     outcomes = []
     with copied_tree() as tree:
         for number, fault in enumerate(faults, start=1):
             outcome = try_fault(fault, tree)
             outcomes.append(outcome)
             verdict = "caught " if outcome.caught else "UNNOTICED"
-            say(f"{number:2} of {len(faults)} {verdict} {fault.name} ({outcome.seconds:.0f} s): {outcome.by}")
+            named = f"{fault.proves} {fault.name}".strip()
+            say(f"{number:2} of {len(faults)} {verdict} {named} ({outcome.seconds:.0f} s): {outcome.by}")
     missed = [outcome.fault.name for outcome in outcomes if not outcome.caught]
     if given.json:
-        say(json.dumps([{"name": o.fault.name, "caught": o.caught, "by": o.by} for o in outcomes], indent=2))
+        say(
+            json.dumps(
+                [{"name": o.fault.name, "proves": o.fault.proves, "caught": o.caught, "by": o.by} for o in outcomes],
+                indent=2,
+            )
+        )
     say(f"{len(outcomes) - len(missed)} of {len(outcomes)} caught" + (f"; unnoticed: {missed}" if missed else ""))
     return 1 if len(missed) > MAX_UNNOTICED else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -26,7 +27,18 @@ def test_there_are_thirty_faults_and_each_can_be_planted():
     for fault in faults:
         assert (ROOT / fault.file).read_text().count(fault.old) == 1, f"{fault.name}: {fault.file}"
         assert fault.new != fault.old
-        assert all((ROOT / test).exists() for test in fault.tests), fault.name
+        assert all(is_there(test) for test in fault.tests), fault.name
+
+
+def is_there(test: str) -> bool:
+    file, *names = test.split("::")
+    return (ROOT / file).exists() and all(name in (ROOT / file).read_text() for name in names)
+
+
+def test_the_repair_of_every_number_of_r_is_taken_back_by_a_fault():
+    promised = set(re.findall(r"^- (R-\d\d) ", (ROOT / "docs" / "requirements.md").read_text(), re.MULTILINE))
+    assert len(promised) == 49
+    assert promised <= {fault.proves for fault in script().read_faults()}
 
 
 def test_a_planted_fault_is_gone_afterwards(tmp_path):

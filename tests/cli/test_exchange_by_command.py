@@ -241,6 +241,20 @@ def test_a_feed_has_the_tags_of_every_folder_that_it_lies_in(catchment: Command)
 
 
 @pytest.mark.proves("R-10")
+def test_a_feed_is_one_however_its_address_is_written_in_each_folder(catchment: Command) -> None:
+    spellings = ("a.example/feed", "https://A.Example/feed", "feed://a.example/feed#top", "http://[bad")
+    folders = "".join(
+        f'<outline text="F{number}"><outline text="A" xmlUrl="{url}"/></outline>'
+        for number, url in enumerate(spellings)
+    )
+    (catchment.home / "list.opml").write_text(f"<opml><body>{folders}</body></opml>")
+    totals = catchment.json("import", "list.opml")["totals"]
+    assert (totals["added"], totals["duplicate"], totals["refused"]) == (1, 2, 1)
+    [source] = catchment.json("sources", "list")
+    assert source["tags"] == ["F0", "F1", "F2"]
+
+
+@pytest.mark.proves("R-10")
 def test_addresses_without_a_scheme_are_taken_and_an_undefined_sign_costs_its_own_line_only(catchment: Command) -> None:
     lines = (
         "a.example/feed",

@@ -16,6 +16,7 @@ import pytest
 from command import Command, Process, Start, on_a_terminal
 from sqlalchemy.engine import make_url
 
+from catchment.cli.session import program
 from catchment.store.migrate import migrate_url
 from feed_site import FeedSite
 
@@ -120,6 +121,7 @@ class TestStores:
     def test_a_command_that_reads_makes_no_store(self, nothing: Path, words: tuple[str, ...]) -> None:
         result = Command(nothing)(*words)
         assert not nothing.parent.exists(), "nothing was made"
+        assert "pysqlite" not in result.output
         if words[0] in {"doctor", "audit"}:
             assert result.exit_code == 0, "they tell of much besides"
             return
@@ -212,6 +214,26 @@ class TestExtras:
 
 
 class TestDemo:
+    @pytest.mark.proves("R-40")
+    @pytest.mark.parametrize(
+        ("called", "pasted"),
+        [
+            ("../env/bin/catchment", "{beside}/env/bin/catchment"),
+            ("{beside}/env/bin/catchment", "{beside}/env/bin/catchment"),
+            ("bin/catchment", "bin/catchment"),
+            ("{here}/bin/catchment", "bin/catchment"),
+        ],
+    )
+    def test_a_command_to_paste_names_the_program_so_that_it_is_found(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, called: str, pasted: str
+    ) -> None:
+        here = tmp_path / "here"
+        here.mkdir()
+        monkeypatch.chdir(here)
+        places = {"here": here, "beside": tmp_path}
+        monkeypatch.setattr(sys, "argv", [called.format(**places)])
+        assert program() == pasted.format(**places)
+
     @pytest.mark.docs
     @pytest.mark.proves("R-40")
     async def test_it_takes_a_free_port_is_quiet_and_prints_commands_that_work_when_pasted(

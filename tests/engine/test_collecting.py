@@ -308,6 +308,16 @@ class TestPoliteness:
         assert (seen.fetch_count, seen.last_fetched_at) == (2, clock.now())
 
     @pytest.mark.proves("A-30")
+    async def test_a_304_before_anything_was_read_is_a_failure(self, system, site):
+        async def answer(_):
+            return web.Response(status=304)
+
+        source = await add(system, site.script(answer))
+        [result] = await collect(system)
+        assert "304" in (result.error or "")
+        assert (await get(system, source)).fetch_error_count == 1
+
+    @pytest.mark.proves("A-30")
     async def test_an_unchanged_body_is_not_parsed_again(self, system, site, clock):
         await add(system, site.feed("1"))
         await collect(system)

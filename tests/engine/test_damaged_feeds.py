@@ -69,8 +69,10 @@ async def test_a_text_with_other_words_is_an_edit_in_a_damaged_feed_as_well(syst
         ("<guid isPermaLink='false'>1</guid>", "<guid isPermaLink='false'>1]]></guid>"),
         ("<title>Title 1</title>", "<ti<tle>Title 1</title>"),
         ("<link>https://example.org/1</link>", "<link>https://example.org/1<</link>"),
+        ("<link>https://example.org/1</link>", "<link>&nosuchthing;https://example.org/1</link>"),
+        ("Words of 1", "Words &nosuchthing;of 1"),
     ],
-    ids=["the tag of its id", "its id", "the tag of its title", "its link"],
+    ids=["the tag of its id", "its id", "the tag of its title", "its link", "before its link", "its text"],
 )
 async def test_an_item_that_breaks_is_neither_harmed_nor_doubled(system, site, clock, whole, broken):
     document = rss("1", "2")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from catchment.domain.item import MAX_KEY, make_item
 from catchment.domain.source import FAILURES_UNTIL_PAUSE, LastError, NextCheck, PausedBy, Why
 from catchment.domain.visit import Collected, Failed, Fetched, Postponed, Skipped, network_is_down
-from catchment.engine.decide import decide, each_once, held_against, sort_items
+from catchment.engine.decide import ItemChanges, decide, each_once, held_against, sort_items, without_harm
 from catchment.schedule.due import Cadence
 from source_factory import START, make_source
 
@@ -88,6 +88,20 @@ def test_storing_the_same_batch_twice_changes_nothing(batch):
 def test_of_two_items_with_one_key_the_first_stands():
     first, second = (make_item(native_id="1", content=content) for content in ("newest", "older"))
     assert each_once([first, second]) == [first]
+
+
+@pytest.mark.proves("R-01")
+def test_of_a_damaged_document_an_item_without_anything_is_none():
+    empty, other = make_item(url="", title="", content=""), make_item(title="Words")
+    assert without_harm(ItemChanges(new=(empty, other)), []).new == (other,)
+
+
+@pytest.mark.proves("R-01")
+@pytest.mark.parametrize("field", ["title", "content", "author"])
+def test_of_a_damaged_document_what_could_not_be_read_replaces_nothing(field):
+    before = make_item(native_id="1", **{"title": "t", "content": "c", field: "新闻标题"})
+    after = make_item(native_id="1", **{"title": "t", "content": "c", field: "新闻\ufffd夤"})
+    assert without_harm(ItemChanges(changed=(after,)), [before]).changed == ()
 
 
 @pytest.mark.proves("A-26")

@@ -56,6 +56,44 @@ def test_a_broken_title_says_what_can_be_read_of_it(written: str, title: str):
     assert read(rss(f"<item><title>{written}</title></item>")).entries[0].title == title
 
 
+@pytest.mark.proves("R-01", "R-02")
+@pytest.mark.parametrize("junk", JUNK.values())
+@pytest.mark.parametrize("place", [0, 2, 5, 6, 15, 19])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "<item><title>A</title><link>@</link></item>",
+        "<item><title>A</title><guid>@</guid></item>",
+        "<item rdf:about='@' xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'><title>A</title></item>",
+        "<item xmlns:a='http://www.w3.org/2005/Atom'><title>A</title><a:link href='@'/></item>",
+    ],
+    ids=["link", "guid", "about", "href"],
+)
+def test_what_breaks_an_address_or_an_id_is_no_part_of_it(entry: str, place: int, junk: bytes):
+    address = "https://example.com/1"
+    whole = rss(entry.replace("@", address))
+    broken = whole.replace(address.encode(), address[:place].encode() + junk + address[place:].encode())
+    [before], [after] = read(whole).entries, read(broken).entries
+    assert (after.id, after.link, after.title) == (before.id, before.link, "A")
+
+
+@pytest.mark.proves("R-01")
+def test_in_a_query_something_that_looks_like_an_entity_may_be_a_parameter():
+    (entry,) = read(rss("<item><title>a < b</title><link>http://x.org/?a=1&nosuchthing;b=2</link></item>")).entries
+    assert entry.link == "http://x.org/?a=1&nosuchthing;b=2"
+
+
+@pytest.mark.proves("R-01")
+@pytest.mark.parametrize("junk", [junk for junk in JUNK.values() if junk != b"\x0b"])
+@pytest.mark.parametrize("reference", ["&|amp;", "&am|p;", "&#82|17;", "&|#8217;", "&lt|;", "&#x20|1C;"])
+def test_a_reference_that_something_was_put_into_is_still_one(reference: str, junk: bytes):
+    text = f"<item><title>one {reference} two</title></item>"
+    whole = read(rss(text.replace("|", ""))).entries[0].title
+    broken = read(rss(text).replace(b"|", junk))
+    assert broken.is_damaged
+    assert broken.entries[0].title == whole
+
+
 @pytest.mark.proves("R-01")
 def test_tags_that_html_never_closes_stay_tags():
     text = '<p>Hello <br> world <b>x</b></p><img src="/a.png">'

@@ -123,7 +123,7 @@ def test_any_text_in_a_feed_gives_a_date_in_utc_or_none(text: str):
 
 @pytest.mark.proves("R-19")
 def test_dates_that_cannot_be_read_are_none_and_nobody_else_is_asked():
-    texts = ["le 4 juin 2026", "昨天 12:00", "32 Smarch 2026", "yesterday at 5", "1" * 60]
+    texts = ["le 4 brumaire 2026", "昨天 12:00", "32 Smarch 2026", "yesterday at 5", "1" * 60]
     items = "".join(f"<item><title>{text}</title><pubDate>{text}</pubDate></item>" for text in texts)
     entries = [*parse_feed(rss(items)).entries, *parse_feed(rss(items + "<item><title>&")).entries]
     assert len(entries) >= len(texts)
@@ -181,3 +181,27 @@ def test_dates_as_programs_write_them_are_read(text: str, moment: str):
 )
 def test_what_only_looks_like_a_date_is_none(text: str):
     assert parse_feed_date(text) is None
+
+
+@both_ways
+@pytest.mark.parametrize(
+    "written",
+    [
+        "2026年3月4日 12:00",
+        "2026年03月04日12时00分00秒",
+        "2026년 3월 4일 12:00",
+        "Mi, 04 Mär 2026 13:00:00 +0100",
+        "Mittwoch, 4. März 2026, 12:00",
+        "mer. 4 mars 2026 12:00",
+        "ср, 04 мар 2026 15:00:00 +0300",
+        "04.03.2026 12:00",
+        "mié, 04 mar 2026 12:00:00 GMT",
+    ],
+)
+def test_dates_in_the_language_of_the_machine_that_wrote_them_are_read(written: str, damage: str):
+    assert date_of(written, damage) == NOON
+
+
+@pytest.mark.parametrize("written", ["昨天 12:00", "31.02.2026", "14.14.2026", "Mi, 04 Xyz 2026", "年" * 64, "dez"])
+def test_what_looks_like_a_date_of_another_language_and_is_none_is_none(written: str):
+    assert parse_feed_date(written) is None

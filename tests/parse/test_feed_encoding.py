@@ -84,3 +84,21 @@ def test_the_outcome_is_always_utf8(body: bytes, content_type: str):
 def test_what_is_utf8_already_stays_as_it_is(text: str):
     body = b"<rss>" + text.encode()
     assert as_utf8(body, "text/xml; charset=iso-8859-1") == body
+
+
+@pytest.mark.proves("R-01", "R-07")
+@pytest.mark.parametrize("junk", [b"\x0b", b"<", b"]]>", b"&nosuchthing;"])
+def test_a_stray_byte_in_a_seven_bit_document_changes_no_other_entry(junk: bytes):
+    text = document("ニュース</title></item><item><title>今日の話題", "iso-2022-jp").encode("iso2022_jp")
+    place = text.index(b"$B") + 3
+    broken = parse_feed(text[:place] + junk + text[place:])
+    assert broken.is_damaged
+    assert broken.entries[-1].title == "今日の話題"
+
+
+@pytest.mark.proves("R-01")
+def test_bytes_that_cannot_be_read_are_damage_unless_the_feed_itself_says_so():
+    text = document(CHINESE * 9, "gb2312").encode("gb2312")
+    half = text.index(CHINESE[3:].encode("gb2312")) + 1
+    assert parse_feed(text[:half] + b"\x0b" + text[half:]).is_damaged
+    assert not parse_feed(document("\ufffd", "utf-8").encode()).is_damaged

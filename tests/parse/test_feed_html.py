@@ -77,6 +77,25 @@ def test_plain_text_is_one_line_without_markup(text: str, expected: str):
     assert " ".join(plain_text(text, 100).split()) == expected
 
 
+@pytest.mark.proves("R-06")
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("How to use List&lt;T&gt; and &lt;div&gt; in C#?", "How to use List<T> and <div> in C#?"),
+        ("C++ <vector> explained", "C++ <vector> explained"),
+        ("<T> is a parameter", "<T> is a parameter"),
+        ("<script> tags", "<script> tags"),
+        ("<div>cut off", "cut off"),
+        ("<div>a</div> and <b>b</b>", "a and b"),
+        ("a <b>bold", "a bold"),
+        ("a <u2 href='x'>b", "a b"),
+        ("The <em>New York Times</em> piece, H<sub>2</sub>O", "The New York Times piece, H2O"),
+    ],
+)
+def test_a_name_in_brackets_that_nothing_closes_is_a_word(title: str, shown: str):
+    assert plain_text(title, 500) == shown
+
+
 @given(st.text(max_size=300), st.integers(10, 100))
 def test_plain_text_is_never_longer_than_asked(text: str, limit: int):
     assert len(plain_text(text, limit)) <= limit

@@ -132,6 +132,12 @@ class TestTexts:
         shown = self.clean('<p>a<noscript><img src="/y.png" alt="y"></noscript></p>')
         assert shown == '<p>a<img src="https://x.org/y.png" alt="y"></p>'
 
+    @pytest.mark.parametrize("nothing", ["", " \n ", "<![CDATA[]]>", "<![CDATA[ \n]]>"])
+    def test_an_empty_full_text_does_not_win_over_the_description(self, nothing: str):
+        full = f"<c:encoded xmlns:c='http://purl.org/rss/1.0/modules/content/'>{nothing}</c:encoded>"
+        for texts in (f"{full}<description>Lead</description>", f"<description>Lead</description>{full}"):
+            assert entry_of(rss(f"<item><title>a</title>{texts}</item>")).content == "Lead"
+
     def test_the_cap_counts_what_is_kept(self):
         picture = f"<img src='data:image/png;base64,{'A' * 3_000_000}'>"
         styled = f"<p style='{'x' * 300_000}'>styled</p>"

@@ -88,6 +88,12 @@ def test_an_index_lists_sitemaps_and_a_urlset_pages():
     assert [entry.is_sitemap for entry in read(urlset(url("https://example.org/a")))] == [False]
 
 
+@pytest.mark.proves("R-14")
+def test_a_place_on_a_page_is_no_other_page():
+    listed = urlset(url("https://x.org/a#top") + url("https://x.org/a?b=1#c") + url("https://x.org/#"))
+    assert addresses(listed) == ["https://x.org/a", "https://x.org/a?b=1", "https://x.org/"]
+
+
 def test_an_rss_feed_serves_as_a_sitemap():
     body = b"""<rss version="2.0"><channel><title>Site</title><link>https://example.org/</link>
     <image><url>https://example.org/logo.png</url></image>

@@ -55,11 +55,11 @@ async def test_of_github_trending(site):
 
 
 async def test_of_a_json_feed(site):
-    items = [{"id": "1", "title": "One"}, None, "two", ["three"]]
+    items = [{"id": "1", "title": "One"}, None, "two", ["three"], {}, {"title": {"en": "x"}}]
     url = site.serve(json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "F", "items": items}))
     async with visitor("") as visit:
         fetched = await visit("rss", {"url": url})
-    assert ([item.title for item in fetched.items], fetched.left_out) == (["One"], 3)
+    assert ([item.title for item in fetched.items], fetched.left_out) == (["One"], 5)
 
 
 @pytest.mark.parametrize("paging", ["none", "page"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import shutil
 import sys
@@ -127,8 +128,8 @@ def program() -> str:
         return f"{shlex.quote(sys.executable)} -m catchment.cli"
     if shutil.which(called.name) == str(called):
         return called.name
-    here = Path.cwd()
-    return shlex.quote(str(called.relative_to(here) if called.is_relative_to(here) else called))
+    here, whole = Path.cwd(), Path(os.path.abspath(called))  # noqa: PTH100 - a link to the program stays that link
+    return shlex.quote(str(whole.relative_to(here) if whole.is_relative_to(here) else whole))
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:

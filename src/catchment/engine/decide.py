@@ -33,9 +33,11 @@ from catchment.schedule.due import (
 MAX_MESSAGE = 500
 #: The words of an item's title, address and content.
 _Face = tuple[str, str, str]
+# What stands where bytes could not be read.
+_LOST = "\ufffd"
 _NEVER = NextCheck(at=None, why=None)
 # Tags, references, what stands for brackets in a URL, and whatever is no letter or digit.
-_NO_WORDS = re.compile(r"</?[a-zA-Z][^<>]*+>|&\#?\w{1,40}+;|%3[CE]|%22|[^\w<&%]++|[_<&%]", re.IGNORECASE)
+_NO_WORDS = re.compile(r"</?[a-zA-Z][^<>]*+>|&(?:amp;)?+\#?\w{1,40}+;|%3[CE]|%22|[^\w<&%]++|[_<&%]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +76,15 @@ def sort_items(items: Iterable[Item], remembered: Mapping[str, bytes]) -> ItemCh
 def without_harm(news: ItemChanges, stored: Iterable[Item]) -> ItemChanges:
     """What of the news counts when the document was damaged; `stored` is what it may be about.
 
-    A text is not replaced by its own beginning, nor by its own words, and an item that lost its id is not a new one.
+    A text is not replaced by its own beginning, nor by its own words, and an item that lost its id, or everything, is
+    not a new one.
     In a document that is whole both are edits.
     """
     by_key = {item.key: item for item in stored}
     changed = (_healed(item, by_key[item.key]) for item in news.changed if item.key in by_key)
     known = [_face(item) for item in by_key.values()]
     faces = [(item, _face(item)) for item in news.new]
-    new = (item for item, face in faces if not any(_is_the_same(face, other) for other in known))
+    new = (item for item, face in faces if any(face) and not any(_is_the_same(face, other) for other in known))
     return replace(news, new=tuple(new), changed=tuple(item for item in changed if item is not None))
 
 
@@ -108,7 +111,8 @@ def _is_the_same(one: _Face, other: _Face) -> bool:
 
 
 def _is_less(text: str, before: str) -> bool:
-    return _words(before).startswith(_words(text))
+    """Whether it is a beginning of what was, or its words, or the same with what could not be read in it."""
+    return (_LOST in text and _LOST not in before) or _words(before).startswith(_words(text))
 
 
 def _words(text: str) -> str:

@@ -21,7 +21,7 @@ from catchment.schedule.jobs import Cron
 from catchment.settings import Settings, load_settings
 from catchment.settings.spec import worded_unknown
 from catchment.store.config import read_config
-from catchment.store.database import Store, WriteTrouble, open_store, sqlite_file, store_url
+from catchment.store.database import Store, WriteTrouble, open_store, shown_place, sqlite_file, store_url
 from catchment.store.migrate import current_revision, head_revision, refuse_unknown_schema
 
 OLDEST_PYTHON = (3, 11)
@@ -125,7 +125,7 @@ def _check_folder(settings: Settings) -> list[CheckResult]:
 
 async def _check_store(settings: Settings) -> list[CheckResult]:
     url = store_url(settings.store_url())
-    file, shown = sqlite_file(url), url.render_as_string(hide_password=True)
+    file, shown = sqlite_file(url), shown_place(url)
     if file is not None and not file.exists():
         found = f"{shown} is not there yet"
         return [

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from yarl import URL
+
 from catchment.domain.caller import Caller
 from catchment.domain.confidential import (
     ADDRESS_KEYS,
@@ -177,9 +179,18 @@ def _imported(entry: ListedSource, outcome: Added | Refused) -> ImportedLine:
 def _with_all_folders(outlines: Iterable[FeedOutline]) -> list[FeedOutline]:
     """A feed that lies in several folders has the tags of them all, wherever it stands."""
     tags: dict[str, dict[str, None]] = {}
-    for outline in outlines:
-        tags.setdefault(outline.url, {}).update(dict.fromkeys(outline.tags))
-    return [replace(outline, tags=tuple(tags[outline.url])) if outline.url else outline for outline in outlines]
+    named = [(_one_spelling(outline.url), outline) for outline in outlines]
+    for address, outline in named:
+        tags.setdefault(address, {}).update(dict.fromkeys(outline.tags))
+    return [replace(outline, tags=tuple(tags[address])) if address else outline for address, outline in named]
+
+
+def _one_spelling(url: str) -> str:
+    """However an address is written: without its scheme, its host in capitals, with a fragment."""
+    try:
+        return str(URL(_with_scheme(url)).with_fragment(None))
+    except ValueError:
+        return url
 
 
 def _of_outline(outline: FeedOutline) -> ListedSource | BadLine:

@@ -43,6 +43,18 @@ _WORDS = re.compile(
 _NEGATIVE_YEAR = re.compile(r"\d [a-z]{3,9} -\d", re.ASCII | re.IGNORECASE)
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, start=1)}
+#: By how they begin, in the languages in which programs write dates by the locale of their machine.
+_OTHER_MONTHS = {
+    "jän": 1, "janv": 1, "ene": 1, "gen": 1, "янв": 1, "févr": 2, "fév": 2, "fev": 2, "фев": 2, "mär": 3, "mrz": 3,
+    "mrt": 3, "мар": 3, "avr": 4, "abr": 4, "апр": 4, "mai": 5, "mei": 5, "mag": 5, "май": 5, "мая": 5, "juin": 6,
+    "giu": 6, "июн": 6, "juil": 7, "lug": 7, "июл": 7, "aoû": 8, "ago": 8, "авг": 8, "set": 9, "сен": 9, "okt": 10,
+    "ott": 10, "out": 10, "окт": 10, "ноя": 11, "dez": 12, "déc": 12, "dic": 12, "дек": 12,
+}  # fmt: skip
+_MONTH_WORD = re.compile(rf"\b({'|'.join(sorted(_OTHER_MONTHS, key=len, reverse=True))})[^\W\d_]*+\.?")
+_DOTTED = re.compile(r"^(\d{1,2})\.(\d{1,2})\.(\d{4})\b,?")
+_WEEKDAY = re.compile(r"^[^\W\d_]{2,12}\.?(?:, ?| )(?=\d{1,2}\b)")
+# The signs of Chinese, Japanese and Korean.
+_SIGNS = str.maketrans("年년月월日일号时時시分분秒초：", "----   :::::  :")
 _UTC_ZONES = frozenset({"GMT", "UTC", "UT", "Z", "+0000", "-0000"})
 _PROPER_LENGTH = len("Sun, 01 Mar 2026 08:00:00 ")
 _DIGITS = re.compile(r"\d{9,10}|\d{13}", re.ASCII)
@@ -74,11 +86,16 @@ def parse_date(text: str) -> datetime | None:
 
 
 def parse_loose_date(text: str) -> datetime | None:
-    """As `parse_date`, and also a year or month alone (its first moment), slashes, and lone digits."""
+    """As `parse_date`, and also a year or month alone (its first moment), slashes, lone digits, and other languages."""
+    text = " ".join(text[: 4 * _LONGEST].split())
+    return _loose(text) or _loose(_translated(text))
+
+
+def _loose(text: str) -> datetime | None:
     moment = parse_date(text)
     if moment is not None:
         return moment
-    found = _LOOSE.match(_without_remark(" ".join(text[: 4 * _LONGEST].split())))
+    found = _LOOSE.match(_without_remark(text))
     if found is None:
         return None
     given = _given(found)
@@ -92,6 +109,15 @@ def parse_feed_date(text: str) -> datetime | None:
     """As `parse_loose_date`, and also as seconds or milliseconds since 1970."""
     text = " ".join(text[: 4 * _LONGEST].split())
     return from_epoch(int(text)) if _DIGITS.fullmatch(text) else parse_loose_date(text)
+
+
+def _translated(text: str) -> str:
+    """A date of another language as it would be in English; its day of the week goes."""
+    if len(text) > _LONGEST:
+        return ""
+    text = _WEEKDAY.sub("", text.lower()).translate(_SIGNS)
+    text = _MONTH_WORD.sub(lambda word: _MONTH_NAMES[_OTHER_MONTHS[word[1]] - 1], text)
+    return " ".join(_DOTTED.sub(r"\3-\2-\1", text).replace("- ", "-").split()).strip(":")
 
 
 def from_epoch(moment: object) -> datetime | None:

@@ -48,6 +48,7 @@ _SUPERSETS = {
 }
 # These hide in plain ASCII, so valid UTF-8 proves nothing against them.
 _SEVEN_BIT = ("iso2022", "hz")
+_STRETCHES = re.compile(rb"(?=\x1b)")
 # Codecs of Python that are no text encodings, or that no feed may choose (their decoding can be abused).
 _NOT_FOR_FEEDS = ("utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem")
 # What a server says when nobody told it.
@@ -167,8 +168,15 @@ def _decode(body: bytes, charset: str | None, declared: str | None) -> tuple[str
             text = body.decode(encoding, "replace")
             if not _spoilt(text):
                 return text, encoding
+            if encoding.startswith(_SEVEN_BIT) and body.isascii():
+                return _in_stretches(body, encoding), encoding
     text = body.decode(UTF_8, "replace")
     return (body.decode("cp1252", "replace"), "cp1252") if _spoilt(text) else (text, UTF_8)
+
+
+def _in_stretches(body: bytes, encoding: str) -> str:
+    """Each stretch by itself: where one is damaged, the sign that ends it would be taken for half a character."""
+    return "".join(stretch.decode(encoding, "replace") for stretch in _STRETCHES.split(body))
 
 
 def _is_nearly_utf8(body: bytes, believed: Collection[str | None]) -> bool:

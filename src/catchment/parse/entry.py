@@ -26,6 +26,8 @@ _WEB = ("http://", "https://")
 _FOLLOWED = (*_WEB, "ftp://", "gemini://", "gopher://", "magnet:")
 _DIGITS = re.compile("[0-9]+")
 _NO_LINE_BREAKS = str.maketrans("", "", "\t\r\n")
+# What is left of a section that was closed once too often; no id or link has it.
+_DEBRIS = "]]>"
 # No URL holds these as they are; escaped, they cannot end an attribute wherever the link is shown.
 _ESCAPED = str.maketrans({"<": "%3C", ">": "%3E", '"': "%22"})
 
@@ -228,7 +230,7 @@ def _is_tidy(link: str) -> bool:
 
 
 def _tidied(link: str) -> str:
-    return storable(link).translate(_NO_LINE_BREAKS).strip().translate(_ESCAPED)
+    return storable(link).replace(_DEBRIS, "").translate(_NO_LINE_BREAKS).strip().translate(_ESCAPED)
 
 
 def _joined(base: str, link: str) -> str:
@@ -241,13 +243,14 @@ def _joined(base: str, link: str) -> str:
 
 
 def _identities(given: Sequence[str]) -> list[str]:
-    if "".join(given).isprintable() and max(map(len, given)) <= _MAX_ID:
+    every = "".join(given)
+    if every.isprintable() and _DEBRIS not in every and max(map(len, given)) <= _MAX_ID:
         return [entry_id.strip() for entry_id in given]
     return [_identity(entry_id) for entry_id in given]
 
 
 def _identity(given: str) -> str:
-    entry_id = (given if given.isprintable() else storable(given)).strip()
+    entry_id = storable(given).replace(_DEBRIS, "").strip()
     if len(entry_id) > _MAX_ID:
         # Cut ids might collide, and databases do not index them whole.
         return "sha256:" + sha256(entry_id.encode()).hexdigest()

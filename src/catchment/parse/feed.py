@@ -49,7 +49,8 @@ def read(body: bytes, url: str, *, summaries: bool = True) -> ParsedFeed:
     base = feed_base(link, url)
     author = _author(document)
     listed = list_at(document, "items")
-    found = [_entry(item, author) for item in listed if isinstance(item, dict)]
+    entries = (_entry(item, author) for item in listed if isinstance(item, dict))
+    found = [one for one in entries if one.id or one.link or one.title or one.summary or one.content]
     places = newest(len(found), lambda place: (found[place].published, found[place].id or found[place].link))
     return ParsedFeed(
         title=plain_text(text_at(document, "title"), MAX_TITLE),
@@ -104,6 +105,8 @@ def _attachments(item: _Object) -> Iterable[ParsedEnclosure]:
 __all__ = ["MAX_ENTRIES", "ParsedEnclosure", "ParsedEntry", "ParsedFeed", "parse_feed"]
 
 _HEAD = 4096
+# What stands where bytes could not be read.
+_LOST = "\ufffd".encode()
 _FEED_ROOT = re.compile(rb"<(?:[\w-]+:)?(?:rss|feed|rdf|channel)[\s>]", re.IGNORECASE)
 _HTML_ROOT = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
 # The numbers of U+0080 to U+009F.
@@ -131,6 +134,8 @@ def parse_feed(body: bytes, *, url: str = "", content_type: str = "", summaries:
     if looks_like_json(document):
         return read(document, url, summaries=summaries)
     feed = _parse_xml(document, url, summaries=summaries)
+    if _LOST in document and _LOST not in body:
+        feed = replace(feed, is_damaged=True)
     return feed if encoding == UTF_8 else replace(feed, encoding=encoding)
 
 

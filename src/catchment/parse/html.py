@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from html import unescape
 
@@ -47,7 +47,13 @@ _LINK_STARTS = ('href="', 'src="', "href='", "src='")
 _SHORT = 4_096
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_TAG = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)(?:[\s/][^<>]*)?>")
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)([\s/][^<>]*)?>")
+# What people leave open. Any other name in brackets that nothing closes is a word: "List<T>", "the <div> element".
+_LEFT_OPEN = frozenset({
+    "a", "abbr", "b", "big", "blockquote", "br", "center", "cite", "code", "dd", "del", "dt", "em", "font", "h1", "h2",
+    "h3", "h4", "h5", "h6", "hr", "i", "img", "ins", "kbd", "li", "mark", "ol", "p", "q", "s", "small", "span",
+    "strike", "strong", "sub", "sup", "td", "th", "tr", "tt", "u", "ul", "wbr",
+})  # fmt: skip
 _BREAKING = frozenset({"br", "p", "div", "li", "td", "h1", "h2", "h3"})
 # What XML 1.0 or PostgreSQL cannot hold, besides halves of surrogate pairs. To look for one after the other is ten
 # times as quick as to look for any of them.
@@ -257,7 +263,8 @@ def _without_tags(text: str) -> str:
     head, end, rest = text.rpartition("-->")
     if end:
         text = _COMMENT.sub("", head + end) + rest
-    return _TAG.sub(_gap, text)
+    closed = {name.lower() for slash, name, _ in _TAG.findall(text) if slash}
+    return _TAG.sub(lambda tag: tag[0] if _is_word(tag, closed) else _gap(tag[2]), text)
 
 
 def _unescaped(text: str) -> str:
@@ -267,8 +274,16 @@ def _unescaped(text: str) -> str:
         return text
 
 
-def _gap(tag: re.Match[str]) -> str:
-    return " " if tag[1].lower() in _BREAKING else ""
+def _is_word(tag: re.Match[str], closed: Collection[str]) -> bool:
+    slash, name, rest = tag.groups()
+    folded = name.lower()
+    if slash or rest or folded in _LEFT_OPEN or folded in closed:
+        return False
+    return tag.start() > 0 or folded not in _TAGS  # what begins with a part of a page was cut off
+
+
+def _gap(name: str) -> str:
+    return " " if name.lower() in _BREAKING else ""
 
 
 def _cut_words(text: str, limit: int) -> str:

@@ -151,6 +151,8 @@ _CONTAINERS = frozenset({"rss", "feed", "rdf", "channel", "item", "entry", "item
 _ENTRIES = frozenset({"item", "entry"})
 # Where long texts stand, as CDATA.
 _TEXTS = frozenset({"title", "description", "summary", "content", "encoded", "subtitle", "body"})
+# Addresses and ids: what breaks one was never part of it.
+_NAMING = frozenset({"link", "guid", "id", "href", "url", "about", "resource"})
 # What HTML never closes.
 _VOID = frozenset({"br", "img", "hr", "wbr", "input", "source", "col", "area", "embed", "track"})
 _MAX_DEPTH = 100
@@ -170,6 +172,9 @@ _REFERENCE = re.compile(r"&(?:#(?P<number>[0-9]{1,7}|[xX][0-9a-fA-F]{1,6});|(?P<
 _ENTITY = re.compile(
     rf"<!ENTITY\s++([A-Za-z][\w.-]*+)\s++(?:\"([^\"<>]{{0,{_MAX_ENTITY}}})\"|'([^'<>]{{0,{_MAX_ENTITY}}})')\s*+>"
 )
+# One that was broken in two.
+_SPLIT = re.compile(r"(&#?[A-Za-z0-9]{0,8}+)(?:\]\]>|<|&(?:#[xX]?0|[A-Za-z][\w.-]{0,39});)(#?[A-Za-z0-9]{0,8};)")
+_NUMBERED = re.compile("&#(?:[0-9]{2,7}|[xX][0-9a-fA-F]{2,6});")
 _XML_NAMES = {"amp;", "lt;", "gt;", "quot;", "apos;"}
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 _XMLNS = "xmlns:"
@@ -184,11 +189,18 @@ class Mended(NamedTuple):
 def well_formed(document: bytes) -> Mended:
     """The feed in a document, from its root on; empty where nothing looks like a feed."""
     text = storable(document.decode("utf-8", "replace"))
-    root = _ROOT.search(text) or _LONE_ENTRY.search(text)
+    whole = _SPLIT.sub(_joined, text)
+    root = _ROOT.search(whole) or _LONE_ENTRY.search(whole)
     if root is None:
         return Mended(b"", is_damaged=True)
-    mender = _Mender(text, root.start(), _entities(text[: root.start()]))
-    return Mended(mender.mend().encode(), mender.is_damaged)
+    mender = _Mender(whole, root.start(), _entities(whole[: root.start()]))
+    return Mended(mender.mend().encode(), mender.is_damaged or whole != text)
+
+
+def _joined(split: re.Match[str]) -> str:
+    """The reference that something was put into; what makes none is left as it is."""
+    joined = split[1] + split[2]
+    return joined if joined[1:] in html5 or _NUMBERED.fullmatch(joined) else split[0]
 
 
 @dataclass(slots=True)
@@ -256,12 +268,16 @@ class _Mender:
         text = self._text[self._position : end]
         self._position = end
         if text:
-            self._pieces.append(self._escaped(text))
+            self._pieces.append(self._escaped(self._spotless(text) if self._is_in_name() else text))
 
     def _write_stray(self, markup: str) -> None:
-        """What is no markup here, as text."""
+        """What is no markup here, as text; a lone bracket in an address is nothing at all."""
         self.is_damaged = True
-        self._pieces.append(escape(markup, quote=False))
+        if markup != "<" or not self._is_in_name():
+            self._pieces.append(escape(markup, quote=False))
+
+    def _is_in_name(self) -> bool:
+        return _local(self._stack[-1].folded) in _NAMING
 
     def _skip_to(self, mark: str, start: int) -> None:
         end = self._find(mark, start + len("<!--") if mark == "-->" else start)
@@ -392,7 +408,7 @@ class _Mender:
                 self._use(used)
             elif not self._stack:
                 self._declared.add(used.removeprefix(_XMLNS))
-        written = "".join(f' {key}="{self._escaped_value(value)}"' for key, value in attributes.items())
+        written = "".join(f' {key}="{self._value(key, value)}"' for key, value in attributes.items())
         return f"<{name}{written}{start['empty']}>"
 
     def _use(self, name: str) -> None:
@@ -415,8 +431,23 @@ class _Mender:
             text = text.replace(_CDATA_END, "]]&gt;")
         return text
 
-    def _escaped_value(self, value: str) -> str:
+    def _value(self, key: str, value: str) -> str:
+        if _local(key.lower()) in _NAMING:
+            value = self._spotless(value)
         return self._escaped(value).replace("<", "&lt;").replace('"', "&quot;")
+
+    def _spotless(self, name: str) -> str:
+        """An address or id without what breaks documents. In a query `&this;` may be a parameter."""
+        path, mark, query = name.partition("?")
+        kept = _NAMED.sub(self._known_character, path) + mark + query
+        kept = kept.replace(_CDATA_END, "").replace("<", "")
+        self.is_damaged |= kept != name
+        return kept
+
+    def _known_character(self, reference: re.Match[str]) -> str:
+        name = reference[0][1:]
+        is_known = name.startswith("#") or name in _XML_NAMES or name in html5 or name[:-1] in self._entities
+        return reference[0] if is_known else ""
 
     def _character(self, reference: re.Match[str]) -> str:
         """What a reference stands for, by XML, by HTML or by the document itself; one to nothing is text or goes."""

@@ -13,6 +13,7 @@ from yarl import URL
 from catchment.domain.item import Item
 from catchment.domain.source import ADDRESS_KEY, Source
 from catchment.domain.visit import Fetched, Reading
+from catchment.errors import ParseError
 from catchment.fetch.client import Request, Response
 from catchment.fetch.freshness import Validators, fresh_for
 from catchment.redact import redact_url
@@ -65,6 +66,8 @@ async def visit_document(
     fresh = fresh_for(response.headers, context.now)
     moved_to = _new_address(context.source, request, response.permanent_url)
     if response.not_modified:
+        if not memory:
+            raise ParseError("it answered that nothing changed (HTTP 304), though nothing was ever read of it")
         return Fetched(memory=memory, unchanged=True, fresh_for=fresh, moved_to=moved_to)
     remembered = _remember(request, response)
     if remembered["body"] == memory.get("body"):
