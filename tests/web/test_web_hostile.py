@@ -50,7 +50,11 @@ async def fill(site: Site) -> None:
     await system.catalog.add(Draft(type="xhs_search", name=HOSTILE[:500], config={"keyword": "x"}), OPERATOR)
     saved = {"slug": "saved", "title": HOSTILE[:500], "description": HOSTILE[:500], "filter": {"q": "W" * 90}}
     assert (await site.post("/api/feeds", "alice", json=saved)).status_code == 201
-    digest = {"type": "daily", "title": HOSTILE[:200], "content": f"# {HOSTILE}\n\n[x]({EVIL_LINK}) `{'c' * 3000}`"}
+    digest = {
+        "type": "daily",
+        "title": HOSTILE[:200],
+        "content": f"# {HOSTILE[:900]}\n\n{HOSTILE}\n\n[x]({EVIL_LINK}) `{'c' * 3000}`",
+    }
     assert (await site.post("/api/digests", "service", json=digest)).status_code == 201
     await system.accounts.add_user(f"{'w' * 60}@example.org", name=HOSTILE[:100])
     await system.jobs.prepare()
