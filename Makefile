@@ -49,7 +49,7 @@ test-docs: setup ## Run what the documents tell to run: the demo, the tutorial, 
 test-readers: setup ## Read what is published with newsboat and rss-parser, where there is npm
 	$(PYTEST) tests/publish tests/web -m readers
 
-test-captures: setup ## Break every captured feed in every way and heal it, on both stores
+test-captures: setup ## Break every captured feed in every way and heal it
 	$(PYTEST) -n auto tests/engine tests/parse -m captures
 
 test-prefect: $(PREFECT)/.ready ## Run the flows under a real Prefect, in an environment of its own
