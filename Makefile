@@ -43,13 +43,13 @@ test-fuzz: setup ## Feed every route and every rule made-up input, much of it
 test-browser: setup ## Use the pages in Chromium, where there is one
 	$(PYTEST) tests/web -m browser
 
-test-docs: setup ## Run what the documents tell to run: the demo, the tutorial, a plug-in that is installed, the site
+test-docs: setup ## Run what the documents tell to run: the demo, the tutorial, an agent, a plug-in that is installed, the site
 	$(PYTEST) -n auto tests/cli tests/test_plugins.py tests/test_site.py -m docs
 
 test-readers: setup ## Read what is published with newsboat and rss-parser, where there is npm
 	$(PYTEST) tests/publish tests/web -m readers
 
-test-captures: setup ## Break every captured feed in every way and heal it, on both stores
+test-captures: setup ## Break every captured feed in every way and heal it
 	$(PYTEST) -n auto tests/engine tests/parse -m captures
 
 test-prefect: $(PREFECT)/.ready ## Run the flows under a real Prefect, in an environment of its own

@@ -32,10 +32,11 @@ def test_what_is_given_back_is_handed_out_again_as_if_it_were_new(postgres_datab
     postgres_databases.give_back(name)
 
 
-def test_a_number_that_was_drawn_in_vain_is_drawn_again(postgres_databases: Databases) -> None:
+@pytest.mark.parametrize("draw", ["nextval({})", "setval({}, 3, false)"])
+def test_a_number_that_was_drawn_in_vain_is_drawn_again(postgres_databases: Databases, draw: str) -> None:
     name = postgres_databases.take()
     with connected(postgres_databases, name) as conn:
-        conn.execute("SELECT nextval(pg_get_serial_sequence('incidents', 'id'))")
+        conn.execute("SELECT " + draw.format("pg_get_serial_sequence('incidents', 'id')"))
     postgres_databases.give_back(name)
     assert postgres_databases.take() == name
     with connected(postgres_databases, name) as conn:

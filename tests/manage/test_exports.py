@@ -196,7 +196,7 @@ def _fill(conn: Connection, source_id: int, count: int) -> None:
 async def test_memory_does_not_grow_with_what_is_exported(system: System, form: ExportFormat):
     source = await add_source(system, "quay")
     peaks = []
-    few, many = GROUP_ROWS * 2, GROUP_ROWS * 20
+    few, many = GROUP_ROWS * 2, GROUP_ROWS * 6
     for count in (few, few, many):
         await system.store.write(_fill, source.id, count)
         tracemalloc.start()

@@ -357,6 +357,7 @@ def test_what_is_held_does_not_grow_with_the_sitemap():
     assert peak(40_000) < 2 * peak(4_000)
 
 
+@pytest.mark.fuzz
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "piece",

@@ -33,6 +33,13 @@ T = TypeVar("T")
 
 @pytest.fixture
 async def crawler(sqlite_url: str) -> AsyncIterator[CrawlerSite]:
+    async with crawler_site(sqlite_url, ManualClock(START)) as site:
+        yield site
+
+
+@pytest.fixture
+async def impatient(sqlite_url: str) -> AsyncIterator[CrawlerSite]:
+    """Waits no longer than it has to, for what never answers; a busy machine may answer later than that."""
     async with crawler_site(sqlite_url, ManualClock(START), detail_timeout=1.0) as site:
         yield site
 
@@ -172,7 +179,8 @@ async def test_what_is_not_the_cookies_end_is_given_up_with_its_code(
 
 
 @pytest.mark.proves("E-08")
-async def test_of_three_notes_one_hangs_and_the_others_do_not_wait_for_it(crawler: CrawlerSite):
+async def test_of_three_notes_one_hangs_and_the_others_do_not_wait_for_it(impatient: CrawlerSite):
+    crawler = impatient
     await crawler.add_cookies("a", "b", "c")
     refs = await crawler.refs(3)
     crawler.xhs.trouble(TroubleKind.SILENT, note=refs[0].note_id)
@@ -249,7 +257,8 @@ async def test_comments_that_came_are_kept_when_the_next_page_does_not(crawler: 
 
 
 @pytest.mark.proves("E-13")
-async def test_comments_that_came_are_kept_when_the_next_page_takes_too_long(crawler: CrawlerSite):
+async def test_comments_that_came_are_kept_when_the_next_page_takes_too_long(impatient: CrawlerSite):
+    crawler = impatient
     await crawler.add_cookies("a")
     ref = await most_commented(crawler)
     break_after(crawler, ref, TroubleKind.SILENT, looks=1)
