@@ -43,7 +43,7 @@ test-fuzz: setup ## Feed every route and every rule made-up input, much of it
 test-browser: setup ## Use the pages in Chromium, where there is one
 	$(PYTEST) tests/web -m browser
 
-test-docs: setup ## Run what the documents tell to run: the demo, the tutorial, an agent, a plug-in that is installed, the site
+test-docs: setup ## Run what the documents tell to run: the demo, every command of README, tutorial and guides, an agent, a plug-in, the site
 	$(PYTEST) -n auto tests/cli tests/test_plugins.py tests/test_site.py -m docs
 
 test-readers: setup ## Read what is published with newsboat and rss-parser, where there is npm

@@ -34,6 +34,7 @@ HOMES = {
     "aiohttp": {"fetch"},
     "alembic": {"store"},
     "apscheduler": {"schedule"},
+    "apprise": {"fetch"},
     "argon2": {"manage"},
     "brotli": {"fetch"},
     "cryptography": {"crypto"},

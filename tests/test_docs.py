@@ -329,7 +329,7 @@ def test_every_dependency_has_its_reason():
     project = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["postgres"], *extras["xhs"], *extras["workers"][1:]]
-    wanted += [*extras["mcp"], *extras["parquet"]]
+    wanted += [*extras["mcp"], *extras["notify"], *extras["parquet"]]
     reasons = text_of(ROOT / "docs" / "decisions" / "0010-dependencies.md")
     rows = re.findall(r"^\| ([\w, -]+?)(?: \(extra.*?\))? \| ", reasons, re.MULTILINE)
     named = {name for row in rows for name in row.split(", ")} - {"library"}

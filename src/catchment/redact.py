@@ -119,7 +119,13 @@ def redact_url(url: str) -> str:
 
 
 def redact_hook(url: str) -> str:
-    """The address of a webhook without what lets anybody in who knows it."""
+    """The address of a webhook without what lets anybody in who knows it.
+
+    Of one that is not on the web, such as `tgram://…`, any part may be that.
+    """
+    scheme, there, _ = url.partition("://")
+    if there and scheme.lower() not in {"http", "https"}:
+        return f"{scheme}://{MASK}"
     return redact_mentions(url, redact_url(url))
 
 

@@ -52,3 +52,28 @@ def test_a_webhook_is_given_its_form_by_command(catchment: Command) -> None:
     made = catchment.json(*words)
     assert (made["format"], made["secret"]) == ("slack", "")
     assert [hook["format"] for hook in catchment.json("hooks", "list")] == ["slack"]
+
+
+@pytest.mark.proves("H-04")
+def test_an_address_of_apprise_is_added_listed_masked_and_tried(catchment):
+    words = (
+        "hooks",
+        "add",
+        "tgram://123456789:SECRETPART_SECRETPART/12345678",
+        "--name",
+        "phone",
+        "--format",
+        "apprise",
+    )
+    added = catchment(*words)
+    assert added.exit_code == 0, added.output
+    assert "Secret" not in added.output
+    listed = catchment("hooks", "list").output
+    assert "tgram://" in listed
+    assert "SECRETPART" not in listed
+    assert "is on its way" in catchment("hooks", "ping", "1").output
+    refused = catchment(
+        "hooks", "add", "tgram://1:x/2", "--name", "y", "--format", "apprise", CATCHMENT_APPRISE_SCHEMES="none"
+    )
+    assert refused.exit_code == 1
+    assert "not allowed here" in refused.output

@@ -46,6 +46,7 @@ def courier_of(system, *, http=None, vault=None, seconds=60.0):
     return WebhookDispatcher(
         store=system.store,
         http=http or system.http,
+        notices=system.notices,
         vault=vault or system.webhooks._vault,
         clock=system.clock,
         leases=LeasePolicy(owner=owner_name(), duration=timedelta(seconds=seconds)),

@@ -41,6 +41,17 @@ async def test_what_may_go_wrong_is_described_for_every_call_with_a_key(lean_sit
 
 
 @pytest.mark.proves("H-03")
+async def test_every_call_of_the_api_tells_its_errors(lean_site: Site):
+    described = (await lean_site.get("/openapi.json")).json()
+    for path, calls in described["paths"].items():
+        for method, call in calls.items() if path.startswith("/api/") else ():
+            told, what = set(call["responses"]), f"{method.upper()} {path}"
+            assert {code for code in told if code[0] in "45"}, what
+            assert "{" not in path or "404" in told, what
+            assert not (call.get("parameters") or call.get("requestBody")) or "422" in told, what
+
+
+@pytest.mark.proves("H-03")
 async def test_bodies_and_errors_have_examples(lean_site: Site):
     models = (await lean_site.get("/openapi.json")).json()["components"]["schemas"]
     for model, field in (("PastedIn", "url"), ("SourceIn", "type"), ("SourceIn", "config"), ("FeedIn", "slug")):

@@ -66,6 +66,25 @@ async def test_a_webhook_is_edited_and_keeps_what_is_left_empty(site: Site):
     assert "There is a webhook named &#39;other&#39; already." in taken.text
 
 
+@pytest.mark.proves("H-04")
+async def test_an_address_of_apprise_is_added_by_page_and_api_and_never_shown(lean_site: Site):
+    address = "tgram://123456789:SECRETPART_SECRETPART/12345678"
+    await sign_in(lean_site, "admin")
+    page = await send(lean_site, "/webhooks", name="phone", url=address, format="apprise", topic=["alert"])
+    assert page.status_code == 200
+    assert "tgram://***REDACTED***" in page.text
+    assert "SECRETPART" not in page.text
+    body = {"name": "mail", "url": "mailtos://me:SECRETPART@example.org", "format": "apprise", "topics": ["alert"]}
+    made = await lean_site.post("/api/admin/webhooks", "admin", json=body)
+    assert (made.status_code, made.json()["url"], made.json()["secret"]) == (201, "mailtos://***REDACTED***", "")
+    pinged = await lean_site.post(f"/api/admin/webhooks/{made.json()['id']}/ping", "admin")
+    assert pinged.status_code == 202
+    refused = await lean_site.post("/api/admin/webhooks?lang=zh", "admin", json={**body, "url": "dbus://", "name": "x"})
+    assert refused.status_code == 422
+    nobody = await lean_site.post("/api/admin/webhooks", "service", json=body)
+    assert nobody.status_code == 403
+
+
 @on_sqlite_alone
 @pytest.mark.proves("G-10")
 async def test_the_api_edits_a_webhook_and_another_origin_gets_another_secret(site: Site):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from catchment.engine.cleanup import Cleaner
     from catchment.engine.collector import Collector
     from catchment.engine.leases import LeasePolicy
+    from catchment.fetch.apprise import NoticeSender
     from catchment.fetch.client import HttpClient
     from catchment.fetch.guard import AddressGuard
     from catchment.jobs.scheduler import JobScheduler
@@ -261,7 +262,14 @@ class System(Storeless):
     def webhooks(self) -> Webhooks:
         from catchment.manage.webhooks import Webhooks
 
-        return Webhooks(store=self.store, guard=self.guard, vault=self.vault, clock=self.clock)
+        return Webhooks(store=self.store, guard=self.guard, notices=self.notices, vault=self.vault, clock=self.clock)
+
+    @cached_property
+    def notices(self) -> NoticeSender:
+        from catchment.fetch.apprise import NoticeSender
+
+        schemes = frozenset(self.settings.apprise_schemes.split(","))
+        return NoticeSender(schemes=schemes, allow_networks=self.settings.allow_networks)
 
     @cached_property
     def alert_desk(self) -> AlertDesk:

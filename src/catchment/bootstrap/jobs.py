@@ -41,7 +41,12 @@ if TYPE_CHECKING:
 def make_jobs(system: System) -> JobScheduler:
     store, clock = system.store, system.clock
     dispatcher = WebhookDispatcher(
-        store=store, http=system.http, vault=system.vault, clock=clock, leases=system.new_leases()
+        store=store,
+        http=system.http,
+        notices=system.notices,
+        vault=system.vault,
+        clock=clock,
+        leases=system.new_leases(),
     )
     jobs = [
         collector_tick(system.collector),

@@ -25,7 +25,7 @@ DELIVERY_COLUMNS = ("id", "topic", "webhook_id", "created_at", "attempts", "next
 
 @hooks.command()
 def add(
-    url: Annotated[str, typer.Argument(help="Where events are posted to.")],
+    url: Annotated[str, typer.Argument(help="Where events are posted to, or an address of Apprise.")],
     *,
     name: Annotated[str, typer.Option(help="How it is called here.")],
     topic: Annotated[list[str] | None, typer.Option(help="What it listens to; all when left out.")] = None,

@@ -33,6 +33,8 @@ class WebhookFormat(StrEnum):
     LARK = "lark"
     #: Slack's incoming webhooks, and whoever understands the same.
     SLACK = "slack"
+    #: An address of Apprise, such as `tgram://…` or `mailtos://…`, which knows itself how to send there.
+    APPRISE = "apprise"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,14 +11,15 @@ from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.crypto import Unsealable, Vault, is_sealed
-from catchment.domain.outbox import Delivery, Webhook, next_try
+from catchment.domain.outbox import Delivery, Webhook, WebhookFormat, next_try
 from catchment.domain.run import RunKind, RunStatus
 from catchment.engine.background import background_tasks
 from catchment.engine.leases import FencedStore, LeasePolicy, keep_leases
 from catchment.errors import BadAnswer, LeaseLost, VisitError
+from catchment.fetch.apprise import Notice, NoticeSender
 from catchment.fetch.client import HttpClient, Request
 from catchment.fetch.pacing import Deferred
-from catchment.publish.payloads import as_post, refusal_in
+from catchment.publish.payloads import Tone, as_post, for_chats, message_of, refusal_in
 from catchment.redact import redact_mentions, redact_text
 from catchment.store import outbox, runs
 from catchment.store.database import Store
@@ -29,12 +30,24 @@ WEBHOOK_ADDRESS = "webhook address"
 TIMEOUT_SECONDS = 10.0
 TURN = timedelta(seconds=10)
 MAX_ERROR = 300
+#: What Apprise calls messages of each tone; others are for information.
+KINDS = {Tone.RED: "failure", Tone.ORANGE: "failure", Tone.YELLOW: "warning", Tone.GREEN: "success"}
 
 
 class WebhookDispatcher:
-    def __init__(self, *, store: Store, http: HttpClient, vault: Vault, clock: Clock, leases: LeasePolicy) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        http: HttpClient,
+        notices: NoticeSender,
+        vault: Vault,
+        clock: Clock,
+        leases: LeasePolicy,
+    ) -> None:
         self._store = store
         self._http = http
+        self._notices = notices
         self._vault = vault
         self._clock = clock
         self._leases = leases
@@ -82,7 +95,7 @@ class WebhookDispatcher:
         hook, delivery = found
         try:
             hook = opened(hook, self._vault)
-            await self._post(hook, delivery)
+            await (self._notify if hook.format is WebhookFormat.APPRISE else self._post)(hook, delivery)
         except Deferred as later:
             await fenced.write(outbox.put_off, delivery.id, until=self._clock.now() + timedelta(seconds=later.seconds))
         except (VisitError, Unsealable) as error:
@@ -109,6 +122,11 @@ class WebhookDispatcher:
         )
         if refusal := refusal_in(answer.body, hook.format):
             raise BadAnswer(refusal)
+
+    async def _notify(self, hook: Webhook, delivery: Delivery) -> None:
+        message = for_chats(message_of(delivery.topic, delivery.payload))
+        notice = Notice(title=message.title, body=message.text, kind=KINDS.get(message.tone, "info"))
+        await self._notices.send(hook.url, notice, allow_private=hook.allow_private)
 
     async def _record_failure(self, fenced: FencedStore, hook: Webhook, delivery: Delivery, error: str) -> None:
         now = self._clock.now()

@@ -15,6 +15,7 @@ from catchment.domain.confidential import origin_of_url
 from catchment.domain.item import is_storable
 from catchment.domain.outbox import Delivery, Event, Topic, Webhook, WebhookFormat
 from catchment.errors import Conflict, InvalidInput, NotFound
+from catchment.fetch.apprise import NoticeSender
 from catchment.fetch.guard import AddressGuard
 from catchment.jobs.webhooks import WEBHOOK_ADDRESS, WEBHOOK_SECRET, opened
 from catchment.redact import MASK, redact_hook
@@ -41,16 +42,17 @@ class NewWebhook:
 
 
 class Webhooks:
-    def __init__(self, *, store: Store, guard: AddressGuard, vault: Vault, clock: Clock) -> None:
+    def __init__(self, *, store: Store, guard: AddressGuard, notices: NoticeSender, vault: Vault, clock: Clock) -> None:
         self._store = store
         self._guard = guard
         self._own_guard = guard.with_private()
+        self._notices = notices
         self._vault = vault
         self._clock = clock
 
     async def add(self, new: NewWebhook) -> tuple[Webhook, str]:
         """The webhook and its secret, which is shown only now."""
-        self._check(new)
+        await self._check(new)
         secret = new.secret or (new_token() if new.format is WebhookFormat.JSON else "")
         entry = deed("webhook.add", f"webhook {new.name}", ", ".join(new.topics), now=self._clock.now())
         return self._shown(await self._store.write(recorded, entry, self._add, new, secret)), secret
@@ -71,7 +73,7 @@ class Webhooks:
             raise Conflict(f"The webhook {known.name} is as the settings say; change it there.")
         before = self._address(known)
         wanted = replace(wanted, url=wanted.url.strip() or before)
-        self._check(wanted)
+        await self._check(wanted)
         is_elsewhere = origin_of_url(before) != origin_of_url(wanted.url)
         is_json, was_json = wanted.format is WebhookFormat.JSON, known.format is WebhookFormat.JSON
         made = new_token() if is_json and not wanted.secret and (is_elsewhere or not was_json) else ""
@@ -168,7 +170,7 @@ class Webhooks:
         elif wanted is not None and known is not None:
             outbox.change_webhook(conn, known.id, self._values(wanted, wanted.secret))
 
-    def _check(self, new: NewWebhook) -> None:
+    async def _check(self, new: NewWebhook) -> None:
         if not 0 < len(new.name.strip()) <= 200 or not is_storable(new.name):  # noqa: PLR2004 - as the column is wide
             raise InvalidInput("A webhook needs a name of 1 to 200 characters.", field="name")
         if new.name.strip() == ALERTS:
@@ -176,7 +178,10 @@ class Webhooks:
         unknown = [topic for topic in new.topics if topic not in LISTENABLE]
         if unknown or not new.topics:
             raise InvalidInput(f"A webhook listens to some of {', '.join(LISTENABLE)}.", field="topics")
-        (self._own_guard if new.allow_private else self._guard).check_url(new.url)
+        if new.format is WebhookFormat.APPRISE:
+            await self._notices.check(new.url)
+        else:
+            (self._own_guard if new.allow_private else self._guard).check_url(new.url)
 
     def _add(self, conn: Connection, new: NewWebhook, secret: str) -> Webhook:
         return outbox.add_webhook(conn, self._values(new, secret), now=self._clock.now())

@@ -1,4 +1,4 @@
-"""Letters as they are posted: the JSON of our own, signed; a card for Lark; a message for Slack. Pure."""
+"""Letters as they are posted: the JSON of our own, signed; a card for Lark; a message for Slack or Apprise. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -107,6 +108,21 @@ def as_post(delivery: Delivery, form: WebhookFormat, *, secret: str, timestamp: 
             return _plain({**_lark_signature(secret, timestamp), **card})
         case WebhookFormat.SLACK:
             return _plain(_slack_message(message_of(delivery.topic, delivery.payload)))
+        case WebhookFormat.APPRISE:
+            raise ValueError("Apprise makes its own requests.")
+
+
+def for_chats(message: Message) -> Message:
+    """As it may be said in a room of whatever service: nothing that a stranger wrote calls everybody in it."""
+    return replace(message, title=_uncalling(message.title), lines=tuple(map(_uncalling, message.lines)))
+
+
+#: How rooms are called: `@everyone` and `@here` in most, `<!channel>` in Slack, `<@&12>` in Discord.
+_CALLS = re.compile(r"(?<=@)(?=[!&\d]|all\b|channel\b|everyone\b|here\b|room\b)|(?<=<)(?=[!@#])", re.IGNORECASE)
+
+
+def _uncalling(text: str) -> str:
+    return _CALLS.sub("\u200b", text)
 
 
 def refusal_in(answer: bytes, form: WebhookFormat) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from catchment.settings.spec import base_url, characters, number, one_of, setting, whole
+from catchment.settings.spec import base_url, characters, number, one_of, schemes, setting, whole
 
 
 def key_name(value: str) -> str:
@@ -129,6 +129,15 @@ class CrawlSettings:
     )
     alert_webhook_secret: str = setting(
         "CATCHMENT_ALERT_SECRET", "", "What the posts are signed with, where a Lark bot asks for that.", secret=True
+    )
+    apprise_schemes: str = setting(
+        "CATCHMENT_APPRISE_SCHEMES",
+        "bark,barks,dingtalk,discord,feishu,form,forms,gchat,gotify,gotifys,json,jsons,mailto,mailtos,matrix,matrixs,"
+        "mmost,mmosts,ntfy,ntfys,pbul,pover,pushplus,rocket,rockets,schan,signal,signals,slack,tgram,twilio,wecombot,"
+        "workflows,xml,xmls,zulip",
+        "Services that webhooks of the format apprise may use, by what their addresses begin with; `none` for none.",
+        schemes,
+        expects="names of services of Apprise, comma-separated, such as mailtos,tgram",
     )
     alert_success_minutes: float = setting(
         "CATCHMENT_ALERT_SUCCESS_MINUTES",

@@ -76,6 +76,14 @@ def variables(value: str) -> str:
     return ",".join(names)
 
 
+def schemes(value: str) -> str:
+    """Names of services, as addresses begin with them."""
+    names = [part.strip().lower().removesuffix("://") for part in value.split(",") if part.strip()]
+    if not all(name.isascii() and name.isalnum() for name in names):
+        raise ValueError(value)
+    return ",".join(names)
+
+
 def networks(value: str) -> str:
     """Addresses and networks, each as it is usually written."""
     return ",".join(str(ip_network(part.strip())) for part in value.split(",") if part.strip())

@@ -26,7 +26,7 @@ CookieName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME)
 
 class SearchIn(BaseModel):
     platform: Platform
-    keyword: Keyword
+    keyword: Keyword = Field(examples=["手冲咖啡"])
     cookie_name: CookieName | None = None
     page: int = Field(default=1, ge=1, le=100)
     page_size: int = Field(default=20, ge=1, le=50)

@@ -159,7 +159,7 @@ _BAD_MOMENTS = {
 
 
 class IntervalIn(BaseModel):
-    interval_seconds: int = Field(ge=LEAST_INTERVAL, le=MAX_INTERVAL)
+    interval_seconds: int = Field(ge=LEAST_INTERVAL, le=MAX_INTERVAL, examples=[3600])
 
 
 class NextRunIn(BaseModel):

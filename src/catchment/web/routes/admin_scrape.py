@@ -62,7 +62,7 @@ TaskId = Annotated[str, Path(max_length=64)]
 
 
 class ScrapeIn(BaseModel):
-    usernames: Text | None = None
+    usernames: Text | None = Field(default=None, examples=["openai,nasa"])
     limit: StrictInt | None = Field(
         default=None, description="Of each, read this far, also below what is known; left out: 100 at most, the news."
     )

@@ -20,8 +20,10 @@ MAX_LETTERS = 500
 
 
 class WebhookIn(BaseModel):
-    name: Text = Field(max_length=200)
-    url: Text
+    name: Text = Field(max_length=200, examples=["ops"])
+    url: Text = Field(
+        examples=["https://example.org/hook"], description="Of the format apprise, an address of Apprise: tgram://…"
+    )
     topics: list[Text] = Field(default=[*LISTENABLE], description=f"Some of {', '.join(LISTENABLE)}.")
     allow_private: bool = False
     format: WebhookFormat = WebhookFormat.JSON

@@ -35,7 +35,7 @@ digests_router = APIRouter(prefix="/api/digests", tags=["digests"], responses=pr
 
 class DigestIn(BaseModel):
     type: DigestType
-    content: Text
+    content: Text = Field(examples=["# Today\n\n- What happened"])
     metadata: JsonObject = {}
     user_id: Annotated[int, Field(ge=1, le=MAX_ID)] | None = Field(
         default=None, description="Whose it is; left out, it is everybody's."

@@ -25,7 +25,7 @@ _WRONG = {Language.CHINESE: "邮箱或密码错误", Language.ENGLISH: "Wrong e-
 
 
 class LoginIn(BaseModel):
-    email: Text = Field(max_length=MAX_EMAIL)
+    email: Text = Field(max_length=MAX_EMAIL, examples=["ada@example.org"])
     password: Text = Field(max_length=MOST)
 
 
@@ -73,7 +73,7 @@ class NewKeyOut(KeyOut):
 
 
 class KeyIn(BaseModel):
-    name: Text = Field(min_length=1, max_length=MAX_KEY_NAME)
+    name: Text = Field(min_length=1, max_length=MAX_KEY_NAME, examples=["backup script"])
     scope: Scope | None = Field(None, description="What the key in hand may, unless less is wanted.")
 
 

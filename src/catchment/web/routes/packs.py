@@ -23,11 +23,13 @@ Id = Annotated[int, Field(ge=1, le=MAX_ID)]
 
 
 class SubscribeIn(BaseModel):
-    source_id: Id = Field(validation_alias=AliasChoices("sourceId", "source_id"))
+    source_id: Id = Field(validation_alias=AliasChoices("sourceId", "source_id"), examples=[5])
 
 
 class SubscribeManyIn(BaseModel):
-    source_ids: list[Id] = Field(validation_alias=AliasChoices("sourceIds", "source_ids"), max_length=MAX_AT_ONCE)
+    source_ids: list[Id] = Field(
+        validation_alias=AliasChoices("sourceIds", "source_ids"), max_length=MAX_AT_ONCE, examples=[[5, 7]]
+    )
 
 
 class SubscriptionOut(Out):
@@ -90,7 +92,7 @@ Sources = Annotated[
 
 
 class PackIn(BaseModel):
-    name: Text
+    name: Text = Field(examples=["Morning reading"])
     description: Text = ""
     slug: Text | None = None
     sources: Sources = Field(validation_alias=AliasChoices("sourcesJson", "sources_json", "sources"))
