@@ -1,20 +1,24 @@
-"""How fast feeds are collected: by the product, by a bare loop, by lemon24/reader and by newsboat.
+"""How fast feeds are collected: by `catchment collect` as a user types it, a bare loop, lemon24/reader and newsboat.
 
-One run, one machine, one simulated server for all: RSS 2.0 feeds of 30 items. Each contender goes over its feeds again
-and again in a process of its own, in a world without validators (cold, then unchanged) and in one with ETags (cold,
-then 304). Starting up and a warm-up of a few feeds are not timed. All get the same feeds: newsboat and reader
-slow down as their stores grow, and a store is not small for long. They take the most of the minutes that this takes.
+One machine, one server for all, RSS 2.0 feeds of 30 items with relative and absolute links. Each contender is a command
+that is timed from its start to its end, alone beside the server; what starting takes with nothing to collect is taken
+off. In a world without validators a cold round is followed by rounds of unchanged bodies, in one with them by rounds of
+304s. Processor time is that of all processes of a contender. `catchment up` is measured once it is at work.
 """
+
+# proves: S-01
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -26,42 +30,25 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.bars import Bar, all_met, bars_table
 from bench.contenders import newsboat
-from bench.contest import WARM_UP, Plan, Round, play
-from bench.gauge import MEGABYTE
-from bench.world import RunningWorld, running_world
+from bench.contenders.bare_loop import BareLoopContender
+from bench.contenders.lemon24_reader import ReaderContender
+from bench.contenders.product import ProductContender
+from bench.contest import Contender, Cost, Plan, timed
+from bench.static import ITEMS_PER_FEED, Feeds, Server, served, write_feeds
 
-ITEMS_PER_FEED = 30
-PRODUCT, BARE_LOOP, READER, NEWSBOAT = "product", "bare_loop", "lemon24_reader", "newsboat"
-TITLES = {PRODUCT: "Catchment", BARE_LOOP: "bare loop", READER: "lemon24/reader", NEWSBOAT: "newsboat"}
-NOT_MODIFIED = 304
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
-    """One contender's three kinds of round, each in the median of all there were."""
-
-    contender: str
-    cold: Round
-    unchanged: Round
-    not_modified: Round
-
-    @property
-    def peak_bytes(self) -> int:
-        return max(one.peak_bytes for one in (self.cold, self.unchanged, self.not_modified))
-
-    def as_json(self) -> dict[str, object]:
-        kinds = {"cold": self.cold, "unchanged": self.unchanged, "304": self.not_modified}
-        return {
-            "feeds": self.cold.feeds,
-            "peak_mb": round(self.peak_bytes / MEGABYTE, 1),
-            **{
-                kind: {
-                    "feeds_per_second": round(one.feeds_per_second, 1),
-                    "cpu_ms_per_feed": round(one.processor_ms_per_feed, 3),
-                }
-                for kind, one in kinds.items()
-            },
-        }
+PRODUCT, UP, BARE_LOOP, READER, NEWSBOAT = "product", "up", "bare_loop", "lemon24_reader", "newsboat"
+CONTENDERS: dict[str, Contender] = {
+    PRODUCT: ProductContender(),
+    BARE_LOOP: BareLoopContender(),
+    READER: ReaderContender(),
+    NEWSBOAT: newsboat.NewsboatContender(),
+}
+TITLES = {**{name: one.title for name, one in CONTENDERS.items()}, PRODUCT: "catchment collect", UP: "catchment up"}
+STARTING, COLD, UNCHANGED, NOT_MODIFIED = "start", "cold", "unchanged", "304"
+KINDS = (COLD, UNCHANGED, NOT_MODIFIED)
+STARTS = 3
+SERVER = "server"
+NOTHING = Cost(seconds=0, processor_seconds=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,174 +56,209 @@ class Wish:
     """What was asked for on the command line."""
 
     feeds: int
+    hosts: int
     peer_feeds: int
     at_once: int
     repeat: int
     later_rounds: int
-    processes: int
     only: Sequence[str]
 
-    def contenders(self) -> list[str]:
-        present = [PRODUCT, BARE_LOOP, READER, *([NEWSBOAT] if newsboat.is_installed() else [])]
-        return [one for one in present if not self.only or one in self.only]
+    def wants(self, name: str) -> bool:
+        return (not self.only or name in self.only) and (name != NEWSBOAT or newsboat.is_installed())
 
-    def is_peer(self, contender: str) -> bool:
-        return contender in {READER, NEWSBOAT}
+    def feeds_of(self, name: str) -> int:
+        return min(self.feeds, self.peer_feeds) if name in {READER, NEWSBOAT} else self.feeds
 
-    def feeds_of(self, contender: str) -> int:
-        return min(self.feeds, self.peer_feeds) if self.is_peer(contender) else self.feeds
-
-    def later_rounds_of(self, contender: str) -> int:
-        return 1 if self.is_peer(contender) else self.later_rounds
-
-    def turns(self) -> Iterator[str]:
-        """The two that are compared most closely take turns, so that a busy moment hits both."""
+    def turns(self, *, validators: bool) -> Iterator[str]:
+        """Those that are compared most closely take turns, so that a busy moment hits both."""
         for number in range(self.repeat):
-            yield from (one for one in self.contenders() if number == 0 or not self.is_peer(one))
+            yield from (name for name in (BARE_LOOP, PRODUCT, UP) if self.wants(name))
+            if number == 0 and not validators:
+                yield from (name for name in (READER, NEWSBOAT) if self.wants(name))
 
 
-def wish(words: Sequence[str]) -> tuple[Wish, argparse.Namespace]:
-    parser = argparse.ArgumentParser(prog="python -m bench.collect", description="Feeds per second, against others.")
-    parser.add_argument("--feeds", type=int, default=1000, help="feeds for Catchment and the bare loop (%(default)s)")
-    parser.add_argument("--peer-feeds", type=int, default=1000, help="feeds for the slow ones (%(default)s)")
-    parser.add_argument("--at-once", type=int, default=50, help="requests in flight (%(default)s)")
-    parser.add_argument("--repeat", type=int, default=3, help="times over, of which the median counts (%(default)s)")
-    parser.add_argument("--later-rounds", type=int, default=5, help="of Catchment and the bare loop (%(default)s)")
-    parser.add_argument("--processes", type=int, default=2, help="collectors of Catchment on one store (%(default)s)")
-    parser.add_argument("--only", nargs="+", choices=list(TITLES), default=[], help="leave the others out")
-    parser.add_argument("--quick", action="store_true", help="a smoke run over 50 feeds: figures mean little")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    given = parser.parse_args(words)
-    feeds, peers, repeat = (50, 20, 1) if given.quick else (given.feeds, given.peer_feeds, given.repeat)
-    chosen = Wish(
-        feeds=feeds,
-        peer_feeds=peers,
-        at_once=given.at_once,
-        repeat=repeat,
-        later_rounds=given.later_rounds,
-        processes=given.processes,
-        only=given.only,
-    )
-    return chosen, given
+class Scores:
+    """What each round of each contender cost."""
+
+    def __init__(self) -> None:
+        self._found: defaultdict[tuple[str, str], list[tuple[Cost, int]]] = defaultdict(list)
+
+    def add(self, name: str, kind: str, cost: Cost, feeds: int = 1) -> None:
+        self._found[name, kind].append((cost, feeds))
+
+    def names(self) -> list[str]:
+        return list(dict.fromkeys(name for name, _ in self._found))
+
+    def rate(self, name: str, kind: str) -> float:
+        return median(feeds / cost.seconds for cost, feeds in self._without_start(name, kind))
+
+    def processor_ms(self, name: str, kind: str) -> float:
+        return median(1000 * cost.processor_seconds / feeds for cost, feeds in self._without_start(name, kind))
+
+    def start_seconds(self, name: str) -> float:
+        return median(cost.seconds for cost, _ in self._found[name, STARTING])
+
+    def _without_start(self, name: str, kind: str) -> list[tuple[Cost, int]]:
+        starts = [cost for cost, _ in self._found.get((name, STARTING), ())]
+        start = min(starts, key=lambda cost: cost.seconds, default=NOTHING)
+        return [(cost - start, feeds) for cost, feeds in self._found[name, kind]]
+
+    def has(self, name: str, kind: str) -> bool:
+        return (name, kind) in self._found
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            name: {
+                kind: {"feeds_per_second": self.rate(name, kind), "cpu_ms_per_feed": self.processor_ms(name, kind)}
+                for kind in KINDS
+                if self.has(name, kind)
+            }
+            for name in self.names()
+        }
 
 
-def measure(chosen: Wish, emit_events: Callable[[str], None]) -> dict[str, Score]:
-    plain = _rounds_in_world(chosen, "none", emit_events)
-    tagged = _rounds_in_world(chosen, "etag", emit_events)
-    return {
-        one: Score(
-            contender=one,
-            cold=_median([rounds[0] for rounds in (*plain[one], *tagged[one])]),
-            unchanged=_median([later for rounds in plain[one] for later in rounds[1:]]),
-            not_modified=_median([later for rounds in tagged[one] for later in rounds[1:]]),
-        )
-        for one in chosen.contenders()
-    }
-
-
-def _rounds_in_world(chosen: Wish, abilities: str, emit_events: Callable[[str], None]) -> dict[str, list[list[Round]]]:
-    sites = chosen.feeds + WARM_UP
-    words = ["--sites", str(sites), "--speed", "0", "--format", "rss20", "--abilities", abilities, "--warm"]
-    found: dict[str, list[list[Round]]] = {one: [] for one in chosen.contenders()}
-    emit_events(f"writing {sites} feeds ({'with' if abilities == 'etag' else 'without'} ETags)")
-    with running_world(words) as world:
-        for contender in chosen.turns():
-            emit_events(f"{TITLES[contender]} in the world {'with' if abilities == 'etag' else 'without'} ETags")
-            found[contender].append(_play(contender, chosen, world, expects_304=abilities == "etag"))
-    return found
-
-
-def _play(contender: str, chosen: Wish, world: RunningWorld, *, expects_304: bool) -> list[Round]:
-    every = world.rss_urls(chosen.feeds + WARM_UP)
-    urls = every[: chosen.feeds_of(contender)]
-    before = world.statuses(urls)[NOT_MODIFIED]
+def measure(wish: Wish, tell: Callable[[str], None]) -> tuple[Scores, str]:
+    scores, server_name = Scores(), ""
     with tempfile.TemporaryDirectory(prefix="catchment-bench-") as folder:
-        plan = Plan(
-            urls=urls,
-            warm_up=every[chosen.feeds :],
-            folder=folder,
-            at_once=chosen.at_once,
-            later_rounds=chosen.later_rounds_of(contender),
-            processes=chosen.processes,
-        )
-        rounds = play(contender, plan)
-    if contender != BARE_LOOP and expects_304:
-        expected = len(urls) * plan.later_rounds
-        _check(contender, "answers 304", world.statuses(urls)[NOT_MODIFIED] - before, expected)
-    for one in rounds:
-        _check(contender, "items in the store", one.items, len(urls) * ITEMS_PER_FEED)
-    return rounds
+        tell(f"writing {wish.feeds:,} feeds")
+        feeds = write_feeds(Path(folder) / "feeds", wish.feeds, hosts=wish.hosts)
+        for validators in (False, True):
+            with served(feeds, validators=validators) as server:
+                server_name = server.name
+                for name in wish.turns(validators=validators):
+                    tell(f"{TITLES[name]}, {'with' if validators else 'without'} validators")
+                    _play(name, wish, feeds, server, scores, validators=validators)
+    return scores, server_name
 
 
-def _check(contender: str, what: str, found: int, expected: int) -> None:
+def _play(name: str, wish: Wish, feeds: Feeds, server: Server, scores: Scores, *, validators: bool) -> None:
+    later = NOT_MODIFIED if validators else UNCHANGED
+    with tempfile.TemporaryDirectory(prefix="catchment-bench-") as folder:
+        plan = Plan(urls=feeds.urls[: wish.feeds_of(name)], folder=Path(folder), at_once=wish.at_once)
+        rounds = _rounds_of_up(plan, wish) if name == UP else _rounds(CONTENDERS[name], plan, wish)
+        served_before = server.processor_seconds()
+        for number, cost in enumerate(rounds):
+            served_now = server.processor_seconds()
+            kind = later if number else COLD
+            scores.add(name, kind, cost, len(plan.urls))
+            scores.add(SERVER, kind, Cost(seconds=1, processor_seconds=served_now - served_before), len(plan.urls))
+            served_before = served_now
+        if name != UP:
+            scores.add(name, STARTING, _start(CONTENDERS[name], plan))
+
+
+def _rounds(contender: Contender, plan: Plan, wish: Wish) -> Iterator[Cost]:
+    contender.make_store(plan)
+    contender.add_feeds(plan)
+    for _ in range(1 + (wish.later_rounds if contender.goes_again else 0)):
+        contender.make_due(plan)
+        yield timed(contender.command(plan))
+        _check(contender, plan)
+
+
+def _start(contender: Contender, plan: Plan) -> Cost:
+    """What it takes with nothing to collect."""
+    with tempfile.TemporaryDirectory(prefix="catchment-bench-") as folder:
+        empty = replace(plan, urls=[], folder=Path(folder))
+        contender.make_store(empty)
+        return min((timed(contender.command(empty)) for _ in range(STARTS)), key=lambda cost: cost.seconds)
+
+
+def _rounds_of_up(plan: Plan, wish: Wish) -> Iterator[Cost]:
+    product = ProductContender()
+    product.make_store(plan)
+    with product.up(plan) as head:
+        product.add_feeds(plan)
+        for number in range(1 + wish.later_rounds):
+            yield product.steady_round(plan, head, is_due=number == 0)
+            _check(product, plan)
+
+
+def _check(contender: Contender, plan: Plan) -> None:
     """A contender that does less than the others would be compared in vain."""
+    found, expected = contender.count(plan), len(plan.urls) * ITEMS_PER_FEED
     if found != expected:
-        raise RuntimeError(f"{TITLES[contender]}: {what}: {found}, expected {expected}")
+        raise RuntimeError(f"{contender.title}: {found} items in the store, expected {expected}")
 
 
-def _median(rounds: Sequence[Round]) -> Round:
-    return Round(
-        feeds=rounds[0].feeds,
-        items=rounds[0].items,
-        seconds=median(one.seconds for one in rounds),
-        processor_seconds=median(one.processor_seconds for one in rounds),
-        peak_bytes=max(one.peak_bytes for one in rounds),
-    )
+def bars(scores: Scores) -> list[Bar]:
+    found = []
+    for peer, least in ((BARE_LOOP, 1.2), (READER, 20.0), (NEWSBOAT, 10.0)):
+        if scores.has(PRODUCT, COLD) and scores.has(peer, COLD):
+            ratio = scores.rate(PRODUCT, COLD) / scores.rate(peer, COLD)
+            found.append(Bar(name=f"cold, against {TITLES[peer]}", measured=ratio, least=least, unit="×"))
+    if not (scores.has(PRODUCT, COLD) and scores.has(BARE_LOOP, COLD)):
+        return found
+    for kind in (UNCHANGED, NOT_MODIFIED):
+        ratio = scores.rate(PRODUCT, kind) / scores.rate(BARE_LOOP, kind)
+        found.append(Bar(name=f"{kind}, against bare loop's later rounds", measured=ratio, least=1.5, unit="×"))
+    spent = scores.processor_ms(PRODUCT, COLD) / scores.processor_ms(BARE_LOOP, COLD)
+    return [*found, Bar(name="processor of a cold feed, against bare loop", measured=spent, most=1.6, unit="×")]
 
 
-def bars(scores: dict[str, Score]) -> list[Bar]:
-    ours = scores.get(PRODUCT)
-    if ours is None:
-        return []
-    found: list[Bar] = []
-    for peer, least in ((BARE_LOOP, 0.9), (READER, 15.0), (NEWSBOAT, 8.0)):
-        if peer in scores:
-            found.append(_ratio(f"cold, against {TITLES[peer]}", ours.cold, scores[peer].cold, least))
-    if bare := scores.get(BARE_LOOP):
-        found.append(_ratio("unchanged, against bare loop's later rounds", ours.unchanged, bare.unchanged, 1.5))
-        found.append(_ratio("304, against bare loop's later rounds", ours.not_modified, bare.not_modified, 2.0))
-    return found
-
-
-def _ratio(name: str, ours: Round, theirs: Round, least: float) -> Bar:
-    return Bar(name=name, measured=ours.feeds_per_second / theirs.feeds_per_second, least=least, unit="×")
-
-
-def scores_table(scores: dict[str, Score]) -> Table:
-    table = Table(
-        title="Feeds per second, and milliseconds of processor per feed", box=SIMPLE_HEAD, collapse_padding=True
-    )
-    for name in ("", "feeds", "cold", "ms", "unchanged", "ms", "304", "ms", "peak MB"):
+def scores_table(scores: Scores) -> Table:
+    table = Table(title="Feeds a second, and milliseconds of processor a feed", box=SIMPLE_HEAD, collapse_padding=True)
+    for name in ("", "start s", "cold", "ms", "unchanged", "ms", "304", "ms"):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
-    for score in scores.values():
-        cells = [TITLES[score.contender], f"{score.cold.feeds:,}"]
-        for one in (score.cold, score.unchanged, score.not_modified):
-            cells += [f"{one.feeds_per_second:,.0f}", f"{one.processor_ms_per_feed:.2f}"]
-        table.add_row(*cells, f"{score.peak_bytes / MEGABYTE:,.0f}")
+    for name in (PRODUCT, UP, BARE_LOOP, READER, NEWSBOAT):
+        if scores.has(name, COLD):
+            cells = [TITLES[name], f"{scores.start_seconds(name):.2f}" if name != UP else ""]
+            table.add_row(*cells, *(cell for kind in KINDS for cell in _cells(scores, name, kind)))
+    table.add_row("the server", "", *(cell for kind in KINDS for cell in ("", _cells(scores, SERVER, kind)[1])))
     return table
 
 
+def _cells(scores: Scores, name: str, kind: str) -> tuple[str, str]:
+    if not scores.has(name, kind):
+        return "", ""
+    return f"{scores.rate(name, kind):,.0f}", f"{scores.processor_ms(name, kind):.2f}"
+
+
+def arguments(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.collect", description="Feeds a second, against others.")
+    parser.add_argument("--feeds", type=int, default=3000, help="for Catchment and the bare loop (%(default)s)")
+    parser.add_argument("--hosts", type=int, help="that the feeds are at; one each unless given")
+    parser.add_argument("--peer-feeds", type=int, default=1000, help="for the slow ones (%(default)s)")
+    parser.add_argument("--at-once", type=int, default=50, help="requests in flight (%(default)s)")
+    parser.add_argument("--repeat", type=int, default=3, help="times over, of which the median counts (%(default)s)")
+    parser.add_argument("--later-rounds", type=int, default=2, help="after each cold one (%(default)s)")
+    parser.add_argument("--only", nargs="+", choices=list(TITLES), default=[], help="leave the others out")
+    parser.add_argument("--quick", action="store_true", help="a smoke run over 60 feeds: figures mean nothing")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    return parser.parse_args(words)
+
+
 def run(words: Sequence[str]) -> list[Bar]:
-    chosen, given = wish(words)
+    given = arguments(words)
+    feeds, repeat = (60, 1) if given.quick else (given.feeds, given.repeat)
+    wish = Wish(
+        feeds=feeds,
+        hosts=min(given.hosts or feeds, feeds),
+        peer_feeds=min(given.peer_feeds, feeds),
+        at_once=given.at_once,
+        repeat=repeat,
+        later_rounds=given.later_rounds,
+        only=given.only,
+    )
     console = Console(stderr=given.json)
     with console.status("starting") as status:
-        scores = measure(chosen, status.update)
+        scores, server = measure(wish, status.update)
     found = bars(scores)
     if given.json:
-        named = {one: score.as_json() for one, score in scores.items()}
-        print(json.dumps({"contenders": named, "bars": [bar.as_json() for bar in found]}, indent=2))
+        print(json.dumps({"contenders": scores.as_json(), "bars": [bar.as_json() for bar in found]}, indent=2))
     else:
-        console.print(scores_table(scores), bars_table(found), _note(chosen))
+        console.print(scores_table(scores), bars_table(found), _note(wish, server))
     return found
 
 
-def _note(chosen: Wish) -> str:
+def _note(wish: Wish, server: str) -> str:
     return (
-        f"{chosen.at_once} requests in flight, {WARM_UP} feeds of warm-up untimed, {chosen.repeat} times over with "
-        f"{chosen.later_rounds} later rounds each, of which the median counts. The bare loop has no memory: its later "
-        "rounds fetch and parse everything again, in both worlds. newsboat's start is "
-        "part of its rounds. The server ran on the same machine. Peak memory adds up the processes of a contender. "
-        f"Python {platform.python_version()} at {sys.base_prefix}: without its optimisations one is a third slower."
+        f"{wish.feeds:,} feeds of {ITEMS_PER_FEED} items at {wish.hosts:,} hosts ({wish.peer_feeds:,} for reader and "
+        f"newsboat), {wish.at_once} requests in flight, {wish.repeat} times over with {wish.later_rounds} later rounds "
+        f"each, of which the median counts. Served by {server} on the same {os.cpu_count()} cores. The start is taken "
+        "off; of `up` it is the time from the first claim to the last commit. The bare loop sends no validators: both "
+        f"kinds of its later rounds are the same. Python {platform.python_version()} at {sys.base_prefix}: without its "
+        "optimisations one is a third slower."
     )
 
 

@@ -1,92 +1,88 @@
-"""A contest: a plan goes into a contender's own process, and how its rounds went comes out."""
+"""A contest: every contender is a command that goes once over its feeds, timed from its start to its end.
+
+What starting takes by itself is timed first, with nothing to collect, and taken off.
+"""
 
 from __future__ import annotations
 
-import json
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from time import perf_counter
+from typing import Protocol
 
-from bench.gauge import Stopwatch, family, peak_bytes
-
-#: Every contender goes over so many other feeds, in rounds of each kind, before its clock starts: imports, pools and
-#: statements are paid for by then.
-WARM_UP = 8
-#: A cold one and a later one.
-KINDS_OF_ROUND = 2
+ROOT = Path(__file__).parent.parent
+PYTHON = sys.executable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     urls: Sequence[str]
-    warm_up: Sequence[str]
-    #: An empty folder for the contender's store.
-    folder: str
+    #: A folder of the contender's own, empty at first.
+    folder: Path
     #: Requests in flight.
     at_once: int
-    #: A cold round and so many later ones.
-    later_rounds: int = 1
-    #: Processes that collect side by side, where a contender can.
-    processes: int = 1
-
-    @property
-    def rounds(self) -> int:
-        return 1 + self.later_rounds
 
     @property
     def store(self) -> Path:
-        return Path(self.folder) / "store.sqlite3"
+        return self.folder / "store.sqlite3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """Once over all feeds. `items` is how many the store holds afterwards, those of the warm-up left out."""
+class Command:
+    words: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: Path = ROOT
 
-    feeds: int
-    items: int
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Of a process with all that it started."""
+
     seconds: float
     processor_seconds: float
-    peak_bytes: int
 
-    @property
-    def feeds_per_second(self) -> float:
-        return self.feeds / self.seconds
-
-    @property
-    def processor_ms_per_feed(self) -> float:
-        return self.processor_seconds * 1000 / self.feeds
+    def __sub__(self, other: Cost) -> Cost:
+        seconds, processor = self.seconds - other.seconds, self.processor_seconds - other.processor_seconds
+        return Cost(seconds=seconds, processor_seconds=processor)
 
 
-def round_of(watch: Stopwatch, *, feeds: int, items: int) -> Round:
-    return Round(
-        feeds=feeds,
-        items=items,
-        seconds=watch.seconds,
-        processor_seconds=watch.processor_seconds,
-        peak_bytes=peak_bytes(family()),
-    )
+class Contender(Protocol):
+    title: str
+    #: Whether the bars are about its later rounds as well.
+    goes_again: bool
+
+    def make_store(self, plan: Plan) -> None:
+        """Whatever a round needs to be possible at all."""
+        ...
+
+    def add_feeds(self, plan: Plan) -> None: ...
+
+    def make_due(self, plan: Plan) -> None: ...
+
+    def command(self, plan: Plan) -> Command:
+        """Goes over the feeds that were added; over none where none were."""
+        ...
+
+    def count(self, plan: Plan) -> int:
+        """How many items the store holds."""
+        ...
 
 
-def compete(collect: Callable[[Plan], list[Round]]) -> None:
-    """The child's side: read the plan, collect, and tell."""
-    plan = Plan(**json.load(sys.stdin))
-    json.dump([asdict(one) for one in collect(plan)], sys.stdout)
-
-
-def play(contender: str, plan: Plan) -> list[Round]:
-    """The parent's side: the rounds of `bench.contenders.<contender>`, in a process of its own."""
-    child = subprocess.run(
-        [sys.executable, "-m", f"bench.contenders.{contender}"],
-        input=json.dumps(asdict(plan)),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parent.parent,
-    )
+def timed(command: Command) -> Cost:
+    environment = {**os.environ, **command.environment}
+    log = (command.folder if command.folder != ROOT else Path("/tmp")) / f"bench-{os.getpid()}.log"
+    started = perf_counter()
+    with log.open("wb") as out:
+        child = subprocess.Popen(command.words, env=environment, cwd=command.folder, stdout=out, stderr=out)
+    _, status, usage = os.wait4(child.pid, 0)
+    seconds = perf_counter() - started
+    child.returncode = os.waitstatus_to_exitcode(status)
+    said = log.read_text(encoding="utf-8", errors="replace")
+    log.unlink()
     if child.returncode:
-        raise RuntimeError(f"{contender} failed with exit code {child.returncode}:\n{child.stderr}")
-    found: list[dict[str, Any]] = json.loads(child.stdout)
-    return [Round(**fields) for fields in found]
+        raise RuntimeError(f"{command.words} ended with {child.returncode}:\n{said[-2000:]}")
+    return Cost(seconds=seconds, processor_seconds=usage.ru_utime + usage.ru_stime)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 import feedparser_sgmllib
-from reader import Reader, make_reader
+from reader import make_reader
 
-from bench.contest import KINDS_OF_ROUND, Plan, Round, compete, round_of
-from bench.gauge import Stopwatch
+from bench.contest import PYTHON, Command, Plan
 
 #: More threads than this make it slower, as each waits for the same interpreter.
 WORKERS = 4
@@ -18,36 +16,29 @@ WORKERS = 4
 sys.modules.setdefault("sgmllib", feedparser_sgmllib)
 
 
-def rounds(plan: Plan) -> list[Round]:
-    with make_reader(str(plan.store)) as reader:
-        _add(reader, plan.warm_up)
-        for _ in range(KINDS_OF_ROUND):
-            _update(reader)
-        already = _count(reader)
-        for url in plan.warm_up:
-            reader.disable_feed_updates(url)
-        _add(reader, plan.urls)
-        return [_round(reader, len(plan.urls), already) for _ in range(plan.rounds)]
+class ReaderContender:
+    title = "lemon24/reader"
+    goes_again = False
 
+    def make_store(self, plan: Plan) -> None:
+        make_reader(str(plan.store)).close()
 
-def _round(reader: Reader, feeds: int, already: int) -> Round:
-    with Stopwatch() as watch:
-        _update(reader)
-    return round_of(watch, feeds=feeds, items=_count(reader) - already)
+    def add_feeds(self, plan: Plan) -> None:
+        with make_reader(str(plan.store)) as reader:
+            for url in plan.urls:
+                reader.add_feed(url)
 
+    def make_due(self, plan: Plan) -> None:
+        """It goes over everything at every run."""
 
-def _add(reader: Reader, urls: Sequence[str]) -> None:
-    for url in urls:
-        reader.add_feed(url)
+    def command(self, plan: Plan) -> Command:
+        return Command(words=[PYTHON, "-m", "bench.contenders.lemon24_reader", str(plan.store)])
 
-
-def _update(reader: Reader) -> None:
-    reader.update_feeds(scheduled=False, workers=WORKERS)
-
-
-def _count(reader: Reader) -> int:
-    return reader.get_entry_counts().total or 0
+    def count(self, plan: Plan) -> int:
+        with make_reader(str(plan.store)) as reader:
+            return reader.get_entry_counts().total or 0
 
 
 if __name__ == "__main__":
-    compete(rounds)
+    with make_reader(sys.argv[1]) as reader_:
+        reader_.update_feeds(scheduled=False, workers=WORKERS)

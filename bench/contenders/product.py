@@ -1,35 +1,33 @@
-"""Catchment itself, as it ships: a real store, real leases, real collectors. Only the schedule is turned by hand."""
+"""Catchment itself, as a user types it: `catchment collect`, and `catchment up` once it is at work."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from typing import TypedDict
+from typing import TypeVar
 
-from loguru import logger
+import psutil  # type: ignore[import-untyped]
 from sqlalchemy import Connection, func, select, update
 
-from bench.contest import KINDS_OF_ROUND, Plan, Round, compete, round_of
-from bench.gauge import Stopwatch
-from bench.world import ALLOW_NETWORKS
+from bench.contest import PYTHON, ROOT, Command, Cost, Plan
+from bench.gauge import family, processor_seconds
+from bench.static import ALLOW_NETWORKS
 from catchment.bootstrap import System, open_system
 from catchment.domain.caller import OPERATOR
+from catchment.domain.run import RunKind
 from catchment.manage.catalog import Draft
 from catchment.settings import Settings
 from catchment.store import sources, tables
 
-
-class Visited(TypedDict):
-    """What a member says of a round."""
-
-    feeds: int
-    errors: list[str]
+T = TypeVar("T")
+STOP_SECONDS = 30
+LOOK_SECONDS = 0.2
 
 
 async def add_sources(system: System, urls: Sequence[str]) -> None:
@@ -39,80 +37,95 @@ async def add_sources(system: System, urls: Sequence[str]) -> None:
     await system.store.write(sources.add_all, checked, now=system.clock.now())
 
 
-async def rounds(plan: Plan) -> list[Round]:
-    """The collectors are processes of their own, as `COLLECTOR_PROCESSES` starts them; this one turns the clock."""
-    settings = settings_of(plan)
-    async with open_system(settings) as system, AsyncExitStack() as crew:
-        members = [await crew.enter_async_context(_member(plan)) for _ in range(plan.processes)]
-        await add_sources(system, plan.warm_up)
-        for _ in range(KINDS_OF_ROUND):
-            await system.store.write(_make_due, now=system.clock.now())
-            await _collect(members)
-        already = await system.store.read(_count_items)
-        await system.store.write(_put_off)
-        await add_sources(system, plan.urls)
-        return [await _round(system, members, len(plan.urls), already) for _ in range(plan.rounds)]
+class ProductContender:
+    title = "Catchment"
+    goes_again = True
+
+    def make_store(self, plan: Plan) -> None:
+        self._run(plan, lambda system: system.store.read(_count_items))
+
+    def add_feeds(self, plan: Plan) -> None:
+        self._run(plan, lambda system: add_sources(system, plan.urls))
+
+    def make_due(self, plan: Plan) -> None:
+        self._run(plan, lambda system: system.store.write(_make_due, now=system.clock.now()))
+
+    def command(self, plan: Plan) -> Command:
+        return Command(words=[PYTHON, "-m", "catchment.cli", "collect"], environment=self._environment(plan))
+
+    def count(self, plan: Plan) -> int:
+        return self._run(plan, lambda system: system.store.read(_count_items))
+
+    @contextmanager
+    def up(self, plan: Plan) -> Iterator[psutil.Process]:
+        """`catchment up`, until the block ends."""
+        command = [PYTHON, "-m", "catchment.cli", "up", "--no-starter", "--port", "0"]
+        environment = {**os.environ, **self._environment(plan), "COLLECTOR_TICK": "1"}
+        with (plan.folder / "up.log").open("wb") as log:
+            child = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=log, stderr=log)
+        try:
+            yield psutil.Process(child.pid)
+        finally:
+            child.send_signal(signal.SIGTERM)
+            child.wait(STOP_SECONDS)
+
+    def steady_round(self, plan: Plan, head: psutil.Process, *, is_due: bool) -> Cost:
+        """Once over all feeds by a running `up`: from the first claim to the last commit, as its runs tell."""
+        before, already = _processor_seconds(head), 0 if is_due else self._run(plan, _last_run)
+        if not is_due:
+            self.make_due(plan)
+        while (seconds := self._run(plan, lambda system: _seconds(system, already, len(plan.urls)))) is None:
+            if not head.is_running():
+                raise RuntimeError((plan.folder / "up.log").read_text(encoding="utf-8")[-2000:])
+            time.sleep(LOOK_SECONDS)
+        return Cost(seconds=seconds, processor_seconds=_processor_seconds(head) - before)
+
+    def _environment(self, plan: Plan) -> dict[str, str]:
+        """Default settings but for the requests in flight, and that what is on this machine may be fetched."""
+        return {
+            "CATCHMENT_HOME": str(plan.folder),
+            "DATABASE_URL": f"sqlite:///{plan.store}",
+            "CATCHMENT_ALLOW_NETWORKS": ALLOW_NETWORKS,
+            "COLLECTOR_CONCURRENCY": str(plan.at_once),
+        }
+
+    def _run(self, plan: Plan, work: Callable[[System], Awaitable[T]]) -> T:
+        async def session() -> T:
+            async with open_system(
+                Settings(database_url=f"sqlite:///{plan.store}", allow_networks=ALLOW_NETWORKS)
+            ) as system:
+                return await work(system)
+
+        return asyncio.run(session())
 
 
-def settings_of(plan: Plan) -> Settings:
-    return Settings(
-        database_url=f"sqlite:///{plan.store}",
-        allow_networks=ALLOW_NETWORKS,
-        concurrency=plan.at_once,
-        processes=plan.processes,
+def _processor_seconds(head: psutil.Process) -> float:
+    """Of all that are there, and of those that were."""
+    gone = head.cpu_times()
+    return processor_seconds(family(head.pid)) + float(gone.children_user + gone.children_system)
+
+
+async def _last_run(system: System) -> int:
+    return await system.store.read(lambda conn: conn.execute(select(func.max(tables.runs.c.id))).scalar() or 0)
+
+
+async def _seconds(system: System, after: int, feeds: int) -> float | None:
+    """How long these runs took from the first to the last; None while not all of them are over."""
+    return await system.store.read(_span, after, feeds)
+
+
+def _span(conn: Connection, after: int, feeds: int) -> float | None:
+    runs = tables.runs.c
+    ours = select(func.count(), func.min(runs.started_at), func.max(runs.finished_at)).where(
+        runs.id > after, runs.kind == RunKind.SOURCE, runs.finished_at.is_not(None)
     )
-
-
-@asynccontextmanager
-async def _member(plan: Plan) -> AsyncIterator[Process]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bench.contenders.product_member", stdin=PIPE, stdout=PIPE
-    )
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(asdict(plan)).encode() + b"\n")
-    yield process
-    process.stdin.close()
-    await process.wait()
-
-
-async def _collect(members: Sequence[Process]) -> list[Visited]:
-    """Have every member collect what is due, and wait for the last of them."""
-    return await asyncio.gather(*(_ask(member) for member in members))
-
-
-async def _ask(member: Process) -> Visited:
-    assert member.stdin is not None
-    assert member.stdout is not None
-    member.stdin.write(b"go\n")
-    answer: Visited = json.loads(await member.stdout.readline())
-    return answer
-
-
-async def _round(system: System, members: Sequence[Process], feeds: int, already: int) -> Round:
-    await system.store.write(_make_due, now=system.clock.now())
-    with Stopwatch() as watch:
-        visited = await _collect(members)
-    failures = [error for one in visited for error in one["errors"]]
-    if sum(one["feeds"] for one in visited) != feeds or failures:
-        raise RuntimeError(f"not all of {feeds} feeds were visited once: {visited}"[:500])
-    return round_of(watch, feeds=feeds, items=await system.store.read(_count_items) - already)
-
-
-def _put_off(conn: Connection) -> None:
-    """The feeds of the warm-up have done their part."""
-    conn.execute(update(tables.sources).values(next_check_at=None))
+    count, first, last = conn.execute(ours).one()
+    return (last - first).total_seconds() if count >= feeds else None
 
 
 def _make_due(conn: Connection, *, now: datetime) -> None:
-    due = update(tables.sources).where(tables.sources.c.next_check_at.is_not(None))
-    conn.execute(due.values(next_check_at=now))
+    conn.execute(update(tables.sources).values(next_check_at=now))
 
 
 def _count_items(conn: Connection) -> int:
     return conn.execute(select(func.count()).select_from(tables.raw_items)).scalar_one()
-
-
-if __name__ == "__main__":
-    logger.remove()
-    logger.add(sys.stderr, level="WARNING")
-    compete(lambda plan: asyncio.run(rounds(plan)))
