@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from loguru import logger
 from sqlalchemy import Connection
@@ -16,12 +17,14 @@ from catchment.domain.run import RunKind, RunStatus
 from catchment.engine.background import background_tasks
 from catchment.engine.leases import FencedStore, LeasePolicy, keep_leases
 from catchment.errors import BadAnswer, LeaseLost, VisitError
-from catchment.fetch.client import HttpClient, Request
 from catchment.fetch.pacing import Deferred
 from catchment.publish.payloads import as_post, refusal_in
 from catchment.redact import redact_mentions, redact_text
 from catchment.store import outbox, runs
 from catchment.store.database import Store
+
+if TYPE_CHECKING:
+    from catchment.fetch.client import HttpClient
 
 #: What the secrets of webhooks are bound to when they are sealed.
 WEBHOOK_SECRET = "webhook secret"  # noqa: S105 - a label
@@ -94,6 +97,8 @@ class WebhookDispatcher:
         return False
 
     async def _post(self, hook: Webhook, delivery: Delivery) -> None:
+        from catchment.fetch.client import Request
+
         secret = self._vault.open(hook.secret, purpose=WEBHOOK_SECRET)
         post = as_post(delivery, hook.format, secret=secret, timestamp=int(self._clock.now().timestamp()))
         answer = await self._http.send(
