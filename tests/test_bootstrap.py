@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 
 import pytest
 
 from catchment.bootstrap import open_outside, open_system
+from catchment.domain.caller import OPERATOR
+from catchment.manage.catalog import Draft
 from catchment.settings import Settings
 
 #: What no command needs that only reads from the store.
@@ -30,10 +33,31 @@ def loaded_by(*words: str, home: str) -> set[str]:
 
 @pytest.mark.proves("S-02")
 @pytest.mark.parametrize(
-    "words", [("status",), ("sources", "list"), ("items", "list"), ("feeds", "list"), ("alerts",)], ids=" ".join
+    "words",
+    [
+        ("status",),
+        ("sources", "list"),
+        ("items", "list"),
+        ("feeds", "list"),
+        ("alerts",),
+        ("jobs", "list"),
+        ("hooks", "list"),
+    ],
+    ids=" ".join,
 )
 def test_a_command_that_only_reads_imports_nothing_that_it_does_not_use(sqlite_url, tmp_path, words):
     assert loaded_by(*words, home=str(tmp_path)) & set(HEAVY) == set()
+
+
+@pytest.mark.proves("S-02")
+@pytest.mark.parametrize(
+    "words", [("status",), ("sources", "list"), ("sources", "show", "1"), ("why", "1")], ids=" ".join
+)
+async def test_a_command_that_shows_sources_loads_nothing_that_fetches_them(sqlite_url, tmp_path, words):
+    async with open_system(Settings(database_url=sqlite_url)) as system:
+        await system.catalog.add(Draft(type="rss", config={"url": "https://a.example/feed"}, name="A"), OPERATOR)
+    loaded = await asyncio.to_thread(loaded_by, *words, home=str(tmp_path))
+    assert loaded & {*HEAVY, "catchment.sources.rss", "catchment.fetch.client"} == set()
 
 
 @pytest.mark.proves("S-02")

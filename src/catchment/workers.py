@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -72,8 +72,8 @@ class JobQueue:
         """Have a job wait in each of so many places; says how many were added."""
         with _translated_errors():
             waiting = {job.queueing_lock for job in await self._jobs.list_jobs_async(queue=QUEUE, status="todo")}
-            wanted = (f"collect-{number}" for number in range(places))
-            return sum([await self._put_in(place) for place in wanted if place not in waiting])
+            wanted = [f"collect-{number}" for number in range(places)]
+            return await self._put_in([place for place in wanted if place not in waiting])
 
     async def take_over(self) -> int:
         """Put back what was taken by workers that are gone; says how many jobs those are."""
@@ -95,12 +95,13 @@ class JobQueue:
                 stalled_worker_timeout=self._lease_seconds,
             )
 
-    async def _put_in(self, place: str) -> bool:
+    async def _put_in(self, places: Sequence[str]) -> int:
+        """All in one statement; where others fill one of the places meanwhile, each by itself."""
+        jobs = [self._collect.configure(queueing_lock=place).make_new_job() for place in places]
         try:
-            await self._collect.configure(queueing_lock=place).defer_async()
+            return len(await self._jobs.batch_defer_jobs_async(jobs)) if jobs else 0
         except AlreadyEnqueued:
-            return False
-        return True
+            return sum([await self._put_in([place]) for place in places]) if len(places) > 1 else 0
 
     async def _put_back(self, job: Job) -> bool:
         # It fails when another worker was faster, which is as good.

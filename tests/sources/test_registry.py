@@ -9,8 +9,8 @@ import pytest
 
 from catchment.domain.visit import Fetched
 from catchment.settings import Settings
-from catchment.sources.base import Parts
-from catchment.sources.registry import BUILT_IN, FALLBACK_MINUTES, Registry
+from catchment.sources.base import CrawlingType, Parts
+from catchment.sources.registry import AT_HAND, BUILT_IN, FALLBACK_MINUTES, Registry
 
 TYPES = Registry(parts=Parts(settings=Settings()))
 LOADED = """
@@ -44,6 +44,16 @@ def test_a_type_that_comes_along_is_called_as_the_registry_calls_it(name):
     assert TYPES.display_name(name) != name
     assert TYPES.display_name(name, "zh")
     assert 0 < TYPES.default_minutes(name) <= FALLBACK_MINUTES
+
+
+@pytest.mark.proves("S-02")
+@pytest.mark.parametrize("name", AT_HAND)
+def test_what_is_told_of_a_type_without_loading_it_is_what_its_file_says(name):
+    known = TYPES.get(name)
+    assert known is not None, "it works wherever it is"
+    assert getattr(known, "default_minutes", FALLBACK_MINUTES) == TYPES.default_minutes(name)
+    assert getattr(known, "needed_key", None) is TYPES.needed_key(name) is None
+    assert isinstance(known, CrawlingType) == TYPES.is_crawled(name)
 
 
 def test_what_a_type_does_not_say_has_a_default():

@@ -199,6 +199,16 @@ async def test_looks_put_out_no_more_jobs_than_what_is_due_takes(system: System,
         assert await system.store.read(_jobs) == ["todo"] * 3
 
 
+@pytest.mark.proves("S-04")
+async def test_who_asks_for_some_at_the_same_moment_gets_other_sources(system: System, visitors: Visitors) -> None:
+    """Each job asks for some of what is due, and a worker takes many jobs at once: none may go without."""
+    await add_feeds(system, visitors, 20)
+    async with system.collector.working(grace_seconds=10):
+        found = await asyncio.gather(*(system.collector.collect_some(5) for _ in range(4)))
+    assert [len(results) for results in found] == [5, 5, 5, 5]
+    assert set(Counter(path for _, path in visitors.visits).values()) == {1}
+
+
 async def test_a_stop_lets_finish_what_is_under_way_and_hands_over_the_rest(
     system: System, visitors: Visitors, start_worker: Start
 ) -> None:

@@ -477,6 +477,8 @@ class System(Storeless):
     @cached_property
     def copier(self) -> NoteCopier | None:
         """None where Feishu is not set up."""
+        if not self.settings.feishu_app_id:
+            return None
         from catchment.platforms.feishu import make_copier
 
         return make_copier(self.settings, store=self.store, http=self.http, clock=self.clock)

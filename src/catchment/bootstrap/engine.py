@@ -64,7 +64,7 @@ def _committer(system: System) -> Committer:
     rules = Rules(
         cadence_of=system.cadences.of,
         identity_of=lambda kind, config: registry.identity(kind, open_config(config, system.vault)),
-        is_crawled=lambda source_type: registry.crawling_type(source_type) is not None,
+        is_crawled=registry.is_crawled,
         keep_records=RecordWriters({Scrape: keep_scrapes}),
     )
     return Committer(store=system.store, rules=rules, clock=system.clock)

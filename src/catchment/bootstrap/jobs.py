@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catchment.bootstrap.platforms import cookie_policy
-from catchment.bootstrap.x import x_caps
 from catchment.domain.alert_rules import TERMS, AlertRule, Terms
 from catchment.domain.note import SOURCE_TYPES
 from catchment.domain.run import SCRAPER_JOB
 from catchment.domain.scrape_task import usernames_in
-from catchment.jobs.alerts import AlertEvaluator
 from catchment.jobs.builtin import (
     backing_up,
     cleanup,
@@ -28,42 +26,53 @@ from catchment.jobs.builtin import (
     watching,
 )
 from catchment.jobs.scheduler import Job, JobScheduler
-from catchment.jobs.webhooks import WebhookDispatcher
 from catchment.settings import Settings
-from catchment.store.alert_queries import AlertInputs
 from catchment.store.database import Store
 from catchment.store.scraper_schedule import clear_next_run
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
+    from catchment.jobs.alerts import AlertEvaluator
+    from catchment.jobs.webhooks import WebhookDispatcher
 
 
 def make_jobs(system: System) -> JobScheduler:
     store, clock = system.store, system.clock
-    dispatcher = WebhookDispatcher(
-        store=store,
-        http=system.http,
-        notices=system.notices,
-        vault=system.vault,
-        clock=clock,
-        leases=system.new_leases(),
-    )
+    dispatcher, evaluator = cache(lambda: _dispatcher(system)), cache(lambda: _alert_evaluator(system))
     jobs = [
-        collector_tick(system.collector),
+        collector_tick(lambda: system.collector),
         cleanup(system.cleaner, clock),
         recovery(store, clock),
-        lock_recovery(system.workflow, timedelta(minutes=system.settings.recovery_interval_minutes)),
-        delivery(dispatcher),
-        watching(_alert_evaluator(system)),
+        lock_recovery(lambda: system.workflow, timedelta(minutes=system.settings.recovery_interval_minutes)),
+        delivery(lambda: dispatcher().deliver_due()),
+        watching(lambda: evaluator().look()),
         indexing(system.items.take_in),
-        *([copying(system.copier)] if system.copier else []),
+        *([copying(system.copier.copy_due)] if system.copier else []),
         _backup_job(system),
         *_scraper_jobs(system),
     ]
     return JobScheduler(store=store, clock=clock, leases=system.new_leases(), timers=system.timers, jobs=jobs)
 
 
+def _dispatcher(system: System) -> WebhookDispatcher:
+    from catchment.jobs.webhooks import WebhookDispatcher
+
+    return WebhookDispatcher(
+        store=system.store,
+        http=system.http,
+        notices=system.notices,
+        vault=system.vault,
+        clock=system.clock,
+        leases=system.new_leases(),
+    )
+
+
 def _alert_evaluator(system: System) -> AlertEvaluator:
+    from catchment.bootstrap.platforms import cookie_policy
+    from catchment.bootstrap.x import x_caps
+    from catchment.jobs.alerts import AlertEvaluator
+    from catchment.store.alert_queries import AlertInputs
+
     settings = system.settings
     watched = AlertInputs(
         crawled=SOURCE_TYPES,
@@ -99,7 +108,7 @@ def _scraper_jobs(system: System) -> list[Job]:
     """None where scraping on a schedule is turned off."""
     if not system.settings.scraper_enabled:
         return []
-    scraping, schedule = system.scraping, system.scraper_schedule
+    schedule = system.scraper_schedule
     from_settings = usernames_in(system.settings.scraper_usernames)
 
     async def usernames() -> tuple[str, ...]:
@@ -109,7 +118,7 @@ def _scraper_jobs(system: System) -> list[Job]:
     return [
         Job(
             name=SCRAPER_JOB,
-            work=lambda: scheduled_scrape(scraping, usernames),
+            work=lambda: scheduled_scrape(system.scraping, usernames),
             first=schedule.first,
             next_after=schedule.next_after,
             on_start=clear_next_run,

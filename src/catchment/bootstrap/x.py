@@ -8,23 +8,29 @@ from typing import TYPE_CHECKING
 from catchment.manage.scraper_schedule import ScraperDefaults, ScraperScheduling
 from catchment.schedule.jobs import Cron
 from catchment.settings import Settings
-from catchment.sources.x.fetchers import make_scraper
-from catchment.sources.x.scrape import Scraper
 from catchment.store.spending import Caps
-from catchment.x import ScrapeWriter, ScrapingService, XRepository
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
+    from catchment.sources.x.scrape import Scraper
+    from catchment.x import ScrapeWriter, ScrapingService, XRepository
 
 
 class XParts:
     def __init__(self, system: System) -> None:
         self._system = system
         self._settings = system.settings
-        self.scrape_writer = ScrapeWriter(alpha=system.settings.scraper_ema_alpha)
+
+    @cached_property
+    def scrape_writer(self) -> ScrapeWriter:
+        from catchment.x import ScrapeWriter
+
+        return ScrapeWriter(alpha=self._settings.scraper_ema_alpha)
 
     @cached_property
     def repository(self) -> XRepository:
+        from catchment.x import XRepository
+
         system = self._system
         return XRepository(
             store=system.store,
@@ -35,10 +41,14 @@ class XParts:
 
     @cached_property
     def scraper(self) -> Scraper | None:
+        from catchment.sources.x.fetchers import make_scraper
+
         return make_scraper(self._settings, self.repository)
 
     @cached_property
     def scraping(self) -> ScrapingService:
+        from catchment.x import ScrapingService
+
         system = self._system
         return ScrapingService(
             store=system.store,

@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -60,7 +60,7 @@ def with_system(
         if makes_store:
             _name_new_store(chosen)
         async with open_system(chosen, makes_store=makes_store) as system:
-            _name_unknown_intervals(chosen, system.registry)
+            _name_unknown_intervals(chosen, system)
             return await work(system)
 
     return run_async(session())
@@ -84,13 +84,15 @@ def with_store_if_any(work: Callable[[System], Coroutine[Any, Any, T]]) -> T:
             return run_async(session(replace(settings, home=Path(folder), database_url="")))
 
 
-def _name_unknown_intervals(settings: Settings, types: Iterable[str]) -> None:
+def _name_unknown_intervals(settings: Settings, system: System) -> None:
+    given = settings.intervals_from_environment.keys() | settings.intervals_from_file.keys()
+    if not given:
+        return
     from catchment.settings import INTERVAL_PREFIX
     from catchment.settings.spec import likely_one
 
     # Also those that are there once their key is.
-    known = sorted(types)
-    given = settings.intervals_from_environment.keys() | settings.intervals_from_file.keys()
+    known = sorted(system.registry)
     for name in sorted(given.difference(known)):
         meant = likely_one(name, known)
         hint = f"; did you mean {INTERVAL_PREFIX}{meant.upper()}?" if meant else "."

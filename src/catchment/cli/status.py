@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +13,7 @@ import typer
 
 from catchment.cli.console import (
     MAX_ROWS,
+    MOST,
     AsJson,
     ShowAll,
     print_facts,
@@ -71,14 +72,16 @@ def why(
 
     Example: catchment why 5
     """
+    from catchment.monitor.status import View, describe, read_collector
     from catchment.monitor.why import explain
 
     async def work(system: System) -> tuple[Source, list[str]]:
-        found, _ = await _read(system, show_all=True)
-        wanted = _meant(source, await system.catalog.list(OPERATOR))
-        health = next(one for one in found.sources if one.id == wanted.id)
+        now, intervals = system.clock.now(), await system.cadences.load()
+        wanted = await _meant(source, system)
+        health = describe(wanted, registry=system.registry, intervals=intervals, view=View(caller=OPERATOR), now=now)
         visits = await system.history.visits(wanted.id, OPERATOR, limit=200)
-        return wanted, explain(wanted, health, visits, network_away=found.collector.network_away)
+        collector = await system.store.read(read_collector, now=now)
+        return wanted, explain(wanted, health, visits, network_away=collector.network_away)
 
     wanted, sentences = with_system(work)
     if as_json:
@@ -89,11 +92,13 @@ def why(
         typer.echo(printable(f"- {sentence}"))
 
 
-def _meant(text: str, known: Sequence[Source]) -> Source:
+async def _meant(text: str, system: System) -> Source:
     """By number, else by the one name that this is a part of."""
-    fits = [one for one in known if str(one.id) == text] or [
-        one for one in known if text.casefold() in one.name.casefold()
-    ]
+    if text.isdecimal() and int(text) <= MOST:
+        with suppress(NotFound):
+            return await system.catalog.get(int(text), OPERATOR)
+    known = await system.catalog.list(OPERATOR)
+    fits = [one for one in known if text.casefold() in one.name.casefold()]
     if len(fits) == 1:
         return fits[0]
     if not fits:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from catchment.domain.cookie_pool import Forecast
+if TYPE_CHECKING:
+    from catchment.domain.cookie_pool import Forecast
 
 #: The window in which requests are counted, and how many there must be before their rate means anything.
 REQUEST_WINDOW, LEAST_REQUESTS = timedelta(minutes=10), 10

@@ -63,6 +63,7 @@ class Collector:
         self._clock = clock
         self._clock_watch = ClockMonitor(store=store, clock=clock, lease=leases.duration)
         self._ticking = asyncio.Lock()
+        self._asking = asyncio.Lock()
         self._round = Round([])
         self.is_working = False
 
@@ -164,9 +165,11 @@ class Collector:
         """Collect up to `limit` of what is due. What others take meanwhile does not count."""
         results: list[VisitResult] = []
         while (wanted := limit - len(results)) > 0:
-            # What is queued here for others who asked is due as well.
-            seating = await self._look(wanted + self._pool.queued)
-            round_ = self._pool.add(seating.now, most=wanted)
+            # One at a time: who looked at the same moment would find the same, and the last would go without.
+            async with self._asking:
+                # What is queued here for others who asked is due as well.
+                seating = await self._look(wanted + self._pool.queued)
+                round_ = self._pool.add(seating.now, most=wanted)
             if not round_.ids:
                 break
             await round_.wait()

@@ -1,4 +1,7 @@
-"""What the system does by itself: the jobs there are, each with its schedule."""
+"""What the system does by itself: the jobs there are, each with its schedule.
+
+Whoever only lists them loads none of what does the work: that is asked for when a job begins.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from loguru import logger
 from sqlalchemy import Connection
@@ -14,19 +18,17 @@ from catchment.clock import Clock
 from catchment.domain.run import COLLECTOR_TICK, FEISHU_JOB, JobState
 from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask, TaskStatus
 from catchment.engine.cleanup import Cleaner
-from catchment.engine.collector import Collector
 from catchment.engine.leases import recover
 from catchment.errors import Conflict, InvalidInput, TooManyAttempts, VisitError
-from catchment.jobs.alerts import AlertEvaluator
 from catchment.jobs.scheduler import Job, at_once, every, not_by_the_clock
-from catchment.jobs.webhooks import WebhookDispatcher
-from catchment.platforms.feishu import NoteCopier
-from catchment.platforms.workflow import Workflow
-from catchment.sources.x.client import TROUBLES_OF_ALL
 from catchment.store import jobs
 from catchment.store.backups import backup_name, keep_newest, make_backup
 from catchment.store.database import Store
-from catchment.x import ScrapingService
+
+if TYPE_CHECKING:
+    from catchment.engine.collector import Collector
+    from catchment.platforms.workflow import Workflow
+    from catchment.x import ScrapingService
 
 CLEANUP, RECOVERY, LOCK_RECOVERY, OUTBOX = "cleanup", "recovery", "lock_recovery", "outbox"
 CLEANUP_EVERY, RECOVERY_EVERY, OUTBOX_EVERY = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=10)
@@ -36,12 +38,14 @@ BACKUP = "backup"
 SEARCH, SEARCH_EVERY = "search_index", timedelta(seconds=5)
 
 Usernames = Callable[[], Awaitable[tuple[str, ...]]]
+Work = Callable[[], Awaitable[str]]
 
 
-def collector_tick(collector: Collector) -> Job:
+def collector_tick(find_collector: Callable[[], Collector]) -> Job:
     """Every collector ticks by itself; here its ticks can be seen, paused, and had at once."""
 
     async def tick() -> str:
+        collector = find_collector()
         if not collector.is_working:
             return "left out: this process does not collect"
         if collector.is_in_round:
@@ -68,11 +72,11 @@ def recovery(store: Store, clock: Clock) -> Job:
     return Job(name=RECOVERY, work=free, first=at_once, next_after=every(RECOVERY_EVERY), on_restore=_at_each_start)
 
 
-def lock_recovery(workflow: Workflow, interval: timedelta) -> Job:
+def lock_recovery(find_workflow: Callable[[], Workflow], interval: timedelta) -> Job:
     """The locks of workflows, which may be driven from elsewhere, have a schedule of their own."""
 
     async def free() -> str:
-        recovered = await workflow.recover()
+        recovered = await find_workflow().recover()
         return f"{recovered.executions} execution(s) and {recovered.records} record(s) recovered"
 
     return Job(name=LOCK_RECOVERY, work=free, first=at_once, next_after=every(interval), on_restore=_within(interval))
@@ -98,16 +102,16 @@ def _within(interval: timedelta) -> Callable[[Connection, JobState, datetime], N
     return pull
 
 
-def delivery(dispatcher: WebhookDispatcher) -> Job:
-    return Job(name=OUTBOX, work=dispatcher.deliver_due, first=at_once, next_after=every(OUTBOX_EVERY))
+def delivery(deliver: Work) -> Job:
+    return Job(name=OUTBOX, work=deliver, first=at_once, next_after=every(OUTBOX_EVERY))
 
 
-def copying(copier: NoteCopier) -> Job:
-    return Job(name=FEISHU_JOB, work=copier.copy_due, first=at_once, next_after=every(FEISHU_EVERY))
+def copying(copy: Work) -> Job:
+    return Job(name=FEISHU_JOB, work=copy, first=at_once, next_after=every(FEISHU_EVERY))
 
 
-def watching(watch: AlertEvaluator) -> Job:
-    return Job(name=ALERTS, work=watch.look, first=at_once, next_after=every(ALERTS_EVERY))
+def watching(look: Work) -> Job:
+    return Job(name=ALERTS, work=look, first=at_once, next_after=every(ALERTS_EVERY))
 
 
 def indexing(take_in: Callable[[], Awaitable[int]]) -> Job:
@@ -170,6 +174,8 @@ def failure_of(task: ScrapeTask) -> str | None:
     """Why a scrape counts as failed: it ended early, it failed for everybody, or nobody would be spared."""
     if task.status is not TaskStatus.COMPLETED:
         return task.error
+    from catchment.sources.x.client import TROUBLES_OF_ALL
+
     failed = [one for one in task.outcomes if not one.success]
     if len(failed) == len(task.outcomes) > 0:
         return f"it failed for everybody: {failed[0].error_message}"

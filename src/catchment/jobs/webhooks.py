@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from loguru import logger
 from sqlalchemy import Connection
@@ -16,13 +17,15 @@ from catchment.domain.run import RunKind, RunStatus
 from catchment.engine.background import background_tasks
 from catchment.engine.leases import FencedStore, LeasePolicy, keep_leases
 from catchment.errors import BadAnswer, LeaseLost, VisitError
-from catchment.fetch.apprise import Notice, NoticeSender
-from catchment.fetch.client import HttpClient, Request
 from catchment.fetch.pacing import Deferred
 from catchment.publish.payloads import Tone, as_post, for_chats, message_of, refusal_in
 from catchment.redact import redact_mentions, redact_text
 from catchment.store import outbox, runs
 from catchment.store.database import Store
+
+if TYPE_CHECKING:
+    from catchment.fetch.apprise import NoticeSender
+    from catchment.fetch.client import HttpClient
 
 #: What the secrets of webhooks are bound to when they are sealed.
 WEBHOOK_SECRET = "webhook secret"  # noqa: S105 - a label
@@ -107,6 +110,8 @@ class WebhookDispatcher:
         return False
 
     async def _post(self, hook: Webhook, delivery: Delivery) -> None:
+        from catchment.fetch.client import Request
+
         secret = self._vault.open(hook.secret, purpose=WEBHOOK_SECRET)
         post = as_post(delivery, hook.format, secret=secret, timestamp=int(self._clock.now().timestamp()))
         answer = await self._http.send(
@@ -124,6 +129,8 @@ class WebhookDispatcher:
             raise BadAnswer(refusal)
 
     async def _notify(self, hook: Webhook, delivery: Delivery) -> None:
+        from catchment.fetch.apprise import Notice
+
         message = for_chats(message_of(delivery.topic, delivery.payload))
         notice = Notice(title=message.title, body=message.text, kind=KINDS.get(message.tone, "info"))
         await self._notices.send(hook.url, notice, allow_private=hook.allow_private)

@@ -375,7 +375,7 @@ def _address_of(source: Source) -> dict[str, Any]:
 
 def read_backlogs(conn: Connection, found: Sequence[Source], *, registry: Registry) -> dict[int, Backlog]:
     """Of those sources that list pages: what was not collected, with addresses that anybody may see."""
-    ids = [source.id for source in found if registry.crawling_type(source.type) is not None]
+    ids = [source.id for source in found if registry.is_crawled(source.type)]
     return {source_id: _shown(backlog) for source_id, backlog in candidates.backlogs(conn, ids, most=MAX_PAGES).items()}
 
 

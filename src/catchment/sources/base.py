@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Told
-from catchment.domain.item import Item
-from catchment.domain.note import Crawled
-from catchment.domain.source import Source
-from catchment.domain.visit import Fetched
-
 if TYPE_CHECKING:
+    from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Told
+    from catchment.domain.item import Item
+    from catchment.domain.note import Crawled
+    from catchment.domain.source import Source
+    from catchment.domain.visit import Fetched
     from catchment.fetch.freshness import Validators
     from catchment.fetch.options import SourceClient
     from catchment.sandbox.pool import ParserPool

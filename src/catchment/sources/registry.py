@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 from catchment.domain.confidential import address_of
 from catchment.domain.options import without_options
@@ -40,6 +40,26 @@ BUILT_IN: Mapping[str, str] = {
 }
 #: How often a source is looked at whose type does not say.
 FALLBACK_MINUTES = 240
+
+
+class KnownFacts(NamedTuple):
+    """What a list of sources tells of a type. The type's own file says the same."""
+
+    default_minutes: int = FALLBACK_MINUTES
+    is_crawled: bool = False
+
+
+#: Of those that come along and work wherever they are: whoever only lists sources need not load what fetches them.
+AT_HAND: Mapping[str, KnownFacts] = {
+    "rss": KnownFacts(),
+    "sitemap": KnownFacts(is_crawled=True),
+    "website": KnownFacts(),
+    "digest_feed": KnownFacts(),
+    "hackernews": KnownFacts(default_minutes=60),
+    "reddit": KnownFacts(default_minutes=60),
+    "github_trending": KnownFacts(),
+    "custom_api": KnownFacts(default_minutes=120),
+}
 
 
 class Registry:
@@ -77,16 +97,22 @@ class Registry:
         return self.fetcher(source_type) or self._crawling_types.get(source_type)
 
     def can_fetch(self, source_type: str) -> bool:
-        return self.get(source_type) is not None
+        return self._at_hand(source_type) is not None or self.get(source_type) is not None
+
+    def is_crawled(self, source_type: str) -> bool:
+        """Whether its sources are explored, by crawls that store items before they are over."""
+        known = self._at_hand(source_type)
+        return known.is_crawled if known else self.crawling_type(source_type) is not None
 
     def default_minutes(self, source_type: str) -> int:
         """How often its sources are looked at unless somebody says otherwise."""
-        minutes: int = self._fact(source_type, "default_minutes", FALLBACK_MINUTES)
+        known = self._at_hand(source_type)
+        minutes: int = known.default_minutes if known else self._fact(source_type, "default_minutes", FALLBACK_MINUTES)
         return minutes
 
     def needed_key(self, source_type: str) -> str | None:
         """The setting without which its sources cannot be fetched."""
-        key: str | None = self._fact(source_type, "needed_key", None)
+        key: str | None = None if self._at_hand(source_type) else self._fact(source_type, "needed_key", None)
         return key
 
     def display_name(self, source_type: str, language: str = "en") -> str:
@@ -122,6 +148,10 @@ class Registry:
             if recognise is not None and (found := recognise(pasted)) is not None:
                 return found
         return None
+
+    def _at_hand(self, source_type: str) -> KnownFacts | None:
+        """What is known of a type without loading it; None of others, also where somebody brought one of that name."""
+        return AT_HAND.get(source_type) if self._parts is not None else None
 
     def _fact(self, source_type: str, name: str, default: Any) -> Any:
         """As the type declares it; its class does where it cannot be made."""
