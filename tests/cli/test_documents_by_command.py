@@ -40,11 +40,14 @@ SOURCES = "sources:\n  - name: Mine\n    type: rss\n    config:\n      url: {web
 #: As a shell tells which command failed, and with what.
 PRELUDE = """set -eE -o pipefail
 trap 'echo "FAILED ($?): $BASH_COMMAND" >&2' ERR
+curl() { command curl --fail-with-body "$@"; }
 """
 #: What somebody did before they came to a page.
 FIRST = """catchment import subscriptions.opml
 catchment collect
 catchment keys create first --role admin
+catchment backup mnt/backups/newest.sqlite3
+catchment sources set 1 --tag news
 """
 
 
@@ -72,6 +75,7 @@ def as_here(script: str, *, web: str, server: str, folder: Path) -> str:
         "http://127.0.0.1:8767": server,
         "cat_…": KEY,
         ".venv/bin/catchment": "catchment",
+        "python scripts/": f"{sys.executable} {ROOT / 'scripts'}/",
         **{f"{place}/": f"{folder}{place}/" for place in ("/mnt/disk", "/mnt/backups", "/srv/www", "/tmp/trial")},
     }
     for written, here in there.items():
@@ -92,6 +96,7 @@ class Web:
         return {
             "CATCHMENT_ALLOW_NETWORKS": "127.0.0.1,127.77.0.0/16",
             "ADMIN_API_KEY": KEY,
+            "KEY": KEY,
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
             **{f"{name}_BASE_URL": self.address for name in services},
         }
