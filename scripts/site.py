@@ -26,7 +26,7 @@ FROM_OUTSIDE = {"README.md": "index.md", "README.zh.md": "zh.md", "CHANGELOG.md"
 DECISIONS = "decisions/index.md"
 FIRST_GUIDES = ["operations.md", "deploy.md"]
 REFERENCE = ["sources.md", "resolving.md", "crawler-api.md", "api.md"]
-EXPLANATION = ["architecture.md", "reliability.md", "map.md", "requirements.md"]
+EXPLANATION = ["architecture.md", "reliability.md", "scale.md", "map.md", "requirements.md"]
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
