@@ -38,9 +38,19 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 SIZES = {"desktop": (1280, 860), "phone": (390, 844)}
 THEMES, LANGUAGES = ("light", "dark"), ("en", "zh")
 ADMIN_KEY = "only-for-the-pictures-of-this-moment"
-#: What the README shows, by the end of its name and the language.
-README = {"dashboard.png": ("/", "en"), "dashboard.zh.png": ("/", "zh"), "source.png": ("first", "en"),
-          "source.zh.png": ("first", "zh")}  # fmt: skip
+#: What README and docs show, by the name of the file: the address and the look.
+SHOWN = {
+    "dashboard.png": ("/", "desktop-light-en"),
+    "dashboard.zh.png": ("/", "desktop-light-zh"),
+    "source.png": ("first", "desktop-light-en"),
+    "source.zh.png": ("first", "desktop-light-zh"),
+    "sources.png": ("/sources", "desktop-light-en"),
+    "items.zh.png": ("/items?q=咖啡", "desktop-dark-zh"),
+    "feed.png": ("/feeds/new?q=boat", "desktop-light-en"),
+    "platforms.png": ("/platforms", "desktop-dark-en"),
+    "overview.phone.png": ("/", "phone-light-en"),
+    "sources.phone.zh.png": ("/sources", "phone-dark-zh"),
+}
 #: So often each source of the demo was visited on average before it is looked at, unless that takes longer.
 ENOUGH_VISITS, PATIENCE_SECONDS = 2, 90
 _ADDRESS = re.compile(rb"Catchment is at (http://\S+)")
@@ -199,8 +209,9 @@ def _named(path: str) -> str:
 
 async def take_for_readme(browser: Browser, address: str) -> None:
     key = await key_of_somebody(address)
-    for name, (path, language) in README.items():
-        look = Look(size="desktop", theme="light", language=language)
+    for name, (path, look_name) in SHOWN.items():
+        size, theme, language = look_name.split("-")
+        look = Look(size=size, theme=theme, language=language)
         async with opened(browser, address, look, key) as page:
             first = await _hrefs(page, "/sources?sort=name", "#rows [data-open]")
             await page.goto(first[0] if path == "first" else path)
