@@ -152,20 +152,22 @@ class TestTexts:
             entry_of(atom(f"<entry><id>1</id><content {attributes}>{text}</content></entry>")).content == "<p>Grüße</p>"
         )
 
-    def test_every_text_with_a_relative_link_is_cleaned_once(self, monkeypatch: pytest.MonkeyPatch):
+    @pytest.mark.proves("S-01")
+    @pytest.mark.parametrize("link", ["/a", "https://x.org/a"])
+    def test_every_text_is_cleaned_once_whatever_its_links_are(self, link: str):
         cleaned = []
         cleaner = HtmlCleaner("https://x.org/")
-        real = cleaner._rebasing
+        real = cleaner._cleaner
 
         class Counting:
             def clean(self, text: str) -> str:
                 cleaned.append(text)
                 return real.clean(text)
 
-        monkeypatch.setattr("catchment.parse.html._CLEANER", Counting())
-        cleaner.__dict__["_rebasing"] = Counting()
-        assert 'href="https://x.org/a"' in cleaner.clean('<a href="/a">x</a> <img src="https://y.org/">')
-        assert len(cleaned) == 1
+        cleaner.__dict__["_cleaner"] = Counting()
+        texts = [f'<a href="{link}">x</a> <img src=b>', "<a href=a>y</a>"]
+        assert 'href="https://x.org/a"' in cleaner.clean_all(texts)[0]
+        assert cleaned == texts
 
 
 def dated(place: int) -> str:

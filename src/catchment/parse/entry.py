@@ -101,6 +101,8 @@ class EntryMaker:
         self._base = base
         self._summaries = summaries
         self._cleaner = HtmlCleaner(base)
+        #: By the base of their own that some entries have.
+        self._cleaners: dict[str, HtmlCleaner] = {"": self._cleaner}
 
     def make(self, found: Sequence[RawEntry]) -> tuple[ParsedEntry, ...]:
         if not found:
@@ -139,7 +141,9 @@ class EntryMaker:
         return [self._cleaner_for(base).clean(text) for text, base in zip(texts, bases, strict=True)]
 
     def _cleaner_for(self, base: str) -> HtmlCleaner:
-        return HtmlCleaner(absolute(base, self._base)) if base else self._cleaner
+        if base not in self._cleaners:
+            self._cleaners[base] = HtmlCleaner(absolute(base, self._base))
+        return self._cleaners[base]
 
     def _pages(self, links: Sequence[str], ids: Sequence[str]) -> list[str]:
         """The page of each entry; without a link, the id is one where it is an address."""

@@ -42,7 +42,7 @@ _WRAPPER_NAMES = ("noscript", "<math", "NOSCRIPT", "<MATH")
 # The same formula once more, for programs.
 _ANNOTATION = re.compile(r"<annotation(?:\s[^<>]*+)?>[^<]*+</annotation\s*+>", re.IGNORECASE)
 _NO_CHARACTER = re.compile(r"&#(?:0+|[xX]0+);")
-_LINK_STARTS = ('href="', 'src="', "href='", "src='")
+_NO_CHARACTER_STARTS = ("&#0", "&#x0", "&#X0")
 # Shorter texts cannot come out larger than `MAX_HTML_BYTES` by much, nor can they be slow to clean.
 _SHORT = 4_096
 
@@ -65,10 +65,6 @@ def _cleaner(base: str) -> nh3.Cleaner:
     )
 
 
-# Most feeds have no relative links, and building a cleaner costs as much as cleaning two texts. This one
-# serves them all and marks relative links by a host that cannot exist.
-_NOWHERE = "https://relative.invalid/"
-_CLEANER = _cleaner(_NOWHERE)
 # Without a base, a relative link would lead to whoever shows the text.
 _CLEANER_WITHOUT_BASE = nh3.Cleaner(tags=_TAGS, attributes=_ATTRIBUTES, url_schemes=_SCHEMES, url_relative="deny")
 
@@ -84,28 +80,28 @@ class HtmlCleaner:
         return storable(self._clean(text)).strip()
 
     def clean_all(self, texts: Iterable[str]) -> list[str]:
-        """Each of them, looked at together for what cannot be stored: there is hardly ever any."""
-        cleaned = [self._clean(text) for text in texts]
+        """Each of them, looked at together for what cannot be cleaned or stored: there is hardly ever any."""
+        given = list(texts)
+        is_prepared = not _needs_preparing("".join(given))
+        cleaned = [self._clean(text, is_prepared=is_prepared) for text in given]
         if not _is_storable("".join(cleaned)):
             cleaned = [storable(text) for text in cleaned]
         return [text.strip() for text in cleaned]
 
-    def _clean(self, text: str) -> str:
-        return self._clean_long(text) if len(text) > _SHORT else self._sanitise(text)
+    def _clean(self, text: str, *, is_prepared: bool = False) -> str:
+        return self._clean_long(text) if len(text) > _SHORT else self._sanitise(text, is_prepared=is_prepared)
 
-    def _sanitise(self, text: str) -> str:
+    def _sanitise(self, text: str, *, is_prepared: bool = False) -> str:
         if "<" not in text and "&" not in text:
             return text
-        text = _prepared(text)
-        cleaner = self._rebasing if _may_have_relative_links(text) else _CLEANER
         try:
-            cleaned = cleaner.clean(text)
+            return self._cleaner.clean(text if is_prepared else _prepared(text))
         except UnicodeEncodeError:  # half a surrogate pair
             return self._sanitise(storable(text))
-        return self._rebasing.clean(text) if cleaner is _CLEANER and _NOWHERE in cleaned else cleaned
 
     @cached_property
-    def _rebasing(self) -> nh3.Cleaner:
+    def _cleaner(self) -> nh3.Cleaner:
+        """With the base from the start: building one costs as much as cleaning two texts, and each is cleaned once."""
         try:
             return _cleaner(self._base) if self._base else _CLEANER_WITHOUT_BASE
         except ValueError:  # nh3 is stricter about addresses than feeds are
@@ -128,15 +124,15 @@ class HtmlCleaner:
         return storable(self._sanitise(part))
 
 
+def _needs_preparing(text: str) -> bool:
+    return any(map(text.__contains__, (*_WRAPPER_NAMES, *_NO_CHARACTER_STARTS)))
+
+
 def _prepared(text: str) -> str:
     """Without what would make a cleaner take markup for text, or text for nothing."""
     if any(map(text.__contains__, _WRAPPER_NAMES)):
         text = _WRAPPERS.sub("", _ANNOTATION.sub("", text))
-    return _NO_CHARACTER.sub("", text) if "&#0" in text or "&#x0" in text or "&#X0" in text else text
-
-
-def _may_have_relative_links(text: str) -> bool:
-    return any(text.count(start) > text.count(f"{start}http") for start in _LINK_STARTS)
+    return _NO_CHARACTER.sub("", text) if any(map(text.__contains__, _NO_CHARACTER_STARTS)) else text
 
 
 def markdown_as_html(text: str) -> str:
