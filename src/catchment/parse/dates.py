@@ -90,6 +90,8 @@ def parse_loose_date(text: str) -> datetime | None:
 
 def parse_feed_date(text: str) -> datetime | None:
     """As `parse_loose_date`, and also as seconds or milliseconds since 1970."""
+    if text[3:5] == ", " and (moment := _from_proper_rfc822(text)) is not None:
+        return _plausible(moment)
     text = " ".join(text[: 4 * _LONGEST].split())
     return from_epoch(int(text)) if _DIGITS.fullmatch(text) else parse_loose_date(text)
 

@@ -9,6 +9,7 @@ and the few classes that readers return, made by their constructors; nothing it 
 
 from __future__ import annotations
 
+import gc
 import io
 import logging
 import os
@@ -154,6 +155,8 @@ _LEEWAY_SECONDS: Final = 2.0
 _WORN_BYTES: Final = 80 * 1024 * 1024
 _STATM: Final = Path("/proc/self/statm")
 _PASSED_OVER: Final = 64 * 1024
+#: What reading makes is no longer needed once it is sent, and goes by itself: cycles are looked for rarely.
+_OBJECTS_BETWEEN_LOOKS: Final = 20_000
 
 
 def main(max_bytes: int, seconds: float) -> None:
@@ -165,6 +168,8 @@ def main(max_bytes: int, seconds: float) -> None:
     logging.disable(logging.CRITICAL)
     # Imported before it is asked for, so that no document has to wait for it.
     reader("catchment.sources.items:read_items")
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_LOOKS, *gc.get_threshold()[1:])
     with socket.socket(fileno=_SOCKET) as line:
         line.sendall(pack(READY))
         try:
