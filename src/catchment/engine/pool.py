@@ -28,8 +28,9 @@ from catchment.store import runs, sources
 from catchment.store.database import Store
 
 RETRY_SECONDS = 1.0
-#: Claims wait behind commits for the one writer, so that many per worker are claimed ahead.
-AHEAD = 2
+#: Claims wait behind commits for the one writer, of which a large one takes a third of a second: so many per worker are
+#: claimed ahead, or workers would run out of work meanwhile.
+AHEAD = 4
 #: No more than this part of what is waiting is claimed at a time, so that other collectors find some as well; but so
 #: many at least.
 SHARE = 4
@@ -77,7 +78,7 @@ class Pool:
         self._host_of: dict[int, str] = {}
         self._parked: dict[str, dict[int, Round]] = {}
         self._has_waiting = asyncio.Event()
-        self._claimed: asyncio.Queue[QueuedSource] = asyncio.Queue(self.concurrency)
+        self._claimed: asyncio.Queue[QueuedSource] = asyncio.Queue(AHEAD * self.concurrency)
         #: Every source that is queued, claimed, under way or waiting to be stored.
         self._known: set[int] = set()
         self._stopping = False
