@@ -28,8 +28,7 @@ from catchment.store import runs, sources
 from catchment.store.database import Store
 
 RETRY_SECONDS = 1.0
-#: Claims wait behind commits for the one writer, of which a large one takes a third of a second: so many per worker are
-#: claimed ahead, or workers would run out of work meanwhile.
+#: Claims wait behind commits for the one writer, so that many per worker are claimed ahead.
 AHEAD = 4
 #: No more than this part of what is waiting is claimed at a time, so that other collectors find some as well; but so
 #: many at least.
