@@ -6,12 +6,12 @@ import sys
 
 from rich.console import Console
 
-from bench import collect, due, feeds
+from bench import collect, due, feeds, pages
 from bench.bars import all_met, bars_table
 
 
 def main() -> int:
-    found = [*collect.run(sys.argv[1:]), *due.run([])]
+    found = [*collect.run(sys.argv[1:]), *due.run([]), *pages.run([])]
     feeds.run([])
     console = Console()
     console.rule("Summary")
