@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Annotated, Literal
 
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 
 from catchment.domain.candidate import Backlog
@@ -61,6 +62,20 @@ class Out(BaseModel):
     """A body that is filled from one of our own values by attribute."""
 
     model_config = ConfigDict(from_attributes=True)
+
+
+def stream_list(pages: AsyncIterator[Sequence[Out]]) -> StreamingResponse:
+    """A JSON list, written a page at a time: it may be long, and others are answered between two pages."""
+
+    async def written() -> AsyncIterator[bytes]:
+        begun = b"["
+        async for page in pages:
+            if page:
+                yield begun + b",".join(one.model_dump_json(exclude_unset=True).encode() for one in page)
+                begun = b","
+        yield b"]" if begun == b"," else b"[]"
+
+    return StreamingResponse(written(), media_type="application/json")
 
 
 class ErrorOut(Out):
