@@ -64,18 +64,24 @@ class Out(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
 
-def stream_list(pages: AsyncIterator[Sequence[Out]]) -> StreamingResponse:
-    """A JSON list, written a page at a time: it may be long, and others are answered between two pages."""
+async def stream_list(pages: AsyncIterator[Sequence[Out]]) -> StreamingResponse:
+    """A JSON list, written a page at a time: it may be long, and others are answered between two pages.
+
+    The first page is read before anything is sent, so that what goes wrong is told by its own status.
+    """
+    first = await anext(pages, ())
 
     async def written() -> AsyncIterator[bytes]:
-        begun = b"["
+        yield b"[" + _joined(first)
         async for page in pages:
-            if page:
-                yield begun + b",".join(one.model_dump_json(exclude_unset=True).encode() for one in page)
-                begun = b","
-        yield b"]" if begun == b"," else b"[]"
+            yield b"," + _joined(page)
+        yield b"]"
 
     return StreamingResponse(written(), media_type="application/json")
+
+
+def _joined(page: Sequence[Out]) -> bytes:
+    return b",".join(one.model_dump_json(exclude_unset=True).encode() for one in page)
 
 
 class ErrorOut(Out):

@@ -122,7 +122,7 @@ async def item_stats(request: Request, system: TheSystem, caller: Known) -> Resp
     """How much each active source brought. The list is streamed."""
     if only_looks(request):
         return Response(media_type="application/json")
-    return stream_list(_stats(system, caller))
+    return await stream_list(_stats(system, caller))
 
 
 async def _stats(system: System, caller: Caller) -> AsyncIterator[Sequence[ItemStatsOut]]:

@@ -204,7 +204,9 @@ async def list_sources(
     With `limit` (at most 200) by pages: the `Link` header leads to the next one. Without it the whole list is streamed.
     """
     if limit is None and cursor is None:
-        return Response(media_type="application/json") if only_looks(request) else stream_list(_all(system, caller))
+        if only_looks(request):
+            return Response(media_type="application/json")
+        return await stream_list(_all(system, caller))
     most = min(limit or MAX_LISTED, MAX_LISTED)
     after_id = read_cursor(cursor) if cursor else 0
     found = await system.catalog.list(caller, most=most + 1, after_id=after_id)
