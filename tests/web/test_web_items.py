@@ -8,6 +8,7 @@ import pytest
 from web_site import Site
 
 from catchment.clock import ManualClock
+from catchment.web.routes import raw_items
 from stores import on_both_stores, on_sqlite_alone
 
 pytestmark = on_sqlite_alone
@@ -161,3 +162,27 @@ async def test_not_even_an_admin_follows_what_somebody_keeps_private(site: Site)
     hers = await site.add_source(site.alice, "hers")
     answer = await site.post("/api/subscriptions", json={"sourceId": hers.id}, headers={"X-API-Key": key})
     assert answer.status_code == 403
+
+
+@pytest.mark.proves("S-03", "G-13")
+async def test_the_link_of_a_page_of_items_leads_to_the_next_until_all_were_shown(lean_site: Site):
+    source = await lean_site.add_source(lean_site.alice, "feed")
+    await lean_site.add_items(source, *[f"item {number}" for number in range(25)])
+    path, seen = "/api/raw-items?limit=10", list[str]()
+    for _ in range(5):
+        answer = await lean_site.get(path, "alice")
+        seen += titles(answer.json())
+        if "next" not in answer.links:
+            break
+        path = answer.links["next"]["url"]
+    assert seen == [f"item {number}" for number in reversed(range(25))]
+
+
+@pytest.mark.proves("S-03")
+async def test_an_offset_that_would_pass_over_too_much_is_refused(lean_site: Site, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(raw_items, "MAX_OFFSET", 3)
+    source = await lean_site.add_source(lean_site.alice, "feed")
+    await lean_site.add_items(source, *[f"item {number}" for number in range(5)])
+    assert len((await lean_site.get("/api/raw-items?offset=3", "alice")).json()) == 2
+    assert (await lean_site.get("/api/raw-items?offset=4", "alice")).status_code == 422
+    assert (await lean_site.get("/api/raw-items?offset=5", "alice")).json() == [], "there is nothing"

@@ -170,3 +170,21 @@ async def test_an_id_beyond_all_ids_is_refused(lean_site: Site, number: int):
 
 async def test_the_largest_id_is_merely_not_found(site: Site):
     assert (await site.get(f"/api/sources/{2**63 - 1}")).status_code == 404
+
+
+@pytest.mark.proves("S-03", "G-13")
+async def test_pages_of_sources_hold_what_the_whole_list_does(lean_site: Site):
+    for number in range(7):
+        await lean_site.add_source(lean_site.alice, f"site{number}")
+    whole = (await lean_site.get("/api/sources", "alice")).json()
+    assert len(whole) == 7
+    path, seen = "/api/sources?limit=3", []
+    while path:
+        answer = await lean_site.get(path, "alice")
+        assert len(answer.json()) <= 3
+        seen += answer.json()
+        path = answer.links["next"]["url"] if "next" in answer.links else ""
+    assert seen == whole
+    assert (await lean_site.get("/api/sources")).json() == [], "a stranger sees none of them"
+    assert (await lean_site.get("/api/sources?limit=3")).json() == []
+    assert (await lean_site.get("/api/sources?cursor=nonsense")).status_code == 422

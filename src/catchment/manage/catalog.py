@@ -207,10 +207,10 @@ class Catalog:
         source = await self._store.read(sources.get, source_id)
         return _visible(source, source_id, caller)
 
-    async def list(self, caller: Caller, *, most: int | None = None) -> list[Source]:
+    async def list(self, caller: Caller, *, most: int | None = None, after_id: int = 0) -> list[Source]:
         """Those that the caller may see, the oldest first; all of them unless `most` says how many."""
         user, sees_all = caller.user_id, caller.sees_all
-        return await self._store.read(sources.list_visible, user, all_sources=sees_all, limit=most)
+        return await self._store.read(sources.list_visible, user, all_sources=sees_all, limit=most, after_id=after_id)
 
     async def count(self, caller: Caller) -> int:
         counts = await self._store.read(overview.count_sources, caller.user_id, all_sources=caller.sees_all)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,6 +15,7 @@ from sqlalchemy import (
     Integer,
     Row,
     Select,
+    UnaryExpression,
     and_,
     bindparam,
     delete,
@@ -23,6 +25,7 @@ from sqlalchemy import (
     literal,
     or_,
     select,
+    true,
     update,
 )
 
@@ -31,6 +34,7 @@ from catchment.store import changes
 from catchment.store.bulk import BulkInsert
 from catchment.store.changes import Cause
 from catchment.store.sources import visible_to
+from catchment.store.tables import changes as change_table
 from catchment.store.tables import item_versions, raw_items, seen_items, sources, subscriptions
 from catchment.store.types import UtcDateTime
 
@@ -50,6 +54,14 @@ class ItemQuery:
     #: 0 is all.
     limit: int = 50
     offset: int = 0
+    #: When the last item of the page before was collected, and its number.
+    after: tuple[datetime, int] | None = None
+
+
+#: The newest visit first, and what came by it by its own date.
+NEWEST_FIRST = (raw_items.c.fetched_at.desc(), raw_items.c.published_at.desc().nulls_last(), raw_items.c.id.desc())
+#: Beyond so many, items are not sought source by source.
+MAX_BY_SOURCE = 1_000
 
 
 def remembered(conn: Connection, source_id: int, keys: Sequence[str]) -> dict[str, bytes]:
@@ -92,7 +104,7 @@ def item_of(row: Row[Any]) -> Item:
 
 def insert_new(conn: Connection, items: Sequence[Owned], *, now: datetime) -> None:
     _insert(conn, [(source_id, *item) for source_id, item in items], fetched_at=now, revision=0)
-    changes.record(conn, (source_id for source_id, _ in items), Cause.COLLECTED, now=now)
+    changes.record_items(conn, Counter(source_id for source_id, _ in items), Cause.COLLECTED, now=now)
 
 
 def update_changed(conn: Connection, items: Sequence[Owned], *, now: datetime) -> None:
@@ -119,33 +131,105 @@ def versions(conn: Connection, item_id: int) -> list[ItemVersion]:
 
 
 def list_items(conn: Connection, query: ItemQuery) -> list[StoredItem]:
-    statement = _selection(query).order_by(
-        raw_items.c.fetched_at.desc(), raw_items.c.published_at.desc().nulls_last(), raw_items.c.id.desc()
-    )
-    if query.limit:
-        statement = statement.limit(query.limit)
-    return [stored_item(row) for row in conn.execute(statement.offset(query.offset))]
+    if not query.limit:
+        return [
+            stored_item(row) for row in conn.execute(_selection(query).order_by(*NEWEST_FIRST).offset(query.offset))
+        ]
+    ids = _newest_ids(conn, query)
+    shown = _selection(query).where(raw_items.c.id.in_(ids))
+    rows = {row.id: stored_item(row) for row in conn.execute(shown)}
+    # One that was cleaned away in this very moment is not there any more.
+    return [rows[item_id] for item_id in ids if item_id in rows]
+
+
+def newest_of(
+    conn: Connection,
+    which: Sequence[ColumnElement[bool]],
+    bounds: Sequence[ColumnElement[bool]],
+    *,
+    limit: int,
+    order: Sequence[UnaryExpression[Any]],
+) -> list[Row[Any]]:
+    """The newest items of some sources, without a look at what the others brought: these may be a million.
+
+    First the newest moment of each source, by an index. Of these the latest `limit` decide from when on items are
+    wanted, and of which sources.
+    """
+    at, own = raw_items.c.fetched_at, raw_items.c.source_id == sources.c.id
+    newest = select(at).where(own, *bounds).order_by(at.desc()).limit(1).correlate(sources).scalar_subquery()
+    latest = newest.label("latest")
+    tops = select(sources.c.id, latest).where(*which).order_by(latest.desc().nulls_last()).limit(limit)
+    found = [row for row in conn.execute(tops) if row.latest is not None]
+    if not found:
+        return []
+    begin = found[-1].latest if len(found) == limit else None
+    since = [at >= begin] if begin else []
+    each = select(raw_items.c.id).where(own, *bounds, *since).order_by(*order).limit(limit).correlate(sources)
+    wanted = sources.c.id.in_([row.id for row in found])
+    rows = list(conn.execute(_joined(conn, each, wanted).order_by(*order).limit(limit)))
+    if begin is None:
+        return rows
+    # Sources that were left out may have something of that very moment: many are stored together.
+    together = select(raw_items.c.id, at).where(at == begin, *bounds, exists().where(own, *which)).order_by(*order)
+    return [*(row for row in rows if row.fetched_at > begin), *conn.execute(together.limit(limit))][:limit]
+
+
+def _joined(conn: Connection, each: Select[Any], wanted: ColumnElement[bool]) -> Select[Any]:
+    """So many items of each source; the stores have different words for it."""
+    columns = (raw_items.c.id, raw_items.c.fetched_at)
+    if conn.dialect.name == "sqlite":
+        inner = each.with_only_columns(raw_items.c.id)
+        aliased = inner.subquery()
+        return select(*columns).join_from(sources, raw_items, raw_items.c.id.in_(select(aliased.c.id))).where(wanted)
+    part = each.lateral()
+    return select(*columns).join_from(sources, part, true()).join(raw_items, raw_items.c.id == part.c.id).where(wanted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemStats:
+    """What a source brought."""
+
+    source_id: int
+    name: str
+    type: str
+    total_items: int
+    last_item_at: datetime | None
+    items_24h: int
 
 
 def stats_by_source(
-    conn: Connection, user_id: int | None, *, all_sources: bool, since: datetime
-) -> list[dict[str, Any]]:
-    """How many items each active source has, when the last came, and how many since then."""
+    conn: Connection, user_id: int | None, *, all_sources: bool, since: datetime, after_id: int, limit: int
+) -> list[ItemStats]:
+    """How many items each active source has, when the last came, and how many since then; by their numbers."""
+    own = raw_items.c.source_id == sources.c.id
+    at = raw_items.c.fetched_at
+    last = select(at).where(own).order_by(at.desc()).limit(1).correlate(sources).scalar_subquery()
+    new = select(func.count()).select_from(raw_items).where(own, at >= since).correlate(sources).scalar_subquery()
     statement = (
-        select(
-            sources.c.id.label("source_id"),
-            sources.c.name,
-            sources.c.type,
-            func.count(raw_items.c.id).label("total_items"),
-            func.max(raw_items.c.fetched_at, type_=raw_items.c.fetched_at.type).label("last_item_at"),
-            func.count(raw_items.c.id).filter(raw_items.c.fetched_at >= since).label("items_24h"),
-        )
-        .outerjoin(raw_items, raw_items.c.source_id == sources.c.id)
-        .where(visible_to(user_id, all_sources=all_sources), sources.c.is_active.is_(True))
-        .group_by(sources.c.id, sources.c.name, sources.c.type)
+        select(sources.c.id, sources.c.name, sources.c.type, last.label("last_item_at"), new.label("items_24h"))
+        .where(visible_to(user_id, all_sources=all_sources), sources.c.is_active.is_(True), sources.c.id > after_id)
         .order_by(sources.c.id)
+        .limit(limit)
     )
-    return [dict(row._mapping) for row in conn.execute(statement)]  # noqa: SLF001 (the public name of a row's dict)
+    rows = conn.execute(statement).all()
+    kept = changes.item_counts(conn, [row.id for row in rows])
+    return [
+        ItemStats(
+            source_id=row.id,
+            name=row.name,
+            type=row.type,
+            total_items=kept.get(row.id, 0),
+            last_item_at=row.last_item_at,
+            items_24h=row.items_24h,
+        )
+        for row in rows
+    ]
+
+
+def count_kept(conn: Connection, query: ItemQuery) -> int:
+    """How many items the sources of a query have, whenever they came, as it was counted then."""
+    kept = select(func.sum(change_table.c.item_count)).join(sources, sources.c.id == change_table.c.source_id)
+    return int(conn.execute(kept.where(*_of_sources(query))).scalar() or 0)
 
 
 def count_since(conn: Connection, since: datetime, user_id: int | None, *, all_sources: bool) -> int:
@@ -162,7 +246,8 @@ def delete_old(conn: Connection, *, now: datetime, keep: timedelta, limit: int) 
     _remember(conn, [(row.source_id, short_hash(row.dedup_key), bytes(row.fingerprint)) for row in found])
     if found:
         conn.execute(_DELETE, {"ids": [row.id for row in found]})
-        changes.record(conn, (row.source_id for row in found), Cause.CLEANED, now=now)
+        gone = Counter(row.source_id for row in found)
+        changes.record_items(conn, {one: -count for one, count in gone.items()}, Cause.CLEANED, now=now)
     return len(found)
 
 
@@ -280,20 +365,57 @@ def _update_row(source_id: int, item: Item, now: datetime) -> dict[str, Any]:
     }
 
 
-def _selection(query: ItemQuery) -> Select[Any]:
-    statement = (
-        select(*raw_items.c, sources.c.name.label("source_name"), sources.c.type.label("source_type"))
-        .join(sources, sources.c.id == raw_items.c.source_id)
-        .where(visible_to(query.user_id, all_sources=query.all_sources))
-    )
-    if query.source_id is not None:
-        statement = statement.where(raw_items.c.source_id == query.source_id)
+def _newest_ids(conn: Connection, query: ItemQuery) -> list[int]:
+    bounds, which = list(_bounds(conn, query)), list(_of_sources(query))
+    wanted, sees_most = query.limit + query.offset, query.all_sources and query.subscribed_by is None
+    if query.source_id is None and (sees_most or wanted > MAX_BY_SOURCE):
+        return _walked(conn, query, [*bounds, exists().where(sources.c.id == raw_items.c.source_id, *which)])
+    return [row.id for row in newest_of(conn, which, bounds, limit=wanted, order=NEWEST_FIRST)][query.offset :]
+
+
+def _walked(conn: Connection, query: ItemQuery, wanted: Sequence[ColumnElement[bool]]) -> list[int]:
+    """Of all items together. What is passed over is counted by an index; only where that ends are items looked at."""
+    at, passed, begin = raw_items.c.fetched_at, 0, list[ColumnElement[bool]]()
+    if query.offset:
+        there = select(at).where(*wanted).order_by(at.desc()).offset(query.offset).limit(1)
+        moment = conn.execute(there).scalar()
+        if moment is None:
+            return []
+        newer = select(func.count()).select_from(raw_items).where(*wanted, at > moment)
+        passed, begin = conn.execute(newer).scalar_one(), [at <= moment]
+    found = select(raw_items.c.id).where(*wanted, *begin).order_by(*NEWEST_FIRST)
+    return list(conn.execute(found.limit(query.limit).offset(query.offset - passed)).scalars())
+
+
+def _bounds(conn: Connection, query: ItemQuery) -> Iterator[ColumnElement[bool]]:
+    at, published, number = raw_items.c.fetched_at, raw_items.c.published_at, raw_items.c.id
     if query.since is not None:
-        statement = statement.where(raw_items.c.fetched_at >= query.since)
+        yield at >= query.since
+    if query.after is None:
+        return
+    moment, last_id = query.after
+    yield at <= moment
+    dated: datetime | None = conn.execute(select(published).where(number == last_id)).scalar()
+    later_than = and_(published.is_(None), number < last_id)
+    if dated is not None:
+        later_than = or_(published.is_(None), published < dated, and_(published == dated, number < last_id))
+    yield or_(at < moment, later_than)
+
+
+def _of_sources(query: ItemQuery) -> Iterator[ColumnElement[bool]]:
+    yield visible_to(query.user_id, all_sources=query.all_sources)
+    if query.source_id is not None:
+        yield sources.c.id == query.source_id
     if query.subscribed_by is not None:
         mine = select(subscriptions.c.source_id).where(subscriptions.c.user_id == query.subscribed_by)
-        statement = statement.where(raw_items.c.source_id.in_(mine))
-    return statement
+        yield sources.c.id.in_(mine)
+
+
+def _selection(query: ItemQuery) -> Select[Any]:
+    statement = select(*raw_items.c, sources.c.name.label("source_name"), sources.c.type.label("source_type")).join(
+        sources, sources.c.id == raw_items.c.source_id
+    )
+    return statement.where(*_of_sources(query))
 
 
 def stored_item(row: Row[Any]) -> StoredItem:

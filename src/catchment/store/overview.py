@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -64,19 +63,6 @@ def list_by_attention(conn: Connection, user_id: int | None, *, all_sources: boo
     ).scalars()
     order = {source_id: place for place, source_id in enumerate(ids)}
     return sorted(get_many(conn, list(order)), key=lambda source: order[source.id])
-
-
-def item_counts(conn: Connection, source_ids: Collection[int]) -> dict[int, int]:
-    statement = (
-        select(raw_items.c.source_id, func.count().label("items"))
-        .where(raw_items.c.source_id.in_(source_ids))
-        .group_by(raw_items.c.source_id)
-    )
-    return {row.source_id: row.items for row in conn.execute(statement)}
-
-
-def count_items(conn: Connection) -> int:
-    return conn.execute(select(func.count()).select_from(raw_items)).scalar_one()
 
 
 def count_due(conn: Connection, *, now: datetime) -> int:

@@ -133,19 +133,58 @@ def read_items(conn: Connection, reader: Reader, ids: Sequence[int]) -> list[Rea
 
 
 def count_unread(conn: Connection, reader: Reader) -> list[UnreadCount]:
-    """By subscription: what came after `read_before` and was not read, and what was kept unread before."""
-    counts: Counter[int] = Counter()
-    newest: dict[int, datetime] = {}
-    for part in _unread_parts(reader.user_id):
-        counted = part.with_only_columns(
-            raw_items.c.source_id,
-            func.count(raw_items.c.id).label("unread"),
-            func.max(raw_items.c.fetched_at, type_=UtcDateTime()).label("newest_at"),
+    """By subscription: what came after `read_before`, less what was read of it, and what was kept unread before.
+
+    States know their item's source and moment, so that no item is looked at: an index counts them.
+    """
+    counted = {row.source_id: row for row in conn.execute(_count_newer(reader)) if row.unread or row.newest_at}
+    found: list[UnreadCount] = []
+    differences = _said_otherwise(conn, reader)
+    for source_id, row in counted.items():
+        unread = row.unread + differences.get(source_id, 0)
+        if unread > 0:
+            found.append(UnreadCount(source_id=source_id, unread=unread, newest_at=row.newest_at))
+    return found
+
+
+def _count_newer(reader: Reader) -> Select[Any]:
+    """Of each subscription, how many items came after `read_before`, and when the newest of all did."""
+    own = raw_items.c.source_id == subscriptions.c.source_id
+    at = raw_items.c.fetched_at
+    newer = select(func.count()).select_from(raw_items).where(own, at > subscriptions.c.read_before)
+    newest = select(at).where(own).order_by(at.desc()).limit(1)
+    return (
+        select(
+            subscriptions.c.source_id,
+            newer.correlate(subscriptions).scalar_subquery().label("unread"),
+            newest.correlate(subscriptions).scalar_subquery().label("newest_at"),
         )
-        for row in conn.execute(counted.where(_holds(conn, reader, _ALL)).group_by(raw_items.c.source_id)):
-            counts[row.source_id] += row.unread
-            newest[row.source_id] = max(row.newest_at, newest.get(row.source_id, row.newest_at))
-    return [UnreadCount(source_id=key, unread=count, newest_at=newest[key]) for key, count in counts.items()]
+        .join(sources, sources.c.id == subscriptions.c.source_id)
+        .where(subscriptions.c.user_id == reader.user_id, reader.sees())
+        .order_by(subscriptions.c.id)
+    )
+
+
+def _said_otherwise(conn: Connection, reader: Reader) -> Counter[int]:
+    """By source: how many more are unread than `read_before` says; below zero where more were read."""
+    is_newer = item_states.c.fetched_at > subscriptions.c.read_before
+    statement = (
+        select(item_states.c.source_id, item_states.c.is_read, func.count().label("times"))
+        .join(
+            subscriptions,
+            and_(
+                subscriptions.c.source_id == item_states.c.source_id,
+                subscriptions.c.user_id == item_states.c.user_id,
+            ),
+        )
+        .where(item_states.c.user_id == reader.user_id)
+        .where(or_(and_(item_states.c.is_read, is_newer), and_(item_states.c.is_read.is_(False), not_(is_newer))))
+        .group_by(item_states.c.source_id, item_states.c.is_read)
+    )
+    found: Counter[int] = Counter()
+    for row in conn.execute(statement):
+        found[row.source_id] += -row.times if row.is_read else row.times
+    return found
 
 
 def mark_items(conn: Connection, reader: Reader, ids: Sequence[int], marks: Marks) -> None:

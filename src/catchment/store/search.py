@@ -28,28 +28,25 @@ from sqlalchemy import (
     table,
     text,
     tuple_,
-    union_all,
 )
 
 from catchment.domain.item import StoredItem
 from catchment.domain.search import SearchQuery, Term, item_tokens
-from catchment.store.items import is_tagged, stored_item
+from catchment.store.items import is_tagged, newest_of, stored_item
 from catchment.store.sources import visible_to
 from catchment.store.tables import raw_items, sources
 
 #: Items taken in by one transaction: a tenth of a second, for which others wait to write.
 BATCH = 100
 #: So many sources are named to the index; of more, all are looked through.
-MAX_NAMED_SOURCES = 200
-#: Without a search, so many sources are asked one by one for their newest items.
-MAX_APART = 50
+MAX_NAMED_SOURCES = 50
 #: So many finds are looked at for one page; where few of them may be seen, it is a short page with a cursor.
 MAX_LOOKED_AT = 5_000
-LOOK, FURTHER_LOOK = 100, 1_000
+LOOK, FURTHER_LOOK = 101, 1_000
 #: Whoever stores beside others may get higher numbers for what was collected earlier; by so much at most.
 OVERLAP = timedelta(minutes=10)
-#: Items to a block of numbers, and how many more blocks are asked for at a time.
-BLOCK, FIRST_BLOCKS, MORE_BLOCKS, MAX_BLOCKS = 512, 1, 4, 256
+#: Finds that PostgreSQL sorts at once; items to a block of numbers, and blocks that are asked for one page.
+MAX_AT_ONCE, BLOCK, MAX_BLOCKS = 6_000, 512, 40
 #: Any number will do, as long as every process asks for the same one.
 INDEXING_LOCK = 7_767_003
 
@@ -84,6 +81,8 @@ class Place:
 
     item_id: int
     fetched_at: datetime | None = None
+    #: Otherwise all above it were looked through, and that is enough for one page.
+    is_find: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,18 +127,15 @@ def find(
     conn: Connection, query: SearchQuery | None, wanted: ItemFilter, *, after: Place | None, limit: int
 ) -> FoundPage:
     """A page of what was found, in the order of its coming, the newest first; without a query, of all there is."""
-    named = _named_sources(conn, wanted) if wanted.names_sources() else None
-    if named == []:
-        return FoundPage(items=[], next=None)
-    places = _search(conn, query, named, wanted, after) if query else _list(conn, named, wanted, after)
+    places = _search(conn, query, wanted, after) if query else _list(conn, wanted, after)
     found: list[Row[Any]] = []
     looked_at, look = 0, LOOK
     while looks := list(islice(places, look)):
         looked_at, look = looked_at + len(looks), FURTHER_LOOK
-        found += _shown(conn, looks, wanted)
+        found += _shown(conn, [place for place in looks if place.is_find], wanted)
         if len(found) > limit:
             return _page(found[:limit], last=_place(found[limit - 1], query))
-        if looked_at >= MAX_LOOKED_AT:
+        if looked_at >= MAX_LOOKED_AT or not looks[-1].is_find:
             return _page(found, last=looks[-1])
     return _page(found, last=None)
 
@@ -202,33 +198,30 @@ def _shown(conn: Connection, places: Sequence[Place], wanted: ItemFilter) -> lis
     return [rows[place.item_id] for place in places if place.item_id in rows]
 
 
-def _list(conn: Connection, named: Sequence[int] | None, wanted: ItemFilter, after: Place | None) -> Iterator[Place]:
+def _list(conn: Connection, wanted: ItemFilter, after: Place | None) -> Iterator[Place]:
     """Without a search, by when they were collected."""
     while True:
-        rows = conn.execute(_newest(named, wanted, after)).all()
+        rows = _newest(conn, wanted, after)
         yield from (Place(item_id=row.id, fetched_at=row.fetched_at) for row in rows)
         if len(rows) < LOOK:
             return
         after = Place(item_id=rows[-1].id, fetched_at=rows[-1].fetched_at)
 
 
-def _newest(named: Sequence[int] | None, wanted: ItemFilter, after: Place | None) -> Select[Any]:
-    """Of each source apart, as each has its place in an index, or of all together."""
-    at = raw_items.c.fetched_at
-    newest = select(raw_items.c.id, at).order_by(at.desc(), raw_items.c.id.desc()).limit(LOOK)
+def _newest(conn: Connection, wanted: ItemFilter, after: Place | None) -> Sequence[Row[Any]]:
+    at, bounds = raw_items.c.fetched_at, list[ColumnElement[bool]]()
     if wanted.since is not None:
-        newest = newest.where(at >= wanted.since)
+        bounds.append(at >= wanted.since)
     if wanted.until is not None:
-        newest = newest.where(at < wanted.until)
+        bounds.append(at < wanted.until)
     if after is not None and after.fetched_at is not None:
         # The first for the index, which knows nothing of pairs.
-        newest = newest.where(
-            at <= after.fetched_at, _pair(at, raw_items.c.id) < _pair(after.fetched_at, after.item_id)
-        )
-    if named is None or len(named) > MAX_APART:
-        return newest
-    each = union_all(*(select(newest.where(raw_items.c.source_id == one).subquery()) for one in named)).subquery()
-    return select(each).order_by(each.c.fetched_at.desc(), each.c.id.desc()).limit(LOOK)
+        bounds += [at <= after.fetched_at, _pair(at, raw_items.c.id) < _pair(after.fetched_at, after.item_id)]
+    order = (at.desc(), raw_items.c.id.desc())
+    if wanted.names_sources():
+        return newest_of(conn, list(_of_sources(wanted, conn)), bounds, limit=LOOK, order=order)
+    everything: Select[Any] = select(raw_items.c.id, at).where(*bounds)
+    return conn.execute(everything.order_by(*order).limit(LOOK)).all()
 
 
 def _pair(moment: Any, item_id: Any) -> Any:
@@ -240,19 +233,20 @@ def candidates(conn: Connection, query: SearchQuery, source_ids: Sequence[int], 
     newest = select(_queue.c.item_id).order_by(_queue.c.item_id.desc()).limit(MAX_WAITING)
     named = [_mark(one) for one in source_ids] if len(source_ids) <= MAX_NAMED_SOURCES else []
     look = _search_sqlite if conn.dialect.name == "sqlite" else _search_postgres
-    found = islice(look(conn, query, named, END), most)
+    found = [place.item_id for place in islice(look(conn, query, named, END), most) if place.is_find]
     return list(dict.fromkeys([*conn.execute(newest).scalars(), *found]))
 
 
-def _search(
-    conn: Connection, query: SearchQuery, named: Sequence[int] | None, wanted: ItemFilter, after: Place | None
-) -> Iterator[Place]:
+def _search(conn: Connection, query: SearchQuery, wanted: ItemFilter, after: Place | None) -> Iterator[Place]:
+    named = _named_sources(conn, wanted) if wanted.names_sources() else None
+    if named == []:
+        return
     lowest, end = _numbers(conn, wanted)
     look = _search_sqlite if conn.dialect.name == "sqlite" else _search_postgres
-    for item_id in look(conn, query, [_mark(one) for one in named or ()], min(end, after.item_id if after else END)):
-        if item_id < lowest:
+    for place in look(conn, query, [_mark(one) for one in named or ()], min(end, after.item_id if after else END)):
+        if place.item_id < lowest:
             return
-        yield Place(item_id=item_id)
+        yield place
 
 
 def _numbers(conn: Connection, wanted: ItemFilter) -> tuple[int, int]:
@@ -279,28 +273,42 @@ def _mark(source_id: int) -> str:
     return f"_{source_id}"
 
 
-def _search_sqlite(conn: Connection, query: SearchQuery, marks: Sequence[str], before: int) -> Iterator[int]:
+def _search_sqlite(conn: Connection, query: SearchQuery, marks: Sequence[str], before: int) -> Iterator[Place]:
     match, look = _fts5(query, marks), LOOK
     while True:
         ids = conn.execute(_SQLITE_FIND, {"match": match, "before": before, "most": look}).scalars().all()
-        yield from ids
+        yield from (Place(item_id=number) for number in ids)
         if len(ids) < look:
             return
         before, look = ids[-1], FURTHER_LOOK
 
 
-def _search_postgres(conn: Connection, query: SearchQuery, marks: Sequence[str], before: int) -> Iterator[int]:
-    """Block by block, more of them at a time where little is found: so no look finds very much."""
+def _search_postgres(conn: Connection, query: SearchQuery, marks: Sequence[str], before: int) -> Iterator[Place]:
+    """All finds at once where they are few, by the store's own estimate; else block by block, the newest first.
+
+    Of many blocks together each find would be held against each of them, which takes seconds.
+    """
     asked = _tsquery(query, marks)
+    if _estimate(conn, asked) <= MAX_AT_ONCE:
+        yield from _found(conn, asked, before)
+        return
     top = conn.execute(text("SELECT max(item_id) FROM search_index")).scalar() or 0
     before = min(before, top + 1)
-    block, at_once = (before - 1) // BLOCK, FIRST_BLOCKS
-    while block >= 0:
-        lowest = max(block - at_once + 1, 0)
-        blocks = " | ".join(_block_mark(one) for one in range(lowest, block + 1))
-        found = conn.execute(_POSTGRES_FIND, {"asked": f"({asked}) & ({blocks})", "before": before})
-        yield from found.scalars().all()
-        block, at_once = lowest - 1, min(at_once * MORE_BLOCKS, MAX_BLOCKS)
+    newest = (before - 1) // BLOCK
+    for block in range(newest, max(newest - MAX_BLOCKS, -1), -1):
+        yield from _found(conn, f"({asked}) & {_block_mark(block)}", before)
+    if newest >= MAX_BLOCKS:
+        yield Place(item_id=(newest - MAX_BLOCKS + 1) * BLOCK, is_find=False)
+
+
+def _found(conn: Connection, asked: str, before: int) -> Iterator[Place]:
+    for number in conn.execute(_POSTGRES_FIND, {"asked": asked, "before": before}).scalars().all():
+        yield Place(item_id=number)
+
+
+def _estimate(conn: Connection, asked: str) -> int:
+    plan = conn.execute(_POSTGRES_ESTIMATE, {"asked": asked}).scalar_one()
+    return int(plan[0]["Plan"]["Plan Rows"])
 
 
 def _block_mark(block: int) -> str:
@@ -384,6 +392,9 @@ _POSTGRES_FIND = text(
     "WITH found AS MATERIALIZED "
     "(SELECT item_id FROM search_index WHERE words @@ CAST(:asked AS tsquery) AND item_id < :before) "
     "SELECT item_id FROM found ORDER BY item_id DESC"
+)
+_POSTGRES_ESTIMATE = text(
+    "EXPLAIN (FORMAT JSON) SELECT item_id FROM search_index WHERE words @@ CAST(:asked AS tsquery)"
 )
 _WAITING = text(
     "SELECT search_queue.item_id, search_queue.source_id AS old_source_id, search_queue.title AS old_title, "

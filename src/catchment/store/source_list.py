@@ -9,7 +9,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, String, and_, cast, func, or_, select, true, union_all
+from sqlalchemy import ColumnElement, Connection, Integer, String, and_, bindparam, cast, func, or_, select, true
 
 from catchment.domain.source import PausedBy, Source
 from catchment.store.fetch_log import LogLine
@@ -115,11 +115,8 @@ def count_tags(conn: Connection, query: SourceQuery) -> Counter[str]:
 
 def last_visits(conn: Connection, ids: Sequence[int], *, most: int = LAST_VISITS) -> dict[int, list[LogLine]]:
     """The last visits of each, the latest last; read by index, so many of each and no more."""
-    if not ids:
-        return {}
-    parts = [_latest(source_id, most).subquery() for source_id in ids]
     found: dict[int, list[LogLine]] = defaultdict(list)
-    for row in conn.execute(union_all(*(select(part) for part in parts))):
+    for row in conn.execute(_LAST[conn.dialect.name], {"ids": ids, "most": most}):
         found[row.source_id].append(_line(row))
     return {source_id: sorted(lines, key=lambda line: line.finished_at) for source_id, lines in found.items()}
 
@@ -186,3 +183,22 @@ def _day(conn: Connection, moment: ColumnElement[datetime]) -> ColumnElement[str
     if conn.dialect.name == "sqlite":
         return func.substr(moment, 1, 10, type_=String())
     return func.to_char(func.timezone("UTC", moment), "YYYY-MM-DD", type_=String())
+
+
+_OF_EACH = (
+    select(fetch_log.c.id)
+    .where(fetch_log.c.source_id == sources.c.id)
+    .order_by(fetch_log.c.finished_at.desc(), fetch_log.c.id.desc())
+    .limit(bindparam("most", type_=Integer))
+    .correlate(sources)
+)
+_NAMED = sources.c.id.in_(bindparam("ids", expanding=True))
+_SOME, _PART = _OF_EACH.subquery(), _OF_EACH.lateral()
+# So many of each; the stores have different words for it.
+_LAST = {
+    "sqlite": select(fetch_log).join_from(sources, fetch_log, fetch_log.c.id.in_(select(_SOME.c.id))).where(_NAMED),
+    "postgresql": select(fetch_log)
+    .join_from(sources, _PART, true())
+    .join(fetch_log, fetch_log.c.id == _PART.c.id)
+    .where(_NAMED),
+}

@@ -130,9 +130,11 @@ def visible_to(user_id: int | None, *, all_sources: bool) -> ColumnElement[bool]
     return and_(alive, or_(sources.c.created_by == user_id, sources.c.is_public.is_(True)))
 
 
-def list_visible(conn: Connection, user_id: int | None, *, all_sources: bool, limit: int | None = None) -> list[Source]:
-    statement = select(sources).where(visible_to(user_id, all_sources=all_sources)).order_by(sources.c.id).limit(limit)
-    return [_source(row) for row in conn.execute(statement)]
+def list_visible(
+    conn: Connection, user_id: int | None, *, all_sources: bool, limit: int | None = None, after_id: int = 0
+) -> list[Source]:
+    seen = (visible_to(user_id, all_sources=all_sources), sources.c.id > after_id)
+    return [_source(row) for row in conn.execute(select(sources).where(*seen).order_by(sources.c.id).limit(limit))]
 
 
 def change(conn: Connection, source_id: int, values: Mapping[str, Any], *, now: datetime) -> Source:

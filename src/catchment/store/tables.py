@@ -178,9 +178,15 @@ raw_items = Table(
     UniqueConstraint("source_id", "dedup_key"),
 )
 Index("ix_raw_items_source_id_fetched_at", raw_items.c.source_id, raw_items.c.fetched_at)
-Index("ix_raw_items_fetched_at", raw_items.c.fetched_at)
+# With the source, so that whoever may see some sources only is served without a look at the items of others.
+Index("ix_raw_items_fetched_at", raw_items.c.fetched_at, raw_items.c.source_id)
 # Few items are ever updated: feeds find those that were here, and the others by when they were fetched.
-Index("ix_raw_items_updated_at", raw_items.c.updated_at, **where(raw_items.c.updated_at.is_not(None)))
+Index(
+    "ix_raw_items_updated_at",
+    raw_items.c.updated_at,
+    raw_items.c.source_id,
+    **where(raw_items.c.updated_at.is_not(None)),
+)
 
 # What items said before they were edited: the last few versions, cut where a person would stop reading.
 item_versions = Table(
@@ -269,7 +275,8 @@ fetch_log = Table(
     Column("inserted", Integer, nullable=False),
     Column("error", Text),
 )
-Index("ix_fetch_log_finished_at", fetch_log.c.finished_at)
+# All that counting takes.
+Index("ix_fetch_log_finished_at", fetch_log.c.finished_at, fetch_log.c.source_id, fetch_log.c.ok)
 Index("ix_fetch_log_source_id_finished_at", fetch_log.c.source_id, fetch_log.c.finished_at)
 
 config = Table(
@@ -412,6 +419,8 @@ changes = Table(
     Column("cause", String(20), primary_key=True),
     Column("times", BigInteger, nullable=False),
     Column("changed_at", UtcDateTime, nullable=False),
+    # How many items came by it; below zero where they went.
+    Column("item_count", BigInteger, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
 

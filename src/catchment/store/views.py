@@ -22,7 +22,6 @@ from sqlalchemy import (
     or_,
     select,
     true,
-    union_all,
 )
 from sqlalchemy.sql.compiler import SQLCompiler
 
@@ -31,7 +30,7 @@ from catchment.domain.search import read_query
 from catchment.domain.source import Source
 from catchment.store import feeds, sources
 from catchment.store.changes import CATALOGUE
-from catchment.store.items import is_tagged, item_of
+from catchment.store.items import MAX_BY_SOURCE, NEWEST_FIRST, is_tagged, item_of, newest_of
 from catchment.store.search import candidates
 from catchment.store.sources import visible_to
 from catchment.store.tables import changes, raw_items, users
@@ -40,7 +39,7 @@ from catchment.store.tables import sources as source_table
 from catchment.store.types import UtcDateTime
 
 #: Of a feed that looks inside items, these many of the newest are looked at.
-MAX_LOOKED_AT = 10_000
+MAX_LOOKED_AT = 2_000
 BATCH = 250
 
 
@@ -142,7 +141,7 @@ def read_items(
     if feed.filter.q:
         ids: Sequence[int] = _found(conn, feed, since=since, most=most)
     else:
-        ids = conn.execute(_newest(feed, conn.dialect, since=since, most=most)).scalars().all()
+        ids = _newest(conn, feed, since=since, most=most)
     found: list[ShownItem] = []
     for shown in _load(conn, ids):
         if keeps(shown):
@@ -169,23 +168,32 @@ def _counting(feed: SavedFeed, dialect: Dialect) -> Select[Any]:
     return statement.where(*_of_feed(changes.c.source_id, feed, dialect))
 
 
-def _newest(feed: SavedFeed, dialect: Dialect, *, since: datetime | None, most: int) -> Select[Any]:
+def _newest(conn: Connection, feed: SavedFeed, *, since: datetime | None, most: int) -> list[int]:
     """Ids, the newest change first. What was updated and what never was are taken apart, as each has its index."""
-    parts = []
-    for at, is_updated in (
-        (raw_items.c.fetched_at, raw_items.c.updated_at.is_(None)),
-        (raw_items.c.updated_at, raw_items.c.updated_at.is_not(None)),
-    ):
-        statement = (
-            select(raw_items.c.id, at.label("at"), raw_items.c.published_at)
-            .where(is_updated, *_of_feed(raw_items.c.source_id, feed, dialect))
-            .order_by(at.desc(), raw_items.c.published_at.desc().nulls_last(), raw_items.c.id.desc())
-            .limit(most)
-        )
-        parts.append(select((statement.where(at >= since) if since else statement).subquery()))
-    both = union_all(*parts).subquery()
-    order = (both.c.at.desc(), both.c.published_at.desc().nulls_last(), both.c.id.desc())
-    return select(both.c.id).order_by(*order).limit(most)
+    at, is_new = raw_items.c.updated_at, raw_items.c.updated_at.is_(None)
+    updated = (
+        select(raw_items.c.id)
+        .where(at.is_not(None), *([at >= since] if since else []))
+        .where(*_of_feed(raw_items.c.source_id, feed, conn.dialect))
+        .order_by(at.desc(), raw_items.c.published_at.desc().nulls_last(), raw_items.c.id.desc())
+        .limit(most)
+    )
+    bounds = [is_new, raw_items.c.fetched_at >= since] if since else [is_new]
+    if _takes_every_source(feed) or most > MAX_BY_SOURCE:
+        of_feed = _of_feed(raw_items.c.source_id, feed, conn.dialect)
+        new = select(raw_items.c.id).where(*bounds, *of_feed).order_by(*NEWEST_FIRST).limit(most)
+        new_ids = list(conn.execute(new).scalars())
+    else:
+        which = _sources_of(feed, conn.dialect)
+        new_ids = [row.id for row in newest_of(conn, which, bounds, limit=most, order=NEWEST_FIRST)]
+    return _in_order(conn, [*new_ids, *conn.execute(updated).scalars()])[:most]
+
+
+def _in_order(conn: Connection, ids: Sequence[int]) -> list[int]:
+    """By the latest change, then by their own dates."""
+    changed_at = func.coalesce(raw_items.c.updated_at, raw_items.c.fetched_at, type_=UtcDateTime)
+    order = (changed_at.desc(), raw_items.c.published_at.desc().nulls_last(), raw_items.c.id.desc())
+    return list(conn.execute(select(raw_items.c.id).where(raw_items.c.id.in_(ids)).order_by(*order)).scalars())
 
 
 def _found(conn: Connection, feed: SavedFeed, *, since: datetime | None, most: int) -> list[int]:
@@ -217,16 +225,21 @@ def _takes_every_source(feed: SavedFeed) -> bool:
 
 def _of_feed(source_id: Column[Any], feed: SavedFeed, dialect: Dialect) -> list[ColumnElement[bool]]:
     """The source is one that the feed takes, and one that its owner may see."""
-    wanted = feed.filter
-    fits = [source_table.c.id == source_id, _seen_by(feed)]
+    fits = _exists(source_table.c.id == source_id, *_sources_of(feed, dialect))
+    named = feed.filter.sources
+    # Named on both sides, so that either may be the one to begin with.
+    return [source_id.in_(named), fits] if named else [fits]
+
+
+def _sources_of(feed: SavedFeed, dialect: Dialect) -> list[ColumnElement[bool]]:
+    wanted, fits = feed.filter, [_seen_by(feed)]
     if wanted.types:
         fits.append(source_table.c.type.in_(wanted.types))
     if wanted.tags:
         fits.append(is_tagged(wanted.tags, dialect))
-    if not wanted.sources:
-        return [_exists(*fits)]
-    # Named on both sides, so that either may be the one to begin with.
-    return [source_id.in_(wanted.sources), _exists(*fits, source_table.c.id.in_(wanted.sources))]
+    if wanted.sources:
+        fits.append(source_table.c.id.in_(wanted.sources))
+    return fits
 
 
 def _seen_by(feed: SavedFeed) -> ColumnElement[bool]:

@@ -15,7 +15,7 @@ from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy
 from catchment.monitor.status import Mark, SourceHealth, Stats, StatusSnapshot, View, snapshot
 from catchment.publish.payloads import TONES, Tone
-from catchment.store import items, overview
+from catchment.store import changes, items
 from catchment.store.items import ItemQuery
 from catchment.web.outputs import Moment, Out
 from catchment.web.translations import Words, words_in
@@ -112,7 +112,7 @@ async def read_board(system: System, view: View) -> Board:
 
 def _read_lists(conn: Connection, view: View, source_ids: list[int]) -> _Lists:
     query = ItemQuery(user_id=view.caller.user_id, all_sources=view.caller.sees_all, limit=MAX_ITEMS)
-    return _Lists(counts=overview.item_counts(conn, source_ids), latest=items.list_items(conn, query))
+    return _Lists(counts=changes.item_counts(conn, source_ids), latest=items.list_items(conn, query))
 
 
 def _tiles(taken: StatusSnapshot, words: Words) -> list[Tile]:

@@ -142,6 +142,13 @@ Offset = Annotated[int, Query(ge=0, le=MAX_ID)]
 Limit = Annotated[int, Query(ge=1, le=MAX_ID)]
 
 Cursor = Annotated[Text | None, Query(max_length=200, description="`next_cursor` of the page before.")]
+#: For lists that are nothing but a list: the header says where they go on.
+ListCursor = Annotated[Text | None, Query(max_length=200, description="Of the `Link` of the page before: rel=next.")]
+
+
+def next_link(request: Request, cursor: str) -> dict[str, str]:
+    """The header that leads to the next page."""
+    return {"Link": f'<{link_with(request, cursor=cursor, offset="")}>; rel="next"'}
 
 
 def write_cursor(row_id: int, moment: datetime | None = None) -> str:

@@ -15,7 +15,7 @@ from catchment.domain.cookie import CookieStatus
 from catchment.domain.note import Platform
 from catchment.monitor.alerting import CookieNumbers, XNumbers, count_cookies, read_requests, read_x
 from catchment.monitor.status import CollectorState, Stats, read_clock_jump, read_collector, read_stats
-from catchment.store import alerts, overview
+from catchment.store import alerts, changes
 from catchment.store.fetch_log import Requests
 
 
@@ -44,7 +44,7 @@ async def read_numbers(system: System) -> Numbers:
         return Numbers(
             stats=read_stats(conn, OPERATOR, now=now),
             collector=read_collector(conn, now=now),
-            items=overview.count_items(conn),
+            items=changes.count_items(conn),
             alerts=alerts.count_firing(conn),
             cookies=cookies,
             requests=read_requests(conn, now=now),

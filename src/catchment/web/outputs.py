@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import Annotated, Literal
 
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 
 from catchment.domain.candidate import Backlog
@@ -61,6 +62,26 @@ class Out(BaseModel):
     """A body that is filled from one of our own values by attribute."""
 
     model_config = ConfigDict(from_attributes=True)
+
+
+async def stream_list(pages: AsyncIterator[Sequence[Out]]) -> StreamingResponse:
+    """A JSON list, written a page at a time: it may be long, and others are answered between two pages.
+
+    The first page is read before anything is sent, so that what goes wrong is told by its own status.
+    """
+    first = await anext(pages, ())
+
+    async def written() -> AsyncIterator[bytes]:
+        yield b"[" + _joined(first)
+        async for page in pages:
+            yield b"," + _joined(page)
+        yield b"]"
+
+    return StreamingResponse(written(), media_type="application/json")
+
+
+def _joined(page: Sequence[Out]) -> bytes:
+    return b",".join(one.model_dump_json(exclude_unset=True).encode() for one in page)
 
 
 class ErrorOut(Out):

@@ -22,7 +22,7 @@ from catchment.store.source_list import Health, Sort, SourceQuery
 from catchment.web.pages import Page
 from catchment.web.translations import Words
 
-PAGE_ROWS = 100
+PAGE_ROWS = 50
 WEEK, DAYS = timedelta(days=7), 30
 MAX_PAGE = 100_000
 _MARK, _STRIP_HEIGHT, _LEAST_MARK = 5, 16, 4

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
-from pydantic import AliasChoices, BaseModel, Field, StrictInt, StrictStr
+from pydantic import AliasChoices, BaseModel, Field, StrictInt, StrictStr, TypeAdapter
 
 from catchment.bootstrap import System
 from catchment.domain.caller import Caller
@@ -19,9 +19,13 @@ from catchment.manage.resolve import MAX_PREVIEWED, Pasted, Resolved
 from catchment.monitor.status import Mark, SourceViewer
 from catchment.web.auth import Anyone, Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems, problems_of_page
-from catchment.web.inputs import Config, PathId, Text
-from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Ok, Out
+from catchment.web.inputs import MAX_ID, Config, ListCursor, PathId, Text, next_link, read_cursor, write_cursor
+from catchment.web.middleware import only_looks
+from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Ok, Out, stream_list
 
+MAX_LISTED, AT_ONCE = 200, 100
+#: Of a list that is whole without it.
+MostListed = Annotated[int | None, Query(ge=1, le=MAX_ID, description="So many; the whole list without it.")]
 # What has a name of its own comes before the numbers of sources: "export" is none.
 router = APIRouter(prefix="/api/sources", tags=["sources"])
 
@@ -191,10 +195,32 @@ class SourceOut(Out):
     pages: BacklogOut | None = None
 
 
-@router.get("", response_model_exclude_unset=True, responses=problems(401))
-async def list_sources(system: TheSystem, caller: Anyone) -> list[SourceOut]:
-    """Public sources; with a key also your own, with the service's or an admin's all."""
-    return await show_sources_to(system, caller, await system.catalog.list(caller))
+@router.get("", response_model=list[SourceOut], response_model_exclude_unset=True, responses=problems(401, 422))
+async def list_sources(
+    request: Request, system: TheSystem, caller: Anyone, limit: MostListed = None, cursor: ListCursor = None
+) -> Response:
+    """Public sources; with a key also your own, with the service's or an admin's all.
+
+    With `limit` (at most 200) by pages: the `Link` header leads to the next one. Without it the whole list is streamed.
+    """
+    if limit is None and cursor is None:
+        if only_looks(request):
+            return Response(media_type="application/json")
+        return await stream_list(_all(system, caller))
+    most = min(limit or MAX_LISTED, MAX_LISTED)
+    after_id = read_cursor(cursor) if cursor else 0
+    found = await system.catalog.list(caller, most=most + 1, after_id=after_id)
+    shown = await show_sources_to(system, caller, found[:most])
+    further = next_link(request, write_cursor(found[most - 1].id)) if len(found) > most else {}
+    body = _LIST.dump_json(shown, exclude_unset=True)
+    return Response(body, media_type="application/json", headers=further)
+
+
+async def _all(system: System, caller: Caller) -> AsyncIterator[Sequence[SourceOut]]:
+    after_id = 0
+    while found := await system.catalog.list(caller, most=AT_ONCE, after_id=after_id):
+        yield await show_sources_to(system, caller, found)
+        after_id = found[-1].id
 
 
 @router.post("", status_code=201, response_model_exclude_unset=True, responses=problems(401, 403, 409, *OF_A_BODY))
@@ -221,6 +247,9 @@ async def remove_source(source_id: PathId, system: TheSystem, caller: Known) -> 
     """Remove a source from every list. Those who subscribed are still told of it."""
     await system.catalog.remove(source_id, caller)
     return Ok()
+
+
+_LIST = TypeAdapter(list[SourceOut])
 
 
 async def show_sources_to(system: System, caller: Caller, sources: Sequence[Source]) -> list[SourceOut]:

@@ -1,0 +1,215 @@
+"""Lists of items cost what is shown, and not what is stored: told by plans and counts, on both stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Engine, event, func, select
+
+from catchment.domain.item import make_item
+from catchment.domain.search import read_query
+from catchment.domain.source import NewSource
+from catchment.store import changes, items, search, source_list, sources
+from catchment.store.database import Store
+from catchment.store.fetch_log import LogLine, write
+from catchment.store.items import ItemQuery
+from catchment.store.search import ItemFilter
+from catchment.store.tables import raw_items
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SOURCES, PUBLIC_EVERY, VISITS = 60, 20, 5
+
+
+def fill(conn: Connection) -> list[int]:
+    """What strangers may see came first, and much came after it."""
+    new = [
+        NewSource(
+            name=str(number),
+            type="rss",
+            config={},
+            identity=str(number),
+            is_public=number % PUBLIC_EVERY == 0,
+            created_by=None,
+            tags=(),
+            host=None,
+        )
+        for number in range(SOURCES)
+    ]
+    stored = sources.add_all(conn, new, now=NOW)
+    for visit in range(VISITS):
+        for source in stored:
+            made = [
+                (source.id, make_item(native_id=f"{visit} {number}", title=f"word {visit} {number}"))
+                for number in range(3)
+            ]
+            later = timedelta(0) if source.is_public else timedelta(days=1)
+            items.insert_new(conn, made, now=NOW + timedelta(hours=visit) + later)
+    return [source.id for source in stored]
+
+
+@contextmanager
+def statements() -> Iterator[list[tuple[str, Any]]]:
+    found: list[tuple[str, Any]] = []
+
+    def note(_conn: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        found.append((statement, parameters))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    yield found
+    event.remove(Engine, "before_cursor_execute", note)
+
+
+def in_order(conn: Connection, *, public: bool) -> list[int]:
+    statement = select(raw_items.c.id).join(sources.sources, sources.sources.c.id == raw_items.c.source_id)
+    if public:
+        statement = statement.where(sources.sources.c.is_public)
+    return list(conn.execute(statement.order_by(*items.NEWEST_FIRST)).scalars())
+
+
+@pytest.mark.proves("S-03")
+@pytest.mark.parametrize("limit", [1, 2, 7, 40, 200])
+async def test_the_newest_of_a_few_sources_are_those_that_a_look_at_all_would_find(store: Store, limit: int):
+    await store.write(fill)
+    for query in (ItemQuery(limit=limit), ItemQuery(limit=limit, all_sources=True), ItemQuery(limit=limit, offset=5)):
+        whole = await store.read(in_order, public=not query.all_sources)
+        found = await store.read(items.list_items, query)
+        assert [item.id for item in found] == whole[query.offset : query.offset + limit]
+
+
+@pytest.mark.proves("S-03")
+async def test_what_others_brought_is_not_looked_at_for_those_who_may_not_see_it(store: Store):
+    await store.write(fill)
+
+    def plans(conn: Connection) -> list[str]:
+        with statements() as asked:
+            items.list_items(conn, ItemQuery(limit=10))
+            search.find(conn, None, ItemFilter(), after=None, limit=10)
+        if conn.dialect.name != "sqlite":
+            return []
+        return [
+            line[3] for sql, values in asked for line in conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values).all()
+        ]
+
+    lines = await store.read(plans)
+    assert [line for line in lines if line.startswith("SCAN raw_items") and "fetched_at" not in line] == []
+    assert not any("SCAN raw_items USING INDEX ix_raw_items_fetched_at" in line for line in lines), lines
+    if store.url.get_backend_name() == "sqlite":
+        assert any("ix_raw_items_source_id_fetched_at" in line for line in lines)
+
+
+@pytest.mark.proves("S-03", "G-13")
+async def test_pages_by_cursor_hold_every_item_once_and_in_order(store: Store):
+    await store.write(fill)
+    whole, seen = await store.read(in_order, public=True), list[int]()
+    after: tuple[datetime, int] | None = None
+    while page := await store.read(items.list_items, ItemQuery(limit=4, after=after)):
+        seen += [item.id for item in page]
+        after = (page[-1].fetched_at, page[-1].id)
+    assert seen == whole
+
+
+@pytest.mark.proves("S-03")
+async def test_a_far_offset_is_found_by_counting(store: Store, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(items, "MAX_BY_SOURCE", 1)
+    await store.write(fill)
+    for public in (True, False):
+        whole = await store.read(in_order, public=public)
+        for offset in (1, 10, len(whole) - 2, len(whole), len(whole) + 5):
+            found = await store.read(items.list_items, ItemQuery(all_sources=not public, limit=6, offset=offset))
+            assert [item.id for item in found] == whole[offset : offset + 6]
+
+
+def counted(conn: Connection) -> dict[int, int]:
+    rows = conn.execute(select(raw_items.c.source_id, func.count()).group_by(raw_items.c.source_id))
+    return {row[0]: row[1] for row in rows}
+
+
+@pytest.mark.proves("S-03")
+async def test_kept_counts_are_what_counting_finds_whatever_comes_and_goes(store: Store):
+    ids = await store.write(fill)
+    edited = make_item(native_id="0 0", title="edited")
+    await store.write(items.update_changed, [(ids[0], edited)], now=NOW + timedelta(days=2))
+    for _ in range(3):
+        await store.write(items.delete_old, now=NOW + timedelta(days=30, hours=2), keep=timedelta(days=30), limit=5)
+        real = await store.read(counted)
+        kept = await store.read(changes.item_counts, ids)
+        assert {one: count for one, count in kept.items() if count} == real
+        assert await store.read(changes.count_items) == sum(real.values())
+
+
+@pytest.mark.proves("S-03")
+async def test_figures_of_sources_come_by_pages_in_two_statements(store: Store):
+    ids = await store.write(fill)
+
+    def read(conn: Connection) -> tuple[list[items.ItemStats], int]:
+        with statements() as asked:
+            page = items.stats_by_source(
+                conn, None, all_sources=True, since=NOW + timedelta(days=1, hours=3), after_id=ids[4], limit=10
+            )
+        return page, len(asked)
+
+    page, asked = await store.read(read)
+    assert asked == 2
+    assert [row.source_id for row in page] == ids[5:15]
+    assert {(row.total_items, row.items_24h) for row in page} == {(15, 6)}
+    assert {row.last_item_at for row in page} == {NOW + timedelta(days=1, hours=4)}
+
+
+@pytest.mark.proves("S-03")
+async def test_the_last_visits_of_many_sources_are_read_in_one_statement(store: Store):
+    ids = await store.write(fill)
+    lines = [
+        LogLine(
+            source_id=source_id,
+            started_at=NOW + timedelta(minutes=minute),
+            finished_at=NOW + timedelta(minutes=minute, seconds=1),
+            ok=True,
+        )
+        for source_id in ids[:10]
+        for minute in range(8)
+    ]
+    await store.write(write, lines)
+
+    def read(conn: Connection) -> tuple[dict[int, list[LogLine]], int]:
+        with statements() as asked:
+            found = source_list.last_visits(conn, ids, most=3)
+        return found, len(asked)
+
+    found, asked = await store.read(read)
+    assert asked == 1
+    assert set(found) == set(ids[:10])
+    for visits in found.values():
+        assert [visit.started_at for visit in visits] == [NOW + timedelta(minutes=minute) for minute in (5, 6, 7)]
+
+
+@pytest.mark.proves("S-03", "G-06")
+async def test_a_search_for_common_words_asks_so_many_blocks_and_goes_on_by_its_cursor(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(search, "MAX_AT_ONCE", -1)
+    monkeypatch.setattr(search, "BLOCK", 16)
+    monkeypatch.setattr(search, "MAX_BLOCKS", 3)
+    await store.write(fill)
+    while await store.write(search.take_in, 1000):
+        pass
+
+    def pages(conn: Connection, q: str) -> tuple[list[int], int]:
+        seen, most, after = list[int](), 0, None
+        while True:
+            with statements() as asked:
+                page = search.find(conn, read_query(q), ItemFilter(all_sources=True), after=after, limit=1000)
+            most = max(most, len(asked))
+            seen += [item.id for item in page.items]
+            after = page.next
+            if after is None:
+                return seen, most
+
+    seen, most = await store.read(pages, "word")
+    assert sorted(seen) == sorted(await store.read(in_order, public=False))
+    assert len(seen) == len(set(seen))
+    assert most <= 6
+    assert (await store.read(pages, "nowhere"))[0] == []
