@@ -40,7 +40,6 @@ def loaded_by(*words: str, home: str) -> set[str]:
         ("items", "list"),
         ("feeds", "list"),
         ("alerts",),
-        ("jobs", "list"),
         ("hooks", "list"),
     ],
     ids=" ".join,
@@ -58,6 +57,12 @@ async def test_a_command_that_shows_sources_loads_nothing_that_fetches_them(sqli
         await system.catalog.add(Draft(type="rss", config={"url": "https://a.example/feed"}, name="A"), OPERATOR)
     loaded = await asyncio.to_thread(loaded_by, *words, home=str(tmp_path))
     assert loaded & {*HEAVY, "catchment.sources.rss", "catchment.fetch.client"} == set()
+
+
+@pytest.mark.proves("S-02")
+def test_who_lists_jobs_loads_nothing_that_does_their_work(sqlite_url, tmp_path):
+    loaded = loaded_by("jobs", "list", home=str(tmp_path))
+    assert loaded & {"aiohttp", "lxml", "catchment.engine.collector", "catchment.jobs.webhooks"} == set()
 
 
 @pytest.mark.proves("S-02")

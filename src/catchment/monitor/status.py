@@ -18,7 +18,6 @@ from catchment.domain.options import VERIFY_TLS_KEY
 from catchment.domain.run import Run, RunKind
 from catchment.domain.source import ADDRESS_KEY, CHANGES, NOISY_AFTER, LastError, PausedBy, Source, SourceStatus, Why
 from catchment.domain.visit import network_is_down
-from catchment.monitor.alerting import list_alerts
 from catchment.processes import is_gone
 from catchment.redact import redact_url
 from catchment.schedule.due import next_fetch_at
@@ -453,6 +452,9 @@ def count_in_flight(claims: Mapping[str, int], reported: Mapping[str, int | None
 
 def _gather(conn: Connection, view: View, *, now: datetime) -> tuple[list[Source], Stats, CollectorState, list[Alert]]:
     """Everything in one transaction, so that the parts fit each other."""
+    # Here, as a list of sources needs none of what alerts are about.
+    from catchment.monitor.alerting import list_alerts
+
     user, sees_all = view.caller.user_id, view.caller.sees_all
     if view.most is None:
         found = sources.list_visible(conn, user, all_sources=sees_all)

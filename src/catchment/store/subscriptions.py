@@ -7,7 +7,6 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, select
 
-from catchment.store import reading
 from catchment.store.tables import sources, subscriptions
 
 
@@ -56,6 +55,9 @@ def source_ids(conn: Connection, user_id: int) -> set[int]:
 
 def remove(conn: Connection, user_id: int, source_id: int) -> bool:
     """True if there was such a subscription. What was read of it goes along."""
+    # Here, as most who ask for subscriptions read nothing.
+    from catchment.store import reading
+
     reading.forget_source(conn, user_id, source_id)
     mine = (subscriptions.c.user_id == user_id) & (subscriptions.c.source_id == source_id)
     return conn.execute(delete(subscriptions).where(mine)).rowcount > 0

@@ -10,7 +10,6 @@ from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from catchment.domain.account import Login, User
-from catchment.domain.feed import free_slug
 from catchment.errors import Conflict
 from catchment.store.tables import users
 from catchment.store.types import read_row
@@ -27,6 +26,9 @@ def add(
     now: datetime,
 ) -> User:
     """Store a user; a taken slug gets a number. A known address is a Conflict."""
+    # Here, as who only asks for names publishes nothing.
+    from catchment.domain.feed import free_slug
+
     twin = find_by_email(conn, email)
     if twin is not None:
         raise Conflict(f"{email} is a user already (id {twin.id}).", existing_id=twin.id)
