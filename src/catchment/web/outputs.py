@@ -69,7 +69,8 @@ async def stream_list(pages: AsyncIterator[Sequence[Out]]) -> StreamingResponse:
 
     The first page is read before anything is sent, so that what goes wrong is told by its own status.
     """
-    first = await anext(pages, ())
+    # Not a tuple: Python 3.11 takes one for the arguments of its StopIteration.
+    first = await anext(pages, list[Out]())
 
     async def written() -> AsyncIterator[bytes]:
         yield b"[" + _joined(first)
