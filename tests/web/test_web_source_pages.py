@@ -19,7 +19,7 @@ from web_site import Site, with_settings
 from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR
 from catchment.domain.item import make_item
-from catchment.domain.source import Source
+from catchment.domain.source import NextCheck, Source
 from catchment.manage.catalog import Draft
 from catchment.manage.resolve import PreviewItem, Resolved, Resolver
 from catchment.store import fetch_log, items, sources
@@ -136,7 +136,7 @@ def _paused() -> Any:
 
 
 @pytest.mark.proves("G-04", "G-11")
-async def test_a_page_has_a_hundred_rows_and_stays_light(lean_site: Site):
+async def test_a_page_has_so_many_rows_and_stays_light(lean_site: Site):
     drafts = [Draft(type="rss", config={"url": f"https://s{n}.example/feed"}, is_public=True) for n in range(250)]
     added = await lean_site.system.catalog.add_many(drafts, OPERATOR)
     now = lean_site.system.clock.now()
@@ -148,7 +148,7 @@ async def test_a_page_has_a_hundred_rows_and_stays_light(lean_site: Site):
     await lean_site.system.store.write(fetch_log.write, lines)
     page = await lean_site.get("/sources?sort=name&page=2", "admin")
     assert page.text.count("data-row") == PAGE_ROWS
-    assert "Page 2 of 3" in page.text
+    assert "Page 2 of 5" in page.text
     assert "The last 20 visits; 4 failed" in page.text
     assert len(page.content) < 200_000
 
@@ -188,6 +188,19 @@ async def test_nobody_acts_on_the_sources_of_others_or_without_the_token(alices:
     assert (await send(alices, f"/sources/{his.id}/edit", name="mine", config="{}")).status_code in {303, 403}
     kept = {one["name"]: one["is_active"] for one in (await alices.get("/api/sources", "admin")).json()}
     assert kept == {"hers": True, "his": True}
+
+
+@pytest.mark.proves("A-41", "G-05")
+async def test_a_page_beside_a_collector_elsewhere_claims_nothing_and_leaves_the_visit_to_it(
+    alices: Site, clock: ManualClock
+):
+    source = await alices.add_source(alices.alice, "hers")
+    later = NextCheck(at=clock.now() + timedelta(days=1), why=None)
+    await alices.system.store.write(sources.reschedule, [(source.id, later)])
+    await send(alices, "/sources/act", do="fetch", id=source.id)
+    assert [one.id for one in await alices.system.store.read(sources.due, now=clock.now(), limit=5, owner="x")] == [
+        source.id
+    ]
 
 
 @pytest.fixture

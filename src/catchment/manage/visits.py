@@ -8,7 +8,7 @@ from loguru import logger
 
 from catchment.domain.caller import Caller
 from catchment.engine.collector import Collector
-from catchment.errors import CatchmentError, Conflict, Forbidden
+from catchment.errors import CatchmentError, Conflict
 from catchment.manage.catalog import Catalog
 
 #: So many at once; more wait for their turn.
@@ -22,12 +22,17 @@ class Visits:
         self._under_way: dict[int, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(MAX_AT_ONCE)
 
+    @property
+    def are_made_here(self) -> bool:
+        return self._collector.is_working
+
     async def start(self, source_id: int, caller: Caller) -> str:
-        """Have it visited at once, and do not wait for it; its name. One that is being visited is left to that."""
-        source = await self._catalog.get(source_id, caller)
-        if not caller.may_change(source):
-            raise Forbidden(f"Source {source_id} belongs to somebody else.")
-        if source_id not in self._under_way:
+        """Have it visited at once, and do not wait for it; its name. One that is being visited is left to that.
+
+        Where this process collects nothing, whoever does finds it due.
+        """
+        source = await self._catalog.make_due(source_id, caller)
+        if self.are_made_here and source_id not in self._under_way:
             task = asyncio.create_task(self._visit(source_id))
             self._under_way[source_id] = task
             task.add_done_callback(lambda _: self._under_way.pop(source_id, None))

@@ -131,10 +131,8 @@ async def restore_source(source_id: PathId, system: TheSystem, caller: Known) ->
 @router.post("/sources/{source_id}/fetch", tags=["sources"], status_code=202, responses=problems(403, 404))
 async def fetch_source(source_id: PathId, system: TheSystem, caller: Known) -> FetchOut:
     """Look at a source now, whatever its schedule says."""
-    await system.catalog.make_due(source_id, caller)
-    if system.collector.is_working:
-        await system.visits.start(source_id, caller)
-    return FetchOut(started=system.collector.is_working)
+    await system.visits.start(source_id, caller)
+    return FetchOut(started=system.visits.are_made_here)
 
 
 @router.get("/sources/{source_id}/history", tags=["sources"], responses=problems(404))
