@@ -24,7 +24,7 @@ from catchment.store import outbox
 from collecting import add, collect
 from feed_site import FeedSite
 
-TOKEN = "t0ken-that-lets-in"
+TOKEN = "example-of-what-lets-in"
 HELLO = Notice(title="Catchment", body="says hello")
 
 
