@@ -167,6 +167,17 @@ def test_a_webhook_is_added_told_and_removed(catchment: Command) -> None:
     assert catchment.json("hooks", "list") == []
 
 
+@pytest.mark.proves("G-10")
+def test_a_webhook_may_be_told_the_new_items_of_one_feed(catchment: Command) -> None:
+    catchment.json("feeds", "create", "caiji", "--filter", '{"q": "采集"}')
+    words = ("hooks", "add", "https://hooks.example/in", "--format", "slack", "--feed", "caiji")
+    added = catchment.json(*words, "--name", "chat")
+    assert (added["feed"], added["topics"]) == ("caiji", ["items.new"])
+    assert "of new items those of the feed caiji." in catchment(*words, "--name", "other").stdout
+    assert [hook["feed"] for hook in catchment.json("hooks", "list")] == ["caiji", "caiji"]
+    assert "caiji" in catchment("hooks", "list").stdout
+
+
 def test_a_webhooks_secret_is_told_once(catchment: Command) -> None:
     said = catchment("hooks", "add", "https://hooks.example/in", "--name", "digest").stdout
     assert "Secret (shown only now): " in said
@@ -178,6 +189,7 @@ def test_a_webhooks_secret_is_told_once(catchment: Command) -> None:
     [
         (["add", "http://10.0.0.1/", "--name", "n"], "10.0.0.1"),
         (["add", "https://hooks.example/", "--name", "n", "--topic", "weather"], "items.new"),
+        (["add", "https://hooks.example/", "--name", "n", "--feed", "nowhere"], "There is no feed nowhere."),
         (["remove", "7"], "There is no webhook 7."),
         (["ping", "7"], "There is no webhook 7."),
         (["redeliver", "7"], "There is no delivery 7."),

@@ -12,12 +12,14 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.domain.outbox import RETRIES, Topic, next_try
+from catchment.domain.caller import OPERATOR, Caller, Role
+from catchment.domain.outbox import RETRIES, Topic, WebhookFormat, next_try
 from catchment.errors import Conflict, InvalidInput, NotFound, RefusedAddress
 from catchment.jobs.builtin import CLEANUP, OUTBOX
+from catchment.manage.feeds import FeedDraft
 from catchment.manage.webhooks import SUMMARIZATION, NewWebhook
 from catchment.redact import MASK
-from catchment.store import outbox
+from catchment.store import alert_queries, outbox
 from collecting import add, collect
 from feed_site import FeedSite
 from sitemap_site import SitemapSite
@@ -267,3 +269,126 @@ async def test_events_that_are_over_are_forgotten_with_the_items_and_those_that_
     clock.advance(timedelta(days=31))
     await system.jobs.look_after(CLEANUP)
     assert [delivery.id for delivery in await system.webhooks.deliveries()] == [waiting.id]
+
+
+async def listen_to_feed(system, receiver, *, topics=(Topic.ITEMS_NEW,), form=WebhookFormat.JSON, **wanted):
+    """A webhook that is told the new items of a feed with this filter."""
+    await system.feeds.add(FeedDraft(slug="news", filter=wanted), OPERATOR)
+    new = NewWebhook(name="chat", url=receiver.url, topics=topics, format=form, feed="news")
+    return (await system.webhooks.add(new))[0]
+
+
+def titles(receiver):
+    return [item["title"] for event in receiver.taken for item in event["items"]]
+
+
+@pytest.mark.proves("G-10")
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({"q": "采集"}, ["Title 数据采集", "Title 采集器"]),
+        ({"q": '"采集" -采集器'}, ["Title 数据采集"]),
+        ({"search": "title 天气"}, ["Title 天气"]),
+        ({"exclude": [{"field": "title", "pattern": "采集"}]}, ["Title 天气"]),
+        ({"tags": ["other"], "q": "采集"}, []),
+        ({"tags": ["weather"]}, ["Title 数据采集", "Title 天气", "Title 采集器"]),
+        ({"types": ["sitemap"]}, []),
+        # It shows few, or those of today alone: what is new belongs to it all the same.
+        ({"tags": ["weather"], "q": "采集", "limit": 1, "since_days": 1}, ["Title 数据采集", "Title 采集器"]),
+    ],
+)
+async def test_a_webhook_with_a_feed_is_told_the_new_items_of_that_feed_alone(
+    system, site, receiver, clock, wanted, told
+):
+    await listen_to_feed(system, receiver, **wanted)
+    await add(system, site.feed("数据采集", "天气", "采集器"), tags=("weather",))
+    await collect(system)
+    clock.advance(timedelta(days=2))
+    await deliver(system, clock)
+    assert titles(receiver) == told
+    # What is shown of the delivery is what was sent, and what was not sent is not shown as delivered.
+    deliveries = await system.webhooks.deliveries()
+    assert [item["title"] for one in deliveries for item in one.payload["items"]] == told
+    assert len(deliveries) == len(receiver.requests) == (1 if told else 0)
+
+
+@pytest.mark.proves("G-10")
+async def test_a_chat_counts_and_shows_the_items_of_its_feed_alone(system, site, receiver, clock):
+    await listen_to_feed(system, receiver, form=WebhookFormat.SLACK, q="采集")
+    await add(system, site.feed("采集 1", "天气 2", "采集 3"), name="站点")
+    await collect(system)
+    await deliver(system, clock)
+    [message] = receiver.taken
+    assert message["blocks"][0]["text"]["text"] == "站点: 2 new items"
+    assert "采集 1" in message["text"]
+    assert "采集 3" in message["text"]
+    assert "天气" not in message["text"]
+
+
+async def test_of_a_source_that_the_owner_of_its_feed_may_not_see_a_webhook_is_told_nothing(
+    system, site, receiver, clock
+):
+    ann = await system.accounts.add_user("ann@example.org")
+    await system.feeds.add(FeedDraft(slug="anns", filter={}), Caller(role=Role.USER, user_id=ann.id))
+    await system.webhooks.add(NewWebhook(name="chat", url=receiver.url, topics=(Topic.ITEMS_NEW,), feed="anns"))
+    await add(system, site.feed("private"))
+    await add(system, site.feed("public", path="/public"), is_public=True)
+    await collect(system)
+    await deliver(system, clock)
+    assert titles(receiver) == ["Title public"]
+
+
+async def test_a_feed_narrows_new_items_and_nothing_else(system, site, receiver, clock):
+    hook = await listen_to_feed(system, receiver, topics=(Topic.ITEMS_NEW, Topic.ALERT), q="nowhere")
+    await add(system, site.feed("a"))
+    await collect(system)
+    await system.store.write(outbox.emit, Topic.ALERT, [{"alert": "X"}], now=clock.now())
+    await system.webhooks.ping(hook.id)
+    await deliver(system, clock)
+    assert [event["topic"] for event in receiver.taken] == ["alert", "ping"]
+
+
+async def test_what_is_not_in_the_feed_does_not_count_as_taken_in(system, site, receiver, clock):
+    hook = await listen_to_feed(system, receiver, q="nowhere")
+    await system.webhooks.ping(hook.id)
+    receiver.status = 500
+    await give_up_on(system, clock)
+    await add(system, site.feed("a"))
+    await collect(system)
+    await deliver(system, clock)
+    [silent] = await system.store.read(alert_queries.silent_webhooks)
+    assert (silent.id, silent.given_up) == (hook.id, 1)
+
+
+@pytest.mark.proves("G-10")
+async def test_a_feed_that_is_gone_fails_its_webhook_with_what_to_do_until_it_is_back(system, site, receiver, clock):
+    await listen_to_feed(system, receiver)
+    await system.feeds.remove("news", OPERATOR)
+    await add(system, site.feed("a"))
+    await collect(system)
+    await deliver(system, clock)
+    [failed] = await system.webhooks.deliveries()
+    reason = "There is no feed news any more: make it again, or choose another for this webhook."
+    assert (failed.delivered_at, failed.attempts, failed.last_error) == (None, 1, reason)
+    assert receiver.requests == []
+    await system.feeds.add(FeedDraft(slug="news", filter={}), OPERATOR)
+    clock.advance(timedelta(minutes=1))
+    await deliver(system, clock)
+    assert titles(receiver) == ["Title a"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"feed": "nowhere"}, "There is no feed nowhere."),
+        ({"feed": "No Such\ud800"}, "short name"),
+        ({"feed": "news", "topics": (Topic.ALERT,)}, "A webhook with a feed listens to items.new."),
+    ],
+)
+async def test_a_feed_that_could_never_tell_anything_is_refused(system, receiver, changes, reason):
+    hook = await listen_to_feed(system, receiver)
+    wanted = NewWebhook(**{"name": "x", "url": receiver.url, "topics": (Topic.ITEMS_NEW,), **changes})
+    with pytest.raises(InvalidInput, match=reason):
+        await system.webhooks.add(wanted)
+    with pytest.raises(InvalidInput, match=reason):
+        await system.webhooks.change(hook.id, wanted)

@@ -14,7 +14,9 @@ from test_web_source_pages import HOSTILE, send, told
 from web_site import Site
 
 from catchment.clock import ManualClock
+from catchment.domain.caller import OPERATOR
 from catchment.domain.outbox import Topic, WebhookFormat
+from catchment.manage.feeds import FeedDraft
 from catchment.manage.webhooks import ALERTS, NewWebhook
 from catchment.monitor.status import Language
 from catchment.store import outbox
@@ -105,6 +107,79 @@ async def test_the_api_edits_a_webhook_and_another_origin_gets_another_secret(si
         409,
         "The webhook ALERT_WEBHOOK_URL is as the settings say; change it there.",
     )
+
+
+@pytest.mark.proves("G-10")
+async def test_a_search_becomes_a_feed_whose_new_items_go_to_a_chat(lean_site: Site):
+    await sign_in(lean_site, "admin")
+    search = html.unescape((await lean_site.get("/items?q=采集")).text)
+    [then] = re.findall(r'href="([^"]+)">Send new ones to a chat<', search)
+    builder = (await lean_site.get(then)).text
+    assert "then say which chat" in builder
+    assert 'value="采集"' in builder
+    fields = {"title": "采集", "slug": "caiji", "q": "采集", "chat": "on", "do": "save"}
+    saved = await send(lean_site, "/feeds/new", **fields)
+    assert saved.headers["location"] == "/webhooks?feed=caiji"
+    form = await told(lean_site, saved)
+    assert '<option value="caiji" selected>采集</option>' in form
+    assert 'name="name" type="text" value="采集"' in form
+    assert '<option value="slack" selected>' in form
+    assert re.findall(r'name="topic" value="([^"]+)" checked', form) == ["items.new"]
+    chat = {"name": "采集", "url": SLACK, "format": "slack", "topic": ["items.new"], "feed": "caiji"}
+    assert "of the feed caiji" in (await send(lean_site, "/webhooks", **chat)).text
+    [hook] = await lean_site.system.webhooks.list()
+    assert (hook.name, hook.feed, hook.topics) == ("采集", "caiji", ("items.new",))
+    edit = (await lean_site.get("/feeds/caiji/edit")).text
+    assert 'href="/webhooks?feed=caiji">Send new ones to a chat<' in edit
+    chinese = (await lean_site.get("/webhooks?feed=caiji&lang=zh")).text
+    assert "仅发送此订阅输出中的条目" in chinese
+
+
+@pytest.mark.proves("G-10")
+async def test_a_feed_that_is_gone_stays_in_the_form_until_another_is_chosen(lean_site: Site):
+    await lean_site.system.feeds.add(FeedDraft(slug="news", filter={}), OPERATOR)
+    hook_id = await add(lean_site, topics=(Topic.ITEMS_NEW,), feed="news")
+    await lean_site.system.feeds.remove("news", OPERATOR)
+    await sign_in(lean_site, "admin")
+    chinese = await send(lean_site, f"/webhooks/{hook_id}?lang=zh", **NEW, feed="news")
+    assert "没有名为 news 的订阅输出" in chinese.text
+    await lean_site.get("/webhooks?lang=en")
+    page = (await lean_site.get(f"/webhooks/{hook_id}")).text
+    assert '<option value="news" selected>news (there is no such feed any more)</option>' in page
+    fields = {"name": "ops", "url": "", "format": "json", "topic": ["items.new"], "feed": "news"}
+    refused = await send(lean_site, f"/webhooks/{hook_id}", **fields)
+    assert refused.status_code == 422
+    assert "There is no feed news." in refused.text
+    saved = await send(lean_site, f"/webhooks/{hook_id}", **{**fields, "feed": ""})
+    assert "ops: saved." in await told(lean_site, saved)
+    assert (await lean_site.system.webhooks.get(hook_id)).feed == ""
+
+
+@pytest.mark.proves("G-10")
+async def test_the_way_to_a_chat_is_shown_to_administrators_alone(lean_site: Site):
+    feed = {"slug": "mine", "filter": {}}
+    assert (await lean_site.post("/api/feeds", "alice", json=feed)).status_code == 201
+    for path in ("/items?q=a", "/feeds/mine/edit", "/feeds"):
+        assert "Send new ones to a chat" not in (await lean_site.get(path, "alice")).text
+
+
+@on_sqlite_alone
+@pytest.mark.proves("G-10")
+async def test_the_api_gives_a_webhook_a_feed_and_takes_it_away(site: Site):
+    await site.system.feeds.add(FeedDraft(slug="news", filter={}), OPERATOR)
+    body = {"name": "chat", "url": NEW["url"], "feed": "news"}
+    made = (await site.post("/api/admin/webhooks", "admin", json=body)).json()
+    assert (made["feed"], made["topics"]) == ("news", ["items.new"])
+    path = f"/api/admin/webhooks/{made['id']}"
+    both = await site.put(path, "admin", json={**body, "topics": ["items.new", "alert"]})
+    assert (both.json()["feed"], both.json()["topics"]) == ("news", ["items.new", "alert"])
+    deaf = await site.put(path, "admin", json={**body, "topics": ["alert"]})
+    assert (deaf.status_code, deaf.json()["detail"]) == (422, "A webhook with a feed listens to items.new.")
+    unknown = await site.put(path, "admin", json={**body, "feed": "nowhere"})
+    assert (unknown.status_code, unknown.json()["detail"]) == (422, "There is no feed nowhere.")
+    none = (await site.put(path, "admin", json={"name": "chat"})).json()
+    assert (none["feed"], len(none["topics"])) == ("", 3)
+    assert "feed news" in (await site.get("/api/admin/audit-trail", "admin")).text
 
 
 @pytest.mark.proves("G-10")

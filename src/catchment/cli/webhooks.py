@@ -28,10 +28,15 @@ def add(
     url: Annotated[str, typer.Argument(help="Where events are posted to, or an address of Apprise.")],
     *,
     name: Annotated[str, typer.Option(help="How it is called here.")],
-    topic: Annotated[list[str] | None, typer.Option(help="What it listens to; all when left out.")] = None,
+    topic: Annotated[
+        list[str] | None, typer.Option(help="What it listens to; left out, all, or with --feed items.new.")
+    ] = None,
     form: Annotated[
         WebhookFormat, typer.Option("--format", help="The form in which it takes events.")
     ] = WebhookFormat.JSON,
+    feed: Annotated[
+        str, typer.Option(help="Of new items only those of this saved feed, by its short name.", metavar="SLUG")
+    ] = "",
     secret: Annotated[str, typer.Option(help="What a Lark bot signs with; for json one is made up.")] = "",
     allow_private: Annotated[bool, typer.Option("--allow-private", help="It may be at a private address.")] = False,
     as_json: AsJson = False,
@@ -40,15 +45,23 @@ def add(
 
     Example: catchment hooks add https://example.org/hook --name digest --topic items.new
     """
-    from catchment.manage.webhooks import LISTENABLE, NewWebhook
+    from catchment.manage.webhooks import NewWebhook, usual_topics
 
-    topics = tuple(topic or LISTENABLE)
-    new = NewWebhook(name=name, url=url, topics=topics, allow_private=allow_private, secret=secret, format=form)
+    new = NewWebhook(
+        name=name,
+        url=url,
+        topics=tuple(topic or usual_topics(feed)),
+        allow_private=allow_private,
+        secret=secret,
+        format=form,
+        feed=feed,
+    )
     hook, secret = with_system(lambda system: system.webhooks.add(new), makes_store=True)
     if as_json:
         print_json({**_shape(hook), "secret": secret})
     else:
-        typer.echo(f"Webhook {hook.id} ({hook.name}) is told of {', '.join(hook.topics)}.")
+        narrowed = f", of new items those of the feed {hook.feed}" if hook.feed else ""
+        typer.echo(f"Webhook {hook.id} ({hook.name}) is told of {', '.join(hook.topics)}{narrowed}.")
         if secret:
             typer.echo(f"Secret (shown only now): {secret}")
 
@@ -62,8 +75,8 @@ def list_(*, as_json: AsJson = False) -> None:
     found = with_system(lambda system: system.webhooks.list())
     print_list(
         [_shape(hook) for hook in found],
-        ("id", "name", "url", "topics", "format", "active"),
-        ((one.id, one.name, one.url, one.topics, one.format, one.is_active) for one in found),
+        ("id", "name", "url", "topics", "feed", "format", "active"),
+        ((one.id, one.name, one.url, one.topics, one.feed, one.format, one.is_active) for one in found),
         as_json=as_json,
     )
 

@@ -57,6 +57,8 @@ class Webhook:
     secret: str
     created_at: datetime
     format: WebhookFormat = WebhookFormat.JSON
+    #: The short name of a saved feed: of new items it is told those that are in it. Empty for all.
+    feed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

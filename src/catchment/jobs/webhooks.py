@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from loguru import logger
@@ -12,15 +13,16 @@ from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.crypto import Unsealable, Vault, is_sealed
-from catchment.domain.outbox import Delivery, Webhook, WebhookFormat, next_try
+from catchment.domain.outbox import Delivery, Topic, Webhook, WebhookFormat, next_try
 from catchment.domain.run import RunKind, RunStatus
 from catchment.engine.background import background_tasks
 from catchment.engine.leases import FencedStore, LeasePolicy, keep_leases
-from catchment.errors import BadAnswer, LeaseLost, VisitError
+from catchment.errors import BadAnswer, LeaseLost, NotFound, VisitError
 from catchment.fetch.pacing import Deferred
 from catchment.publish.payloads import Tone, as_post, for_chats, message_of, refusal_in
+from catchment.publish.views import keeps
 from catchment.redact import redact_mentions, redact_text
-from catchment.store import outbox, runs
+from catchment.store import feeds, outbox, runs, views
 from catchment.store.database import Store
 
 if TYPE_CHECKING:
@@ -98,14 +100,19 @@ class WebhookDispatcher:
         hook, delivery = found
         try:
             hook = opened(hook, self._vault)
-            await (self._notify if hook.format is WebhookFormat.APPRISE else self._post)(hook, delivery)
+            wanted = await fenced.read(_of_its_feed, hook, delivery)
+            if wanted is None:
+                await fenced.write(outbox.drop, delivery.id)
+                return True
+            await (self._notify if hook.format is WebhookFormat.APPRISE else self._post)(hook, wanted)
         except Deferred as later:
             await fenced.write(outbox.put_off, delivery.id, until=self._clock.now() + timedelta(seconds=later.seconds))
-        except (VisitError, Unsealable) as error:
+        except (VisitError, Unsealable, NotFound) as error:
             reason = redact_mentions(hook.url, redact_text(str(error)))[:MAX_ERROR]
             await self._record_failure(fenced, hook, delivery, reason)
         else:
-            await fenced.write(outbox.record_delivered, delivery.id, now=self._clock.now())
+            sent = wanted.payload if wanted is not delivery else None
+            await fenced.write(outbox.record_delivered, delivery.id, now=self._clock.now(), payload=sent)
             return True
         return False
 
@@ -156,3 +163,17 @@ def _next_delivery(conn: Connection, webhook_id: int, *, now: datetime) -> tuple
     hook = outbox.get_webhook(conn, webhook_id)
     delivery = outbox.next_for(conn, webhook_id, now=now)
     return (hook, delivery) if hook is not None and hook.is_active and delivery is not None else None
+
+
+def _of_its_feed(conn: Connection, hook: Webhook, delivery: Delivery) -> Delivery | None:
+    """With the new items alone that are in the webhook's feed; None where none is."""
+    if not hook.feed or delivery.topic != Topic.ITEMS_NEW:
+        return delivery
+    feed = feeds.find(conn, hook.feed)
+    if feed is None:
+        raise NotFound(f"There is no feed {hook.feed} any more: make it again, or choose another for this webhook.")
+    told = delivery.payload
+    keys = [item["key"] for item in told["items"]]
+    in_feed = views.keys_in_feed(conn, feed, told["source"]["id"], keys, partial(keeps, feed.filter))
+    items = [item for item in told["items"] if item["key"] in in_feed]
+    return replace(delivery, payload={**told, "items": items}) if items else None

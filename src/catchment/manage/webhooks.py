@@ -12,6 +12,7 @@ from catchment.clock import Clock
 from catchment.crypto import Unsealable, Vault, is_sealed, new_token
 from catchment.domain.audit_trail import deed
 from catchment.domain.confidential import origin_of_url
+from catchment.domain.feed import check_slug
 from catchment.domain.item import is_storable
 from catchment.domain.outbox import Delivery, Event, Topic, Webhook, WebhookFormat
 from catchment.errors import Conflict, InvalidInput, NotFound
@@ -19,7 +20,7 @@ from catchment.fetch.apprise import NoticeSender
 from catchment.fetch.guard import AddressGuard
 from catchment.jobs.webhooks import WEBHOOK_ADDRESS, WEBHOOK_SECRET, opened
 from catchment.redact import MASK, redact_hook
-from catchment.store import outbox
+from catchment.store import feeds, outbox
 from catchment.store.audit_trail import recorded
 from catchment.store.database import Store
 
@@ -39,6 +40,18 @@ class NewWebhook:
     #: Made up when it is empty, unless whoever receives it knows nothing of our signatures.
     secret: str = ""
     format: WebhookFormat = WebhookFormat.JSON
+    #: The short name of the feed whose new items it is told of; empty for all.
+    feed: str = ""
+
+    @property
+    def summary(self) -> str:
+        """For the trail of what was done."""
+        return ", ".join(self.topics) + (f"; feed {self.feed}" if self.feed else "")
+
+
+def usual_topics(feed: str) -> tuple[Topic, ...]:
+    """What a webhook listens to whose topics nobody said: with a feed to its new items, and else to everything."""
+    return (Topic.ITEMS_NEW,) if feed else LISTENABLE
 
 
 class Webhooks:
@@ -54,7 +67,7 @@ class Webhooks:
         """The webhook and its secret, which is shown only now."""
         await self._check(new)
         secret = new.secret or (new_token() if new.format is WebhookFormat.JSON else "")
-        entry = deed("webhook.add", f"webhook {new.name}", ", ".join(new.topics), now=self._clock.now())
+        entry = deed("webhook.add", f"webhook {new.name}", new.summary, now=self._clock.now())
         return self._shown(await self._store.write(recorded, entry, self._add, new, secret)), secret
 
     async def list(self) -> list[Webhook]:
@@ -80,7 +93,7 @@ class Webhooks:
         values = self._values(wanted, wanted.secret or made)
         if not (wanted.secret or made or is_elsewhere):
             del values["secret"]
-        entry = deed("webhook.change", f"webhook {wanted.name}", ", ".join(wanted.topics), now=self._clock.now())
+        entry = deed("webhook.change", f"webhook {wanted.name}", wanted.summary, now=self._clock.now())
         changed = await self._store.write(recorded, entry, outbox.change_webhook, webhook_id, values)
         return self._shown(_found(changed, webhook_id)), made
 
@@ -178,10 +191,18 @@ class Webhooks:
         unknown = [topic for topic in new.topics if topic not in LISTENABLE]
         if unknown or not new.topics:
             raise InvalidInput(f"A webhook listens to some of {', '.join(LISTENABLE)}.", field="topics")
+        if new.feed:
+            await self._check_feed(new)
         if new.format is WebhookFormat.APPRISE:
             await self._notices.check(new.url)
         else:
             (self._own_guard if new.allow_private else self._guard).check_url(new.url)
+
+    async def _check_feed(self, new: NewWebhook) -> None:
+        if Topic.ITEMS_NEW not in new.topics:
+            raise InvalidInput(f"A webhook with a feed listens to {Topic.ITEMS_NEW}.", field="topics")
+        if await self._store.read(feeds.find, check_slug(new.feed)) is None:
+            raise InvalidInput(f"There is no feed {new.feed}.", field="feed")
 
     def _add(self, conn: Connection, new: NewWebhook, secret: str) -> Webhook:
         return outbox.add_webhook(conn, self._values(new, secret), now=self._clock.now())
@@ -194,6 +215,7 @@ class Webhooks:
             "allow_private": new.allow_private,
             "secret": self._vault.seal(secret, purpose=WEBHOOK_SECRET),
             "format": new.format,
+            "feed": new.feed,
         }
 
 

@@ -59,8 +59,17 @@ def next_for(conn: Connection, webhook_id: int, *, now: datetime) -> Delivery | 
     return _delivery(row) if row is not None and row.next_try_at <= now else None
 
 
-def record_delivered(conn: Connection, delivery_id: int, *, now: datetime) -> None:
-    _change(conn, delivery_id, attempts=outbox.c.attempts + 1, delivered_at=now, next_try_at=None, last_error=None)
+def record_delivered(
+    conn: Connection, delivery_id: int, *, now: datetime, payload: Mapping[str, Any] | None = None
+) -> None:
+    """`payload` is what was sent, where that is less than what was put down."""
+    values = {"attempts": outbox.c.attempts + 1, "delivered_at": now, "next_try_at": None, "last_error": None}
+    _change(conn, delivery_id, **values, **({} if payload is None else {"payload": dict(payload)}))
+
+
+def drop(conn: Connection, delivery_id: int) -> None:
+    """Nothing in it was for the webhook. It was not delivered, and does not count as if the webhook took it in."""
+    conn.execute(delete(outbox).where(outbox.c.id == delivery_id))
 
 
 def record_failed(

@@ -450,6 +450,8 @@ webhooks = Table(
     Column("secret", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("format", String(10), nullable=False, server_default=text("'json'")),
+    # By its short name, and not bound to it: a feed may go, and one of the same name takes its place.
+    Column("feed", String(100), nullable=False, server_default=text("''")),
     UniqueConstraint("name"),
 )
 

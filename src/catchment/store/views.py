@@ -151,6 +151,22 @@ def read_items(
     return only_source(conn, feed), found
 
 
+def keys_in_feed(
+    conn: Connection, feed: SavedFeed, source_id: int, keys: Sequence[str], keeps: Callable[[ShownItem], bool]
+) -> set[str]:
+    """Which of these items of a source belong to the feed, however many it shows and of how many days."""
+    if not conn.execute(select(_exists(source_table.c.id == source_id, *_sources_of(feed, conn.dialect)))).scalar():
+        return set()
+    if not feed.filter.looks_inside():
+        return set(keys)
+    found: set[str] = set()
+    for start in range(0, len(keys), BATCH):
+        of_source = (raw_items.c.source_id == source_id, raw_items.c.dedup_key.in_(keys[start : start + BATCH]))
+        ids = conn.execute(select(raw_items.c.id).where(*of_source)).scalars().all()
+        found |= {shown.item.key for shown in _load(conn, ids) if keeps(shown)}
+    return found
+
+
 def newest_by_date(conn: Connection, source_id: int, limit: int) -> list[ShownItem]:
     """The items of one source by their own dates, or else by when they came."""
     date = func.coalesce(raw_items.c.published_at, raw_items.c.fetched_at)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from catchment.domain.outbox import WebhookFormat
-from catchment.manage.webhooks import LISTENABLE, NewWebhook
+from catchment.manage.webhooks import LISTENABLE, NewWebhook, usual_topics
 from catchment.web.auth import AdminOnly, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import MAX_ID, PathId, Text
@@ -24,7 +24,15 @@ class WebhookIn(BaseModel):
     url: Text = Field(
         examples=["https://example.org/hook"], description="Of the format apprise, an address of Apprise: tgram://…"
     )
-    topics: list[Text] = Field(default=[*LISTENABLE], description=f"Some of {', '.join(LISTENABLE)}.")
+    topics: list[Text] = Field(
+        default=[*LISTENABLE], description=f"Some of {', '.join(LISTENABLE)}. Left out, with a feed it is items.new."
+    )
+    feed: Text = Field(
+        default="",
+        max_length=100,
+        examples=["news"],
+        description="The short name of a saved feed: of new items only those that are in it are told. Empty for all.",
+    )
     allow_private: bool = False
     format: WebhookFormat = WebhookFormat.JSON
     secret: Text = Field(default="", max_length=200, description="Where a Lark bot signs; for json it is made up.")
@@ -33,10 +41,11 @@ class WebhookIn(BaseModel):
         return NewWebhook(
             name=self.name,
             url=self.url,
-            topics=tuple(self.topics),
+            topics=tuple(self.topics) if "topics" in self.model_fields_set else usual_topics(self.feed),
             allow_private=self.allow_private,
             secret=self.secret,
             format=self.format,
+            feed=self.feed,
         )
 
 
@@ -54,6 +63,7 @@ class WebhookOut(Out):
     allow_private: bool
     created_at: Moment
     format: WebhookFormat
+    feed: str = Field(examples=["news"], description="The feed whose new items it is told of; empty for all.")
 
 
 class NewWebhookOut(WebhookOut):

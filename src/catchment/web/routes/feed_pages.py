@@ -55,6 +55,8 @@ class FeedForm:
     public: str = ""
     #: Words that are looked for without the index; only feeds that were made elsewhere have any.
     search: str = ""
+    #: On, if its new items are to be sent to a chat, which is asked for once it is saved.
+    chat: str = ""
 
 
 _NAMES = tuple(field.name for field in fields(FeedForm))
@@ -101,6 +103,9 @@ async def make_feed(page: SignedInPage) -> Response:
         published = await (feeds.add if given.slug else feeds.add_by_title)(draft, page.caller)
     except (InvalidInput, BadConfig, Conflict, NotFound) as error:
         return await _builder(page, given, problem=page.words.say(str(error)), status=422)
+    if given.chat and page.caller.is_admin:
+        name = (published.feed.title or published.feed.slug)[:200]
+        return page.done(f"/webhooks?feed={published.feed.slug}", "feeds.saved", name=name)
     return await _list(page, made=published)
 
 
@@ -178,7 +183,7 @@ async def _previewed(page: Page, given: FeedForm, feed: SavedFeed | None) -> Fee
 
 def _prefilled(params: QueryParams) -> FeedForm:
     """A search of the items as the beginning of a feed."""
-    given = {name: _sane(params.get(name, "")) for name in ("q", "source", "tag", "type", "days")}
+    given = {name: _sane(params.get(name, "")) for name in ("q", "source", "tag", "type", "days", "chat")}
     return FeedForm(
         title=given["q"],
         q=given["q"],
@@ -186,6 +191,7 @@ def _prefilled(params: QueryParams) -> FeedForm:
         tags=given["tag"],
         types=(given["type"],) if given["type"] else (),
         days=given["days"],
+        chat="on" if given["chat"] else "",
     )
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import FormData
 
-from catchment.domain.outbox import Delivery, Webhook, WebhookFormat
+from catchment.domain.outbox import Delivery, Topic, Webhook, WebhookFormat
 from catchment.errors import Conflict, InvalidInput, RefusedAddress
 from catchment.manage.webhooks import LISTENABLE, NewWebhook
 from catchment.web.errors import OF_A_BODY, problems_of_page
 from catchment.web.inputs import PathId, check_text, number_of
 from catchment.web.pages import AdminPage, Content, Page, Undo, form_fields, live
 
-MAX_DELIVERIES, MAX_PAYLOAD = 50, 4000
-_FIELDS = ("name", "url", "format", "secret", "private")
+MAX_DELIVERIES, MAX_PAYLOAD, MAX_NAME = 50, 4000, 200
+_FIELDS = ("name", "url", "format", "feed", "secret", "private")
 _TO_THE_NEXT: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
 router = APIRouter(
     prefix="/webhooks",
@@ -31,7 +33,10 @@ _NEW = {"format": WebhookFormat.JSON, "topics": list(LISTENABLE)}
 
 @router.get("")
 async def webhooks_page(page: AdminPage) -> Response:
-    return await page.show_live("webhooks.html", await read_webhooks(page))
+    """The webhooks and their deliveries; the feed that `feed` names in the address is chosen in the form."""
+    content = await read_webhooks(page)
+    form = _form_for(page.request.query_params.get("feed", ""), dict(content.context["feeds"]))
+    return await page.show_live("webhooks.html", replace(content, context={**content.context, "form": form}))
 
 
 @live("/webhooks", may=lambda caller: caller.is_admin)
@@ -43,7 +48,7 @@ async def read_webhooks(page: Page) -> Content:
     lists = {"hooks": list(parts)}
     parts |= _letters(page, letters, {hook.id: hook for hook in hooks}, back="/webhooks")
     lists["deliveries"] = [f"delivery-{letter.id}" for letter in letters]
-    return Content(context={"hooks": hooks, "letters": letters, **_offered()}, parts=parts, lists=lists)
+    return Content(context={"hooks": hooks, "letters": letters, **await _offered(page)}, parts=parts, lists=lists)
 
 
 def _letters(page: Page, letters: Any, hooks: dict[int, Webhook], *, back: str) -> dict[str, Any]:
@@ -59,8 +64,17 @@ def _payload(letter: Delivery) -> str:
     return json.dumps(letter.payload, ensure_ascii=False, indent=2)[:MAX_PAYLOAD]
 
 
-def _offered() -> dict[str, Any]:
-    return {"topics": LISTENABLE, "formats": list(WebhookFormat), "form": _NEW}
+async def _offered(page: Page) -> dict[str, Any]:
+    feeds = [(feed.slug, feed.title or feed.slug) for feed in await page.system.feeds.list(page.caller)]
+    return {"topics": LISTENABLE, "formats": list(WebhookFormat), "feeds": feeds, "form": _NEW}
+
+
+def _form_for(slug: str, feeds: Mapping[str, str]) -> dict[str, Any]:
+    """The form of a webhook that is not there yet, for the new items of a feed if one is named."""
+    if slug not in feeds:
+        return _NEW
+    chat = {"name": feeds[slug][:MAX_NAME], "format": WebhookFormat.SLACK, "topics": [Topic.ITEMS_NEW]}
+    return {**chat, "feed": slug}
 
 
 @router.post("", responses=_OF_FORMS, openapi_extra=form_fields(*_FIELDS, "topic"))
@@ -117,7 +131,7 @@ async def read_webhook(page: Page) -> Content:
     parts = _letters(page, letters, {hook.id: hook}, back=f"/webhooks/{hook.id}")
     lists = {"deliveries": list(parts)}
     parts["webhook-controls"] = page.part("parts/webhook_controls.html", hook=hook)
-    context = {**_offered(), "hook": hook, "letters": letters, "form": _form_of(hook)}
+    context = {**await _offered(page), "hook": hook, "letters": letters, "form": _form_of(hook)}
     return Content(context=context, parts=parts, lists=lists)
 
 
@@ -143,7 +157,7 @@ async def _show_one(page: Page, **context: Any) -> Response:
 def _form_of(hook: Webhook) -> dict[str, Any]:
     """Without the address and the secret: they stay unless others are given."""
     private = "on" if hook.allow_private else ""
-    return {"name": hook.name, "format": hook.format, "topics": hook.topics, "private": private}
+    return {"name": hook.name, "format": hook.format, "topics": hook.topics, "feed": hook.feed, "private": private}
 
 
 def _given(form: FormData) -> dict[str, Any]:
@@ -166,6 +180,7 @@ def _wanted(form: FormData) -> NewWebhook:
         allow_private=given["private"] == "on",
         secret=given["secret"],
         format=form_of_messages,
+        feed=given["feed"],
     )
 
 
