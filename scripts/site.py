@@ -42,7 +42,14 @@ def navigation() -> list[object]:
         {"中文说明": "zh.md"},
         "tutorial.md",
         {"Guides": [*FIRST_GUIDES, *_in("guides"), *others]},
-        {"Reference": [*_in("reference"), *_there(REFERENCE), {"Runbooks": _in("runbooks")}]},
+        {
+            "Reference": [
+                *_in("reference"),
+                *_there(REFERENCE),
+                {"Runbooks": _in("runbooks")},
+                {"处理手册": _in("runbooks/zh")},
+            ]
+        },
         {"Explanation": [*_there(EXPLANATION), {"Decisions": [DECISIONS, *_in("decisions")]}, "changelog.md"]},
     ]
 

@@ -108,6 +108,10 @@ def test_lark_says_in_the_body_whether_it_took_it_in(answer, refused):
     assert refusal_in(answer, WebhookFormat.SLACK) is None
 
 
+#: Apprise makes its own requests.
+POSTED = [form for form in WebhookFormat if form is not WebhookFormat.APPRISE]
+
+
 @pytest.mark.parametrize(
     ("topic", "payload", "title"),
     [
@@ -124,13 +128,13 @@ def test_lark_says_in_the_body_whether_it_took_it_in(answer, refused):
 def test_every_topic_can_be_told_in_every_form(topic, payload, title):
     notice = message_of(topic, payload)
     assert (notice.title, len(notice.lines) <= MAX_LINES + 1) == (title, True)
-    for form in WebhookFormat:
+    for form in POSTED:
         assert posted(form, payload, topic=topic)
 
 
 @given(message=st.text(max_size=5000), severity=st.sampled_from(Severity), secret=st.text(max_size=20))
 def test_no_message_is_too_much_for_a_form(message, severity, secret):
-    for form in WebhookFormat:
+    for form in POSTED:
         told = posted(form, {**ALERT, "message": message, "severity": severity}, secret=secret)
         if form is WebhookFormat.SLACK:
             assert len(told["blocks"][0]["text"]["text"]) <= MAX_HEADLINE

@@ -20,7 +20,6 @@ from catchment.engine.leases import FencedStore, LeasePolicy, keep_leases
 from catchment.errors import BadAnswer, LeaseLost, NotFound, VisitError
 from catchment.fetch.pacing import Deferred
 from catchment.publish.payloads import Tone, as_post, for_chats, message_of, refusal_in
-from catchment.publish.views import keeps
 from catchment.redact import redact_mentions, redact_text
 from catchment.store import feeds, outbox, runs, views
 from catchment.store.database import Store
@@ -172,6 +171,8 @@ def _of_its_feed(conn: Connection, hook: Webhook, delivery: Delivery) -> Deliver
     feed = feeds.find(conn, hook.feed)
     if feed is None:
         raise NotFound(f"There is no feed {hook.feed} any more: make it again, or choose another for this webhook.")
+    from catchment.publish.views import keeps
+
     told = delivery.payload
     keys = [item["key"] for item in told["items"]]
     in_feed = views.keys_in_feed(conn, feed, told["source"]["id"], keys, partial(keeps, feed.filter))

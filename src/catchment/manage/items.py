@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from html import unescape
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
@@ -21,10 +22,12 @@ from catchment.domain.item import MAX_VERSION_CHARS, ItemVersion, StoredItem
 from catchment.domain.search import read_query, text_of_html
 from catchment.domain.source import Source
 from catchment.errors import BadBody, NotFound, VisitError
-from catchment.fetch.client import HttpClient, Request
 from catchment.store import items, search, sources
 from catchment.store.database import Store
 from catchment.store.search import BATCH, FoundPage, ItemFilter, Place
+
+if TYPE_CHECKING:
+    from catchment.fetch.client import HttpClient
 
 #: Before a search, what waits is taken in for so long and so far at most; the job goes on with the rest.
 TAKE_IN_SECONDS, MAX_TAKEN_IN = 0.25, 500
@@ -195,6 +198,8 @@ class Pictures:
 
     async def _fetch(self, url: str) -> Picture:
         # A page with pictures is a handful of requests at once, as from any browser: the pace of collecting is another.
+        from catchment.fetch.client import Request
+
         request = Request(url=url, headers={"Accept": "image/*"}, own_pace=True, timeout_seconds=PICTURE_SECONDS)
         try:
             async with self._http.stream(request) as answer:
