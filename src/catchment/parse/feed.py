@@ -134,7 +134,7 @@ def parse_feed(body: bytes, *, url: str = "", content_type: str = "", summaries:
     if looks_like_json(document):
         return read(document, url, summaries=summaries)
     feed = _parse_xml(document, url, summaries=summaries)
-    if _LOST in document and _LOST not in body:
+    if document is not body and _LOST in document and _LOST not in body:
         feed = replace(feed, is_damaged=True)
     return feed if encoding == UTF_8 else replace(feed, encoding=encoding)
 

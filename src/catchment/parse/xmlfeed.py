@@ -10,6 +10,7 @@ import binascii
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from html import escape
 from typing import Any, Final, TypeAlias
 
@@ -32,6 +33,8 @@ from catchment.parse.html import plain_text
 #: lxml has no types of its own.
 Element: TypeAlias = Any
 _Fields: TypeAlias = Mapping[str, Sequence[Element]]
+#: An element, or None, and what it says as HTML.
+_Text: TypeAlias = tuple[Element, str]
 
 _ROOTS: Final = frozenset({"rss", "feed", "rdf", "channel"})
 _CONTAINERS: Final = frozenset({"channel", "items"})
@@ -79,7 +82,16 @@ _FAMILIES: Final = (
     ("harvard.edu/tech/rss", "feed"),
     ("harvard.edu/rss", "feed"),
 )
+# Where something is said, the first that says it is believed.
+_CONTENTS: Final = ("encoded", "content")
+_SUMMARIES: Final = ("description", "summary", "other summary", "media text")
+_AUTHORS: Final = ("author", "creator", "other author", "managingeditor")
+_PUBLICATIONS: Final = ("published", "pubdate", "issued", "created", "date")
+_CHANGES: Final = ("lastbuilddate", "updated", "modified")
+# Longer than any that is known, and short enough to be remembered.
+_LONGEST_NAMESPACE: Final = 200
 _PAGE_RELATIONS: Final = frozenset({None, "", "alternate"})
+_NO_TEXT: Final[_Text] = (None, "")
 _WEB: Final = ("http://", "https://")
 _PLAIN: Final = frozenset({"text", "text/plain"})
 _MARKUP_TYPES: Final = ("text", "html", "xhtml", "application/xml", "application/xhtml", "application/html")
@@ -95,14 +107,14 @@ def read(root: Element, url: str, *, summaries: bool = True, has_bases: bool = T
     items = [root] if _local(root.tag) in _ENTRIES else list(_items(root))
     info = _Vocabulary(_namespace(channel.tag), is_atom=_local(root.tag) == "feed").fields(channel)
     link = _link(info) or next(filter(None, map(_href, info.get("link", ()))), "")
-    reader = _FeedReader(
-        items, author=_author({**info, "other author": ()}), base=feed_base(link, url), has_bases=has_bases
-    )
+    base = feed_base(link, url)
+    author = _author({**info, "other author": ()})
+    reader = _FeedReader(items, author=author, base=base, has_bases=has_bases, summaries=summaries)
     found, cut = reader.read()
     return ParsedFeed(
-        title=plain_text(_first_text(info.get("title", ())), MAX_TITLE),
+        title=plain_text(_first_text(info, ("title",)), MAX_TITLE),
         link=absolute(link, url),
-        entries=EntryMaker(reader.base, summaries=summaries).make(found),
+        entries=EntryMaker(base, summaries=summaries).make(found),
         cut=cut,
     )
 
@@ -121,19 +133,19 @@ class _Vocabulary(dict[Any, str]):
 
     def _family(self, tag: Any) -> str:
         namespace = _namespace(tag)
-        known = _family(namespace)
+        known = _family(namespace[:_LONGEST_NAMESPACE])
         if known in {"atom", "feed"} or namespace not in {"", self._own_namespace}:
             return known
         return self._own_family
 
     def fields(self, element: Element) -> _Fields:
-        """The children of an element, by what they mean."""
+        """The children of an element that mean anything, by what they mean."""
         found: dict[str, list[Element]] = {}
         for child in element:
             meaning = self[child.tag]
             if meaning in found:
                 found[meaning].append(child)
-            else:
+            elif meaning:
                 found[meaning] = [child]
         return found
 
@@ -141,11 +153,12 @@ class _Vocabulary(dict[Any, str]):
 class _FeedReader:
     """Turns the entries of one feed into what they are made of."""
 
-    def __init__(self, items: Sequence[Element], *, author: str, base: str, has_bases: bool) -> None:
-        self.base = base
+    def __init__(self, items: Sequence[Element], *, author: str, base: str, has_bases: bool, summaries: bool) -> None:
         self._items = items
         self._author = author
+        self._base = base
         self._has_bases = has_bases
+        self._summaries = summaries
 
     def read(self) -> tuple[list[RawEntry], int]:
         """The newest entries, and how many others there are."""
@@ -158,42 +171,38 @@ class _FeedReader:
         return [self._found(*every[place]) for place in places], len(every) - len(places)
 
     def _found(self, item: Element, fields: _Fields) -> RawEntry:
-        get = fields.get
         published, updated = _dates(fields)
-        content, summary = self._content(fields), self._summary(fields)
-        text = content if content is not None else summary
+        content, body = _richest(_texts(fields, _CONTENTS))
+        # Where none is asked for, a summary only stands in for a content.
+        summary, short = _summary(fields) if self._summaries or not body else _NO_TEXT
         return RawEntry(
             _id(item, fields),
-            self._resolved(get("link"), _link(fields)),
-            _first_text(get("title", ())) or _first_text(get("other title", ())) or _media(fields, "title"),
+            self._resolved(fields.get("link", ()), _link(fields)),
+            _first_text(fields, ("title", "other title")) or _media(fields, "title"),
             _author(fields) or self._author,
             published,
             updated,
-            _markup(summary) if summary is not None else _media(fields, "description"),
-            _markup(content) if content is not None else "",
-            self._enclosures(fields) if "enclosure" in fields or "link" in fields else (),
+            short,
+            body,
+            self._enclosures(fields),
             _tags(fields),
-            text.base or "" if self._has_bases and text is not None else "",
+            self._own_base(content if content is not None else summary),
         )
 
-    def _content(self, fields: _Fields) -> Element | None:
-        """The richest of the contents: what is not plain text, else the first."""
-        given = [text for name in ("encoded", "content") for text in fields.get(name, ()) if _says_something(text)]
-        return next((text for text in given if text.get("type") not in _PLAIN), given[0] if given else None)
+    def _own_base(self, text: Element | None) -> str:
+        return text.base or "" if self._has_bases and text is not None else ""
 
-    def _summary(self, fields: _Fields) -> Element | None:
-        names = ("description", "summary", "other summary", "media text")
-        return next((text for name in names for text in fields.get(name, ()) if _says_something(text)), None)
-
-    def _resolved(self, elements: Sequence[Element] | None, link: str) -> str:
+    def _resolved(self, elements: Sequence[Element], link: str) -> str:
         """The link by the base of the element that it is from, where there are any."""
-        if not self._has_bases or not elements or not link:
+        if not self._has_bases or not link:
             return link
         base = next((one.base for one in elements if link in {_text(one), _href(one)}), None)
-        return absolute(link, absolute(base, self.base)) if base else link
+        return absolute(link, absolute(base, self._base)) if base else link
 
-    def _enclosures(self, fields: _Fields) -> list[ParsedEnclosure]:
+    def _enclosures(self, fields: _Fields) -> Sequence[ParsedEnclosure]:
         links = [link for link in fields.get("link", ()) if link.get("rel") == "enclosure"]
+        if not links and "enclosure" not in fields:
+            return ()
         files = [(file, file.get("url") or _href(file)) for file in (*fields.get("enclosure", ()), *links)]
         return [
             ParsedEnclosure(self._resolved([file], url), file.get("type") or "", size_in_bytes(file.get("length")))
@@ -226,8 +235,7 @@ def _age(item: Element, fields: _Fields) -> tuple[datetime | None, str]:
 
 
 def _id(item: Element, fields: _Fields) -> str:
-    get = fields.get
-    return _first_text(get("id", ())) or _first_text(get("guid", ())) or item.get(_ABOUT) or ""
+    return _first_text(fields, ("id", "guid")) or item.get(_ABOUT) or ""
 
 
 def _link(fields: _Fields) -> str:
@@ -245,23 +253,31 @@ def _href(element: Element) -> str:
 
 
 def _author(fields: _Fields) -> str:
-    for name in ("author", "creator", "other author", "managingeditor"):
-        for element in fields.get(name, ()):
-            if author := _first_text(element.iterchildren(_ANY + "name")) if len(element) else _text(element):
-                return author
+    for name in _AUTHORS:
+        if name in fields:
+            for element in fields[name]:
+                if author := _author_name(element):
+                    return author
     return ""
 
 
+def _author_name(element: Element) -> str:
+    if not len(element):
+        return _text(element)
+    return next(filter(None, map(_text, element.iterchildren(_ANY + "name"))), "")
+
+
 def _dates(fields: _Fields) -> tuple[datetime | None, datetime | None]:
-    updated = _first_date(fields, ("lastbuilddate", "updated", "modified"))
-    return _first_date(fields, ("published", "pubdate", "issued", "created", "date")) or updated, updated
+    updated = _first_date(fields, _CHANGES)
+    return _first_date(fields, _PUBLICATIONS) or updated, updated
 
 
 def _first_date(fields: _Fields, names: Iterable[str]) -> datetime | None:
     for name in names:
-        for element in fields.get(name, ()):
-            if (text := element.text) and (moment := parse_feed_date(text)):
-                return moment
+        if name in fields:
+            for element in fields[name]:
+                if (text := element.text) and (moment := parse_feed_date(text)):
+                    return moment
     return None
 
 
@@ -279,10 +295,12 @@ def _media(fields: _Fields, name: str) -> str:
     )
 
 
-def _first_text(elements: Iterable[Element]) -> str:
-    for element in elements:
-        if text := _text(element):
-            return text
+def _first_text(fields: _Fields, names: Iterable[str]) -> str:
+    for name in names:
+        if name in fields:
+            for element in fields[name]:
+                if text := _text(element):
+                    return text
     return ""
 
 
@@ -293,15 +311,37 @@ def _text(element: Element) -> str:
     return (element.text or "").strip()
 
 
-def _says_something(element: Element) -> bool:
-    return len(element) > 0 or bool(element.text and not element.text.isspace())
+def _texts(fields: _Fields, names: Iterable[str]) -> Iterator[_Text]:
+    """The texts that say something, as HTML."""
+    for name in names:
+        if name in fields:
+            for element in fields[name]:
+                # Asked for once: every time it is made anew of the bytes of the document.
+                text = element.text
+                if (text and not text.isspace()) or len(element):
+                    yield element, _markup(element, text or "")
 
 
-def _markup(element: Element) -> str:
+def _richest(given: Iterable[_Text]) -> _Text:
+    """What is not plain text, else the first."""
+    first = _NO_TEXT
+    for text in given:
+        if text[0].get("type") not in _PLAIN:
+            return text
+        first = text if first is _NO_TEXT else first
+    return first
+
+
+def _summary(fields: _Fields) -> _Text:
+    return next(_texts(fields, _SUMMARIES), None) or (None, _media(fields, "description"))
+
+
+def _markup(element: Element, text: str) -> str:
     """The text of an element as HTML."""
     if len(element):
         return _inner(element)
-    text: str = element.text or ""
+    if not element.attrib:
+        return text
     kind = (element.get("type") or "").lower()
     if element.get("mode") == "base64" or not (not kind or kind.startswith(_MARKUP_TYPES) or kind.endswith("xml")):
         text = _decoded(text)
@@ -336,6 +376,8 @@ def _namespace(tag: Any) -> str:
     return tag[1:].rpartition("}")[0] if isinstance(tag, str) else ""
 
 
+@lru_cache(maxsize=256)
 def _family(namespace: str) -> str:
+    """Feeds declare the same few again and again."""
     folded = namespace.lower()
     return next((family for part, family in _FAMILIES if part in folded), "")
