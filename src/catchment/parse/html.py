@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from html import unescape
 
 import lxml.etree  # type: ignore[import-untyped]
@@ -22,7 +22,6 @@ _ATTRIBUTES = {
     "source": {"src", "type"},
 }
 _SCHEMES = {"http", "https", "mailto"}
-_LINK_REL = "noopener noreferrer"
 
 # A closing tag may reopen every element that was left open, so markup grows with the square of its tags:
 # 13 kB become 12 MB. Up to this many tags that is bearable; more are put in order first.
@@ -60,58 +59,18 @@ _BREAKING = frozenset({"br", "p", "div", "li", "td", "h1", "h2", "h3"})
 _UNSTORABLE = re.compile(f"[{CONTROL_BYTES.decode()}\ufffe\uffff\ud800-\udfff]")
 
 
-# What is written as the cleaner itself would write it needs none, and that is how programs write: words in closed tags
-# that are allowed, and links by nothing but an address. Whatever else occurs, such as a lone bracket, an ampersand,
-# another attribute or a control character, is for the cleaner.
-_WORDS = r"[^<>&\x00-\x08\x0b-\x1f\xa0]*+"
-_GAP = r"[ \t\n]*+"
-# An address in two parts: which site or folder it is in, which the cleaner judges, and the rest, which it leaves.
-_SITE = r"https?://[a-z0-9.-]++(?::[0-9]++)?+/"
-_PLACE = r"[\w!#$%'()*+,./:;=?@~-]*+"
-# No segment of dots, which would lead out of the folder.
-_PLACE_IN_FOLDER = r"[\w~-][\w.~-]*+(?:/[\w~-][\w.~-]*+)*+/?+(?:\?[\w=.~-]*+)?+(?:\#[\w.~-]*+)?+"
-_LINK = rf'<a href="(?a:{_SITE}{_PLACE}|{_PLACE_IN_FOLDER})">'
-_LINK_PARTS = re.compile(rf'<a href="({_SITE}|)([^"]*+)">')
-
-
-def _within(tags: Iterable[str], inner: str) -> str:
-    # Tag by tag: `re` of Python 3.11 fails on groups that are referred to inside of possessive repetitions.
-    return "|".join(f"<{tag}>{inner}</{tag}>" for tag in tags)
-
-
-_TAGGED = _within(("em", "strong", "b", "i", "code"), _WORDS)
-_PHRASES = rf"{_WORDS}(?:(?:{_TAGGED}|{_LINK}{_WORDS}</a>|<br>){_WORDS})*+"
-_PARAGRAPHS = rf"{_GAP}(?:<p>{_PHRASES}</p>{_GAP})*+"
-_POINTS = rf"{_GAP}(?:<li>{_PHRASES}</li>{_GAP})*+"
-_BLOCKS = "|".join(
-    (
-        _within(("p", "h2", "h3"), _PHRASES),
-        _within(("ul", "ol"), _POINTS),
-        _within(("blockquote",), _PARAGRAPHS),
-    )
-)
-
-
-@cache
-def _simple() -> re.Pattern[str]:
-    """Compiled when there is something to clean: it takes as long as to read two feeds."""
-    return re.compile(rf"{_PHRASES}(?:(?:{_BLOCKS}){_PHRASES})*+")
-
-
 def _cleaner(base: str) -> nh3.Cleaner:
     return nh3.Cleaner(
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         url_schemes=_SCHEMES,
-        link_rel=_LINK_REL,
+        link_rel="noopener noreferrer",
         url_relative=("rewrite_with_base", base),
     )
 
 
 # Without a base, a relative link would lead to whoever shows the text.
-_CLEANER_WITHOUT_BASE = nh3.Cleaner(
-    tags=_TAGS, attributes=_ATTRIBUTES, url_schemes=_SCHEMES, link_rel=_LINK_REL, url_relative="deny"
-)
+_CLEANER_WITHOUT_BASE = nh3.Cleaner(tags=_TAGS, attributes=_ATTRIBUTES, url_schemes=_SCHEMES, url_relative="deny")
 
 
 class HtmlCleaner:
@@ -119,8 +78,6 @@ class HtmlCleaner:
 
     def __init__(self, base: str = "") -> None:
         self._base = base
-        #: How a link to each site begins, as far as the address of a page in it; "" where it may not be followed.
-        self._links_to: dict[str, str] = {}
 
     def clean(self, text: str) -> str:
         """The text as harmless HTML of at most `MAX_HTML_BYTES`."""
@@ -139,21 +96,10 @@ class HtmlCleaner:
     def _sanitise(self, text: str) -> str:
         if "<" not in text and "&" not in text:
             return text
-        if _simple().fullmatch(text):
-            return _LINK_PARTS.sub(self._link, text) if "<a " in text else text
         try:
             return self._cleaner.clean(_prepared(text))
         except UnicodeEncodeError:  # half a surrogate pair
             return self._sanitise(storable(text))
-
-    def _link(self, written: re.Match[str]) -> str:
-        """The start of a link as the cleaner makes it, which is asked once for each site, and once for the folder."""
-        site, place = written.groups()
-        start = self._links_to.get(site)
-        if start is None:
-            start, is_kept, _ = self._cleaner.clean(f'<a href="{site}-">').partition(f'-" rel="{_LINK_REL}">')
-            start = self._links_to[site] = start if is_kept else ""
-        return f'{start}{place}" rel="{_LINK_REL}">' if start else f'<a rel="{_LINK_REL}">'
 
     @cached_property
     def _cleaner(self) -> nh3.Cleaner:
@@ -201,7 +147,7 @@ _READING = nh3.Cleaner(
     tags=_TAGS - {"picture", *_RECORDINGS},
     attributes={**nh3.ALLOWED_ATTRIBUTES, _PICTURE: {"src", "alt", "width", "height", "loading"}},
     url_schemes=_SCHEMES,
-    link_rel=_LINK_REL,
+    link_rel="noopener noreferrer",
 )
 #: Whoever is shown so small a picture is counted by it.
 _COUNTING_SIZES = frozenset({"0", "1", "2"})
