@@ -76,7 +76,7 @@ def as_here(script: str, *, web: str, server: str, folder: Path) -> str:
         "cat_…": KEY,
         ".venv/bin/catchment": "catchment",
         "python scripts/": f"{sys.executable} {ROOT / 'scripts'}/",
-        **{f"{place}/": f"{folder}{place}/" for place in ("/mnt/disk", "/mnt/backups", "/srv/www", "/tmp/trial")},
+        **{place: f"{folder}{place}" for place in ("/mnt/disk", "/mnt/backups", "/srv/www", "/tmp/trial")},
     }
     for written, here in there.items():
         script = script.replace(written, here)
