@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
@@ -153,14 +154,22 @@ AGAIN_SECONDS = 1.0
 
 
 def for_a_worker(settings: Settings) -> Settings:
-    """With a database that ends a transaction that is left open for as long as a lease: a worker that hangs, or whose
-    machine is gone, would keep the rows that it was about to claim from everybody.
+    """With its share of what all workers together may do, where it is said how many they are; and with a database that
+    ends a transaction that is left open for as long as a lease: a worker that hangs, or whose machine is gone, would
+    keep the rows that it was about to claim from everybody.
     """
+    workers = settings.processes or 1
     url = store_url(settings.store_url())
     patience = f"-c idle_in_transaction_session_timeout={settings.lease_seconds * 1000:.0f}"
     options = " ".join([*url.normalized_query.get("options", ()), patience])
     return replace(
-        settings, database_url=url.update_query_dict({"options": options}).render_as_string(hide_password=False)
+        settings,
+        database_url=url.update_query_dict({"options": options}).render_as_string(hide_password=False),
+        concurrency=max(1, settings.concurrency // workers),
+        parsers=max(1, (settings.parsers or os.cpu_count() or 1) // workers),
+        crawl_spacing_seconds=settings.crawl_spacing_seconds * workers,
+        crawl_at_once=max(1, settings.crawl_at_once // workers),
+        twitter_requests_per_second=settings.twitter_requests_per_second / workers,
     )
 
 

@@ -108,6 +108,10 @@ class Process:
         async with asyncio.timeout(DEADLINE_SECONDS):
             await gate.arrived.acquire()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def children(self) -> list[psutil.Process]:
         return psutil.Process(self._process.pid).children(recursive=True)
 

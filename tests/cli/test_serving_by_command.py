@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-import asyncio
+import json
 import signal
+import sqlite3
 import time
 from asyncio import to_thread
 from urllib.parse import urlsplit
@@ -9,12 +10,12 @@ from urllib.parse import urlsplit
 import aiohttp
 import psutil
 import pytest
-from command import Command, Process, Start, environment
-from loguru import logger
+from aiohttp import web
+from command import Command, Process, Start
 
-from catchment.cli.collector_processes import crew
+from catchment.cli.collector_processes import MANY_DUE
 from eventually import DEADLINE_SECONDS, eventually
-from feed_site import FeedSite, Gate, rss
+from feed_site import Answer, FeedSite, Gate, rss
 
 ADMIN = {"X-API-Key": "sesame"}
 READY = "Catchment is at "
@@ -126,134 +127,132 @@ def wait_until_over(process: psutil.Process) -> None:
         time.sleep(0.02)
 
 
-async def test_a_crew_of_collectors_shares_the_work_and_goes_with_whoever_started_it(
-    start: Start, catchment: Command, site: FeedSite
-) -> None:
-    gate = Gate(rss("1"))
-    # More than one of them claims ahead.
-    feeds = "".join(f'<outline xmlUrl="{site.script(gate, path=f"/{number}")}"/>' for number in range(12))
+#: So many are due that others help, if so many may be in flight.
+MANY = {"COLLECTOR_PROCESSES": "2", "COLLECTOR_CONCURRENCY": "20"}
+
+
+async def import_many(catchment: Command, site: FeedSite, answer: Answer) -> int:
+    addresses = [site.script(answer, path=f"/{number}") for number in range(MANY_DUE + 20)]
+    feeds = "".join(f'<outline xmlUrl="{address}"/>' for address in addresses)
     imported = await to_thread(catchment, "import", "-", stdin=f"<opml><body>{feeds}</body></opml>")
     assert imported.exit_code == 0
-    # One visit at a time for each of the two: if two are at the gate, both collectors are at work.
-    collector = await start("collect", "--loop", COLLECTOR_PROCESSES="2", COLLECTOR_CONCURRENCY="2")
-    await collector.visits(gate)
-    await collector.visits(gate)
-    members = collector.children()
-    assert len(members) == 1
-    collector.signal(signal.SIGKILL)
-    gate.opened.set()
-    await to_thread(wait_until_over, members[0])
-    assert site.most_in_flight == 2
+    return len(addresses)
 
 
-@pytest.mark.proves("A-12")
-async def test_a_crew_stops_with_its_leader(start: Start) -> None:
-    collector = await start("collect", "--loop", COLLECTOR_PROCESSES="3")
-    await collector.says("collector started")
-    members = collector.children()
-    collector.signal(signal.SIGTERM)
-    assert await collector.ends() == 0
-    assert not [member for member in members if member.is_running()]
-
-
-async def a_crew_at_the_gate(start: Start, catchment: Command, site: FeedSite, gate: Gate) -> Process:
-    """Two collectors, each with a visit under way that nothing but the gate ends, and more to do."""
-    feeds = "".join(f'<outline xmlUrl="{site.script(gate, path=f"/{number}")}"/>' for number in range(12))
-    await to_thread(catchment, "import", "-", stdin=f"<opml><body>{feeds}</body></opml>")
+async def at_the_gate(start: Start, catchment: Command, site: FeedSite, gate: Gate, **env: str) -> Process:
+    """Two collectors, each with ten visits under way that nothing but the gate ends, and more to do."""
+    await import_many(catchment, site, gate)
     patient = {"COLLECTOR_STOP_SECONDS": "600", "CATCHMENT_TIMEOUT_SECONDS": "600"}
-    collector = await start("collect", "--loop", COLLECTOR_PROCESSES="2", COLLECTOR_CONCURRENCY="2", **patient)
-    await collector.visits(gate)
-    await collector.visits(gate)
+    collector = await start("collect", "--loop", **{**patient, **MANY, **env})
+    for _ in range(20):
+        await collector.visits(gate)
     return collector
 
 
+def helper_of(collector: Process) -> psutil.Process:
+    (set_aside,) = [one for one in psutil.Process(collector.pid).children() if one.children()]
+    (helper,) = set_aside.children()
+    return helper
+
+
+@pytest.mark.proves("A-09", "A-26", "S-01")
+async def test_while_much_is_due_several_collectors_share_it_and_what_may_be_in_flight(
+    start: Start, catchment: Command, site: FeedSite
+) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text=rss("1"), content_type="text/xml")
+
+    count = await import_many(catchment, site, answer)
+    collector = await start("collect", "--json", **MANY)
+    assert await collector.ends() == 0
+    said = "".join(collector.said)
+    assert json.loads(said[said.index("{\n") :])["totals"] == {
+        "sources": count, "collected": count, "failed": 0, "skipped": 0, "fetched": count, "inserted": count, "updated": 0
+    }  # fmt: skip
+    assert set(site.hits.values()) == {1}
+    assert site.most_in_flight <= 20
+    with sqlite3.connect(catchment.home / "catchment.sqlite3") as store:
+        owners = store.execute("SELECT DISTINCT owner FROM runs WHERE kind = 'source'").fetchall()
+    assert len(owners) == 2
+
+
+async def test_for_a_few_sources_nobody_else_is_called(start: Start, catchment: Command, site: FeedSite) -> None:
+    gate = Gate(rss("1"))
+    await to_thread(catchment.json, "add", site.script(gate), "--no-check")
+    collector = await start("collect", "--loop", **MANY)
+    await collector.visits(gate)
+    (set_aside,) = collector.children()
+    assert set_aside.children() == []
+    gate.opened.set()
+    collector.signal(signal.SIGTERM)
+    assert await collector.ends() == 0
+    assert not set_aside.is_running()
+
+
+async def test_helpers_go_with_whoever_called_them(start: Start, catchment: Command, site: FeedSite) -> None:
+    gate = Gate(rss("1"))
+    collector = await at_the_gate(start, catchment, site, gate)
+    helper = helper_of(collector)
+    collector.signal(signal.SIGKILL)
+    gate.opened.set()
+    await to_thread(wait_until_over, helper)
+    assert site.most_in_flight == 20
+
+
 @pytest.mark.proves("A-12")
-@pytest.mark.parametrize("reaches_all", [False, True], ids=["signal to the leader", "signal to all"])
-async def test_a_crew_begins_nothing_after_the_stop(
+@pytest.mark.parametrize("reaches_all", [False, True], ids=["signal to the first", "signal to all"])
+async def test_helpers_begin_nothing_after_the_stop(
     start: Start, catchment: Command, site: FeedSite, reaches_all: bool
 ) -> None:
     gate = Gate(rss("1"))
-    collector = await a_crew_at_the_gate(start, catchment, site, gate)
-    members = collector.children()
+    collector = await at_the_gate(start, catchment, site, gate)
+    others = collector.children()
     collector.signal(signal.SIGTERM)
-    for member in members if reaches_all else ():
-        member.send_signal(signal.SIGTERM)
-    for _ in range(2):
-        await collector.says("collector: stop received")
+    for other in others if reaches_all else ():
+        other.send_signal(signal.SIGTERM)
+    await collector.says("collector: stop received")
     gate.opened.set()
     assert await collector.ends() == 0
-    assert sum(site.hits.values()) == 2, "what was under way, and nothing else"
+    assert sum(site.hits.values()) == 20, "what was under way, and nothing else"
     said = "".join(collector.said)
     assert "Fatal Python error" not in said
     assert "Traceback" not in said
-    assert "starting another" not in said
-    assert not [member for member in members if member.is_running()]
+    assert not [other for other in others if other.is_running()]
 
 
 @pytest.mark.proves("A-12")
-async def test_a_second_signal_ends_a_whole_crew_at_once(start: Start, catchment: Command, site: FeedSite) -> None:
+async def test_a_second_signal_ends_helpers_at_once(start: Start, catchment: Command, site: FeedSite) -> None:
     gate = Gate(rss("never"))
-    collector = await a_crew_at_the_gate(start, catchment, site, gate)
-    members = collector.children()
+    collector = await at_the_gate(start, catchment, site, gate)
+    others = collector.children()
     collector.signal(signal.SIGTERM)
     await collector.says("finishing what is under way")
     collector.signal(signal.SIGTERM)
     assert await collector.ends() == 1
-    assert not [member for member in members if member.is_running()]
+    assert not [other for other in others if other.is_running()]
 
 
 @pytest.mark.proves("A-12")
-@pytest.mark.parametrize("is_held", [True, False])
-async def test_a_member_that_had_to_be_cut_off_is_known_to_whoever_told_it_to_stop(
-    catchment: Command, site: FeedSite, monkeypatch: pytest.MonkeyPatch, is_held: bool
-) -> None:
-    gate = Gate(rss("late"))
-    await to_thread(catchment.json, "add", site.script(gate), "--no-check")
-    for name, value in environment(catchment.home, COLLECTOR_STOP_SECONDS="0.2" if is_held else "30").items():
-        monkeypatch.setenv(name, value)
-    stop = asyncio.Event()
-    async with crew(1, stop) as members:
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            await gate.arrived.acquire()
-        if not is_held:
-            gate.opened.set()
-        stop.set()
-    assert members.was_cut_off is is_held
-
-
-@pytest.mark.proves("A-12")
-async def test_a_member_that_is_stopped_alone_ends_cleanly_and_is_replaced(start: Start) -> None:
-    collector = await start("collect", "--loop", COLLECTOR_PROCESSES="2")
-    for _ in range(2):
-        await collector.says("collector started")
-    collector.children()[0].terminate()
-    await collector.says("a collector process ended with code 0; starting another")
-    await collector.says("collector started")
+async def test_it_ends_with_1_when_a_helper_had_to_be_cut_off(start: Start, catchment: Command, site: FeedSite) -> None:
+    collector = await at_the_gate(start, catchment, site, Gate(rss("never")), COLLECTOR_STOP_SECONDS="0.2")
     collector.signal(signal.SIGTERM)
-    assert await collector.ends() == 0
-    assert "Fatal Python error" not in "".join(collector.said)
+    assert await collector.ends() == 1
 
 
-@pytest.mark.proves("A-12")
-async def test_a_member_that_a_signal_reached_before_its_leader_is_not_replaced(
-    catchment: Command, site: FeedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gate, log = Gate(rss("1")), list[str]()
-    await to_thread(catchment.json, "add", site.script(gate), "--no-check")
-    logger.add(log.append, format="{message}")
-    for name, value in environment(catchment.home).items():
-        monkeypatch.setenv(name, value)
-    stop = asyncio.Event()
-    async with crew(1, stop) as members:
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            await gate.arrived.acquire()
-        (member,) = [one for one in psutil.Process().children() if "--member" in one.cmdline()]
-        member.terminate()
-        gate.opened.set()
-        await to_thread(wait_until_over, member)
-        stop.set()
-    assert members.codes == [0]
-    assert log == []
+@pytest.mark.proves("F-08")
+async def test_what_a_killed_helper_had_taken_is_taken_over(start: Start, catchment: Command, site: FeedSite) -> None:
+    gate = Gate(rss("1"))
+    collector = await at_the_gate(start, catchment, site, gate, COLLECTOR_TICK="0.2")
+    helper_of(collector).kill()
+    await collector.says("a collector process ended before it was done")
+    gate.opened.set()
+
+    async def all_stored() -> bool:
+        return len(await to_thread(catchment.json, "items", "list", "--limit", "0")) == MANY_DUE + 20
+
+    await eventually(all_stored)
+    collector.signal(signal.SIGTERM)
+    await collector.ends()
 
 
 #: What the demo follows beside feeds.

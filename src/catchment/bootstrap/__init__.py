@@ -112,8 +112,7 @@ class Storeless:
     def parsers(self) -> ParserPool:
         from catchment.sandbox.pool import ParserPool
 
-        # They are for all collector processes together, too.
-        size = max(1, (self.settings.parsers or os.cpu_count() or 1) // self.settings.processes)
+        size = self.settings.parsers or os.cpu_count() or 1
         return ParserPool(size=size, seconds=self.settings.parse_seconds)
 
     @cached_property

@@ -39,7 +39,7 @@ def make_collector(system: System) -> Collector:
         hosts=hosts,
         leases=leases,
         clock=clock,
-        concurrency=max(1, system.settings.concurrency // system.settings.processes),
+        concurrency=system.settings.concurrency,
     )
     _rarely_collect_garbage()
     return Collector(

@@ -98,8 +98,7 @@ def _read_policy(settings: Settings) -> ReadPolicy:
         note_seconds=settings.detail_timeout,
         batch_seconds=settings.detail_batch_timeout,
         check_seconds=settings.cookie_validate_timeout,
-        # What a platform gets is for all collector processes together.
-        spacing_seconds=settings.crawl_spacing_seconds * settings.processes,
-        at_once=max(1, settings.crawl_at_once // settings.processes),
+        spacing_seconds=settings.crawl_spacing_seconds,
+        at_once=settings.crawl_at_once,
         keep_authors=settings.crawl_keep_authors,
     )

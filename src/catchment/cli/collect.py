@@ -6,14 +6,15 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from catchment.cli.collector_processes import MEMBER, crew, stop_at_end_of_input
+from catchment.cli.collector_processes import ForkServer, fork_server, helpers
 from catchment.cli.console import AsJson, ShowAll, print_json, print_page, say, storable
 from catchment.cli.session import FAILED, read_settings, with_system
-from catchment.cli.signals import collect_unless_stopped, collect_until_stopped, stop_on_signals
+from catchment.cli.signals import collect_before, collect_unless_stopped, collect_until_stopped, stop_on_signals
 from catchment.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ def collect(
     ] = None,
     show_all: ShowAll = False,
     as_json: AsJson = False,
-    member: Annotated[bool, typer.Option(MEMBER, hidden=True)] = False,
 ) -> None:
     """Collect everything that is due and wait until it is done.
 
@@ -45,7 +45,9 @@ def collect(
     if loop and (source is not None or as_json):
         raise typer.BadParameter("--loop goes with neither --source nor --json.")
     if loop:
-        clean = with_system(_loop_as_member if member else _loop, makes_store=True)
+        settings = read_settings()
+        with fork_server(settings) as forks:
+            clean = with_system(lambda system: _loop(system, forks), settings, makes_store=True)
     elif source is not None:
         clean = _collect_source(source, as_json=as_json)
     else:
@@ -54,21 +56,11 @@ def collect(
         raise typer.Exit(FAILED)
 
 
-async def _loop(system: System) -> bool:
-    async with (
-        stop_on_signals() as stop,
-        crew(system.settings.processes - 1, stop) as others,
-        asyncio.TaskGroup() as tasks,
-    ):
+async def _loop(system: System, forks: ForkServer) -> bool:
+    async with stop_on_signals() as stop, helpers(system, forks, stop) as others, asyncio.TaskGroup() as tasks:
         tasks.create_task(system.jobs.keep(stop))
         clean = await collect_until_stopped(system, stop)
     return clean and not others.was_cut_off
-
-
-async def _loop_as_member(system: System) -> bool:
-    async with stop_on_signals() as stop:
-        stop_at_end_of_input(stop)
-        return await collect_until_stopped(system, stop)
 
 
 def _collect_source(source_id: int, *, as_json: bool) -> bool:
@@ -91,20 +83,32 @@ def _collect_source(source_id: int, *, as_json: bool) -> bool:
 
 def _collect_round(*, show_all: bool, as_json: bool) -> bool:
     rounds: list[Round] = []
+    elsewhere: list[VisitResult] = []
+    settings = read_settings()
 
-    async def collect_due(system: System) -> bool:
-        async with _progress(rounds):
-            await collect_unless_stopped(system, lambda: system.collector.collect_due(on_round=rounds.append))
+    async def collect_due(system: System, forks: ForkServer) -> bool:
+        collect = partial(system.collector.collect_due, on_round=rounds.append)
+        async with _progress(rounds), stop_on_signals() as stop, helpers(system, forks, stop) as others:
+            await collect_before(stop, system, collect)
+            await others.finish()
+            if others.was_cut_off and not stop.is_set():
+                # One of them broke; what it had taken is due again.
+                await collect_before(stop, system, collect)
+        elsewhere.extend(others.results)
+        if others.was_cut_off and stop.is_set():
+            raise TimeoutError("work in flight of another process was cut off")
         return await _is_paused(system)
 
     clean, is_paused = True, False
     try:
-        is_paused = with_system(collect_due, makes_store=True)
+        with fork_server(settings) as forks:
+            is_paused = with_system(lambda system: collect_due(system, forks), settings, makes_store=True)
     except TimeoutError as error:
         say(f"Error: {error}")
         clean = False
     # A source that had to wait for its host is in several rounds: the last word counts.
-    results = list({result.source_id: result for round_ in rounds for result in round_.results}.values())
+    found_here = (result for round_ in rounds for result in round_.results)
+    results = list({result.source_id: result for result in (*elsewhere, *found_here)}.values())
     found = any(round_.ids for round_ in rounds)
     if as_json:
         print_json({"sources": [visit_shape(result) for result in results], "totals": totals(results)})
@@ -198,7 +202,8 @@ async def _draw(rounds: Sequence[Round]) -> None:
         task = bar.add_task("", total=None)
         while True:
             due = sum(len(round_.ids) for round_ in rounds)
-            bar.update(task, total=due or None, completed=sum(len(round_.results) for round_ in rounds))
+            done = sum(len(round_.results) + round_.dropped for round_ in rounds)
+            bar.update(task, total=due or None, completed=done)
             await asyncio.sleep(REFRESH_SECONDS)
 
 
@@ -222,7 +227,7 @@ def _require_postgres(settings: Settings) -> None:
     if settings.store_url().startswith("sqlite"):
         raise SettingsError(
             "Workers share their work by PostgreSQL: set DATABASE_URL to postgresql://…. "
-            "On SQLite, which is one machine, COLLECTOR_PROCESSES has `collect --loop` run several collectors."
+            "On SQLite, which is one machine, `collect --loop` uses every core while much is due (COLLECTOR_PROCESSES)."
         )
 
 

@@ -1,101 +1,253 @@
-"""More collectors beside this one, for machines with more cores: processes of their own on the same store.
+"""More collectors while much is due, for machines with more cores: processes on the same store, gone when all is done.
 
-They hold on to their standard input: when it ends, because this process is told to stop or is gone itself, they stop
-as if told by a signal. Signals of a terminal do not reach them, and one that reaches them all the same, as that of a
-service manager does, is the same stop once more.
+A process that has threads cannot be forked safely. So one is set aside before there are any, with all that was imported
+by then and nothing to do but wait: collectors are forked from it within milliseconds, and share its memory. All of them
+hang on a socket: when it ends, because this process is told to stop or is gone itself, they stop as if by a signal.
+Signals of a terminal do not reach them, and one that reaches them all the same, as that of a service manager does, is
+the same stop once more.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import sys
-import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import pickle
+import signal
+import socket
+import struct
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn
 
-#: The hidden option of `collect --loop` by which a process knows that it belongs to a crew.
-MEMBER = "--member"
-RESTART_SECONDS = 1.0
-_STANDARD_INPUT = 0
-_SOME_BYTES = 4096
+if TYPE_CHECKING:
+    from catchment.bootstrap import System
+    from catchment.domain.visit import VisitResult
+    from catchment.settings import Settings
+
+#: With fewer sources due it is not worth starting a process.
+MANY_DUE = 200
+#: So many requests in flight are worth a process of their own.
+_IN_FLIGHT_EACH = 10
+#: What comes in thousands. Other services are asked at a pace that this process keeps for itself.
+_TYPES = frozenset({"rss", "digest_feed"})
+_PID = struct.Struct("!i")
+_FORK = b"f"
+_CUT_OFF = 1
 
 
-class Crew:
-    """How the members fared, once all of them have ended."""
+def collectors_at_most(settings: Settings) -> int:
+    """How many collect side by side, this process among them."""
+    wanted = settings.processes or os.cpu_count() or 1
+    return max(1, min(wanted, settings.concurrency // _IN_FLIGHT_EACH))
 
-    def __init__(self) -> None:
-        #: With which code each ended that was told to.
-        self.codes: list[int] = []
 
-    @property
-    def was_cut_off(self) -> bool:
-        return any(self.codes)
+class ForkServer:
+    """The process that was set aside, as the one that set it aside sees it."""
+
+    def __init__(self, line: socket.socket | None, *, collectors: int) -> None:
+        self._line = line
+        #: How many collect side by side at most.
+        self.collectors = collectors
+
+    def fork(self) -> socket.socket:
+        """Start a collector; what it says comes by the socket."""
+        assert self._line is not None
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._line, [_FORK], [theirs.fileno()])
+        return ours
+
+
+#: For whoever has no others beside it.
+ALONE = ForkServer(None, collectors=1)
+
+
+@contextmanager
+def fork_server(settings: Settings) -> Iterator[ForkServer]:
+    """Set a process aside, where more than one collector may be wanted; to be entered before there are threads."""
+    collectors = collectors_at_most(settings) if hasattr(os, "fork") else 1
+    if collectors == 1:
+        yield ALONE
+        return
+    _import_what_collects()
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        _serve_forks(theirs, _share(settings, collectors))
+    theirs.close()
+    try:
+        yield ForkServer(ours, collectors=collectors)
+    finally:
+        ours.close()
+        os.waitpid(pid, 0)
+
+
+def _import_what_collects() -> None:
+    """Before the fork, so that it is there once for all."""
+    import catchment.bootstrap.engine
+    import catchment.fetch.client
+    import catchment.sources.rss  # noqa: F401
+
+
+def _share(settings: Settings, collectors: int) -> Settings:
+    """The settings of one of several."""
+    parsers = (settings.parsers or os.cpu_count() or 1) // collectors
+    return replace(settings, concurrency=settings.concurrency // collectors, parsers=max(1, parsers), processes=1)
+
+
+def _serve_forks(line: socket.socket, settings: Settings) -> NoReturn:
+    os.setsid()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, _reap)
+    while True:
+        asked, sockets, _, _ = socket.recv_fds(line, len(_FORK), 1)
+        if not asked:
+            _wait_for_all()
+            os._exit(0)
+        if os.fork() == 0:
+            line.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _be_collector(socket.socket(fileno=sockets[0]), settings)
+        os.close(sockets[0])
+
+
+def _reap(*_: object) -> None:
+    """At once: one that is gone must not look alive. How it ended it told whoever asked for it."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _wait_for_all() -> None:
+    with suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+
+
+def _be_collector(line: socket.socket, settings: Settings) -> NoReturn:
+    """Whatever happens here ends here: what follows a fork is somebody else's."""
+    code = _CUT_OFF
+    try:
+        from catchment.eventloop import run
+
+        run(_collect_beside(line, settings))
+        code = 0
+    except BaseException as error:  # noqa: BLE001 - the edge of a process: it is told, and the code says it again
+        from loguru import logger
+
+        logger.opt(exception=error).error("a collector process broke")
+    os._exit(code)
+
+
+async def _collect_beside(line: socket.socket, settings: Settings) -> None:
+    """Feeds that are due, until none is; then say what became of them."""
+    from catchment.bootstrap import open_system
+    from catchment.cli.signals import collect_before, stop_on_signals
+    from catchment.engine.background import background_tasks
+    from catchment.engine.collector import LOOK_LIMIT
+
+    reader, writer = await asyncio.open_unix_connection(sock=line)
+    writer.write(_PID.pack(os.getpid()))
+    clean, results = True, None
+    async with (
+        open_system(settings) as system,
+        stop_on_signals() as stop,
+        background_tasks(_stop_at_end(reader, stop)),
+    ):
+        collect = partial(system.collector.collect_some, LOOK_LIMIT, types=_TYPES)
+        try:
+            results = await collect_before(stop, system, collect)
+        except TimeoutError:
+            clean = False
+    writer.write(pickle.dumps((clean, results or [])))
+    writer.close()
+    await writer.wait_closed()
+
+
+async def _stop_at_end(reader: asyncio.StreamReader, stop: asyncio.Event) -> None:
+    await reader.read()
+    stop.set()
+
+
+class Helpers:
+    """Collectors that are called while much is due, and what they did."""
+
+    def __init__(self, system: System, forks: ForkServer, stop: asyncio.Event) -> None:
+        self._system = system
+        self._forks = forks
+        self._stop = stop
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.results: list[VisitResult] = []
+        #: Whether one of them had to leave something unfinished.
+        self.was_cut_off = False
+
+    def call(self, due: int) -> None:
+        """Have others help where so many are due; nothing while they are at it."""
+        if due < MANY_DUE or self._tasks or self._stop.is_set():
+            return
+        for _ in range(self._forks.collectors - 1):
+            task = asyncio.create_task(self._have_one_collect())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def finish(self) -> None:
+        """Wait until all of them are done."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def end(self) -> None:
+        """Those that are left, at once."""
+        for task in self._tasks:
+            task.cancel()
+        await self.finish()
+
+    async def _have_one_collect(self) -> None:
+        share = self._system.collector.concurrency // self._forks.collectors
+        async with self._system.collector.lending(share):
+            if not self._stop.is_set():
+                await self._follow(self._forks.fork())
+
+    async def _follow(self, line: socket.socket) -> None:
+        reader, writer = await asyncio.open_unix_connection(sock=line)
+        telling = asyncio.create_task(self._tell_to_stop(writer))
+        pid = 0
+        try:
+            (pid,) = _PID.unpack(await reader.readexactly(_PID.size))
+            clean, results = pickle.loads(await reader.read())  # noqa: S301 - it is our own
+            self.results += results
+            self.was_cut_off |= not clean
+        except (asyncio.IncompleteReadError, EOFError, pickle.UnpicklingError, ConnectionError):
+            from loguru import logger
+
+            self.was_cut_off = True
+            logger.error("a collector process ended before it was done; what it had taken is taken over")
+        except asyncio.CancelledError:
+            # Whoever insists on the stop does not wait: what it had taken is taken over when its leases run out.
+            if pid:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            raise
+        finally:
+            telling.cancel()
+            writer.close()
+
+    async def _tell_to_stop(self, writer: asyncio.StreamWriter) -> None:
+        await self._stop.wait()
+        writer.write_eof()
 
 
 @asynccontextmanager
-async def crew(size: int, stop: asyncio.Event) -> AsyncIterator[Crew]:
-    """Keep so many other collectors at work until the stop, at which they finish what they have under way."""
-    ours = Crew()
-    async with asyncio.TaskGroup() as tasks:
-        for _ in range(size):
-            tasks.create_task(_keep_one(stop, ours))
-        yield ours
-
-
-def stop_at_end_of_input(stop: asyncio.Event) -> None:
-    """What a member does: listen for the end of whoever started it."""
-    loop = asyncio.get_running_loop()
-
-    def listen() -> None:
-        # Not by `sys.stdin`: its lock would be held at the end of the process, which Python takes for fatal.
-        while os.read(_STANDARD_INPUT, _SOME_BYTES):
-            pass
-        # A loop that was stopped by a signal may be closed by now.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(stop.set)
-
-    threading.Thread(target=listen, name="end-of-input", daemon=True).start()
-
-
-async def _keep_one(stop: asyncio.Event, ours: Crew) -> None:
-    while not stop.is_set():
-        code = await _run_member(stop)
-        # A signal to all of us may have reached the member first.
-        if await _is_told(stop, within=RESTART_SECONDS):
-            ours.codes.append(code)
-        else:
-            from loguru import logger
-
-            logger.error("a collector process ended with code {}; starting another", code)
-
-
-async def _run_member(stop: asyncio.Event) -> int:
-    """Until it ends, by itself or because it is told to; says with which code."""
-    command = (sys.executable, "-m", "catchment.cli", "collect", "--loop", MEMBER)
-    process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE, start_new_session=True)
-    assert process.stdin is not None
-    told, ended = asyncio.create_task(stop.wait()), asyncio.create_task(process.wait())
+async def helpers(system: System, forks: ForkServer, stop: asyncio.Event) -> AsyncIterator[Helpers]:
+    """Have more collectors at work whenever much is due; at the end those that are left are waited for."""
+    ours = Helpers(system, forks, stop)
+    system.collector.when_due = ours.call
     try:
-        await asyncio.wait({told, ended}, return_when=asyncio.FIRST_COMPLETED)
-        process.stdin.close()
-        return await ended
+        yield ours
+        await ours.finish()
     finally:
-        told.cancel()
-        if process.returncode is None:
-            await _end(process, at_once=stop.is_set())
-
-
-async def _end(process: asyncio.subprocess.Process, *, at_once: bool) -> None:
-    """Whoever insists on the stop does not wait: what the member had taken is taken over when its leases run out."""
-    assert process.stdin is not None
-    process.stdin.close()
-    if at_once:
-        process.kill()
-    await process.wait()
-
-
-async def _is_told(stop: asyncio.Event, *, within: float) -> bool:
-    with suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), within)
-    return stop.is_set()
+        system.collector.when_due = None
+        await ours.end()

@@ -62,10 +62,16 @@ async def collect_until_stopped(system: System, stop: asyncio.Event) -> bool:
 
 async def collect_unless_stopped(system: System, work: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
     """The result of one piece of collecting; None when it was stopped before. TimeoutError when it was cut off."""
+    async with stop_on_signals() as stop:
+        return await collect_before(stop, system, work)
+
+
+async def collect_before(stop: asyncio.Event, system: System, work: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
+    """The same, for whoever has the stop."""
     task: asyncio.Task[T] | None = None
     try:
         grace = system.settings.stop_seconds
-        async with stop_on_signals() as stop, system.collector.working(grace_seconds=grace, stop=stop):
+        async with system.collector.working(grace_seconds=grace, stop=stop):
             task = asyncio.create_task(work())
             await _either(task, stop)
     finally:

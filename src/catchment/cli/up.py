@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from catchment.cli.collector_processes import ALONE, ForkServer, fork_server, helpers
 from catchment.cli.console import AsJson, print_json, say
 from catchment.cli.session import FAILED, command_for, read_settings, with_system
 from catchment.cli.signals import collect_until_stopped, stop_on_signals
@@ -39,13 +40,16 @@ def up(
     Example: catchment up --port 8767
     """
 
-    async def work(system: System) -> bool:
+    async def work(system: System, forks: ForkServer) -> bool:
         if not no_starter:
             await _add_starter_pack(system)
         async with stop_on_signals() as stop:
-            return await serve_and_collect(system, stop, collect=not no_collect)
+            return await serve_and_collect(system, stop, forks, collect=not no_collect)
 
-    if not with_system(work, listening_on(read_settings(), host, port), makes_store=True):
+    settings = listening_on(read_settings(), host, port)
+    with fork_server(settings) as forks:
+        clean = with_system(lambda system: work(system, forks), settings, makes_store=True)
+    if not clean:
         raise typer.Exit(FAILED)
 
 
@@ -53,7 +57,9 @@ def listening_on(settings: Settings, host: str | None, port: int | None) -> Sett
     return replace(settings, host=settings.host if host is None else host, port=settings.port if port is None else port)
 
 
-async def serve_and_collect(system: System, stop: asyncio.Event, *, collect: bool = True) -> bool:
+async def serve_and_collect(
+    system: System, stop: asyncio.Event, forks: ForkServer = ALONE, *, collect: bool = True
+) -> bool:
     """Both side by side until the stop; False when collecting had to be cut off."""
     from catchment.web.server import serve
 
@@ -64,7 +70,7 @@ async def serve_and_collect(system: System, stop: asyncio.Event, *, collect: boo
         tasks.create_task(system.jobs.keep(stop))
         tasks.create_task(serve(system, stop=stop, on_ready=listening.set_result))
         tasks.create_task(_welcome(system, listening))
-        collecting = tasks.create_task(_collect(system, stop)) if collect else None
+        collecting = tasks.create_task(_collect(system, stop, forks)) if collect else None
     return collecting is None or collecting.result()
 
 
@@ -88,10 +94,8 @@ async def follow_environment(system: System) -> None:
     )
 
 
-async def _collect(system: System, stop: asyncio.Event) -> bool:
-    from catchment.cli.collector_processes import crew
-
-    async with crew(system.settings.processes - 1, stop) as others:
+async def _collect(system: System, stop: asyncio.Event, forks: ForkServer) -> bool:
+    async with helpers(system, forks, stop) as others:
         clean = await collect_until_stopped(system, stop)
     return clean and not others.was_cut_off
 

@@ -25,6 +25,7 @@ class DueSource(NamedTuple):
     held_until: datetime | None = None
     #: Until when its turns are given away.
     booked_until: datetime | None = None
+    type: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Container, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -66,11 +66,17 @@ class Collector:
         self._asking = asyncio.Lock()
         self._round = Round([])
         self.is_working = False
+        #: Told how many are due, whenever some are.
+        self.when_due: Callable[[int], None] | None = None
 
     @property
     def concurrency(self) -> int:
         """How many sources are visited at once."""
         return self._pool.concurrency
+
+    def lending(self, visits: int) -> AbstractAsyncContextManager[None]:
+        """Have so many fewer under way here, as another collector has them."""
+        return self._pool.lending(visits)
 
     @asynccontextmanager
     async def working(self, *, grace_seconds: float, stop: asyncio.Event | None = None) -> AsyncIterator[None]:
@@ -120,6 +126,8 @@ class Collector:
         if round_.ids:
             logger.info("{} source(s) due", len(round_.ids))
             round_.when_over(_log_round)
+            if self.when_due is not None:
+                self.when_due(len(round_.ids))
         return round_
 
     @property
@@ -161,15 +169,16 @@ class Collector:
         await self._cleaner.tidy_if_due()
         return list(results.values())
 
-    async def collect_some(self, limit: int) -> list[VisitResult]:
-        """Collect up to `limit` of what is due. What others take meanwhile does not count."""
+    async def collect_some(self, limit: int, *, types: Container[str] | None = None) -> list[VisitResult]:
+        """Collect up to `limit` of what is due, or of these types. What others take meanwhile does not count."""
         results: list[VisitResult] = []
         while (wanted := limit - len(results)) > 0:
             # One at a time: who looked at the same moment would find the same, and the last would go without.
             async with self._asking:
                 # What is queued here for others who asked is due as well.
                 seating = await self._look(wanted + self._pool.queued)
-                round_ = self._pool.add(seating.now, most=wanted)
+                chosen = [one for one in seating.now if types is None or one.type in types]
+                round_ = self._pool.add(chosen, most=wanted)
             if not round_.ids:
                 break
             await round_.wait()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -83,6 +84,8 @@ class Pool:
         self._stopping = False
         self._idle = asyncio.Event()
         self._idle.set()
+        #: One for each visit that may be under way.
+        self._slots = asyncio.Semaphore(self.concurrency)
         self.in_flight = 0
         self.flight_changed = asyncio.Event()
 
@@ -129,6 +132,19 @@ class Pool:
         except TimeoutError:
             return False
         return True
+
+    @asynccontextmanager
+    async def lending(self, visits: int) -> AsyncIterator[None]:
+        """Have so many fewer under way here, as somebody else has them."""
+        slots, taken = self._slots, 0
+        try:
+            for _ in range(visits):
+                await slots.acquire()
+                taken += 1
+            yield
+        finally:
+            for _ in range(taken):
+                slots.release()
 
     async def visit_now(self, run: Run, source: Source) -> VisitResult:
         """Visit one claimed source at once, whatever is queued."""
@@ -220,8 +236,9 @@ class Pool:
     async def _work(self) -> None:
         while True:
             job = await self._claimed.get()
-            if not self._stopping:
-                await self._visit(job)
+            async with self._slots:
+                if not self._stopping:
+                    await self._visit(job)
 
     async def _visit(self, job: QueuedSource) -> None:
         self.in_flight += 1

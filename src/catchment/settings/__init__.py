@@ -180,9 +180,9 @@ class Settings(XSettings, CrawlSettings):
     )
     processes: int = setting(
         "COLLECTOR_PROCESSES",
-        1,
-        "Collector processes that `up` and `collect --loop` run side by side, for machines with more cores.",
-        whole(1, 64),
+        0,
+        "Collectors side by side while much is due, each with its part of COLLECTOR_CONCURRENCY; 0 is one a core.",
+        whole(0, 64),
     )
     parsers: int = setting(
         "COLLECTOR_PARSERS",

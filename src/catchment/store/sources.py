@@ -329,6 +329,7 @@ _DUE = (
         hosts.c.host,
         hosts.c.held_until,
         hosts.c.booked_until,
+        sources.c.type,
     )
     .select_from(sources.outerjoin(hosts, hosts.c.host == sources.c.host))
     .where(

@@ -225,8 +225,7 @@ def make_scraper(settings: Settings, memory: Memory) -> Scraper | None:
         key=settings.twitter_api_key,
         base_url=settings.twitter_base_url,
         ledger=memory,
-        # The key's allowance is for all collector processes together.
-        requests_per_second=settings.twitter_requests_per_second / settings.processes,
+        requests_per_second=settings.twitter_requests_per_second,
         max_retries=settings.twitter_max_retries,
     )
     rules = LimitRules(
