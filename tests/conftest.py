@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import tempfile
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from functools import cache
@@ -59,6 +60,17 @@ def share_statements(conn: Connection) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(LeakWatch())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is loaded here stays until the end: the search for garbage passes it by, while it is loaded and ever after."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture
