@@ -143,10 +143,16 @@ def test_the_table_of_settings_has_every_one():
         assert f"| {names} | {shown} | {spec.help} |\n" in reference
 
 
+@pytest.fixture(scope="module")
+def reference() -> dict[str, str]:
+    pages: dict[str, str] = load_script("reference").pages()
+    return pages
+
+
 @pytest.mark.proves("H-07")
 @pytest.mark.parametrize("page", ["settings.md", "commands.md", "api.md", "types.md", "alerts.md"])
-def test_the_reference_is_as_the_code_is(page):
-    assert text_of(ROOT / "docs" / "reference" / page) == load_script("reference").pages()[page], "run `make reference`"
+def test_the_reference_is_as_the_code_is(page, reference):
+    assert text_of(ROOT / "docs" / "reference" / page) == reference[page], "run `make reference`"
 
 
 def test_the_guides_explain_every_status_interval_and_reason():
