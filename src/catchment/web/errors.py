@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.routing import APIRoute
 from loguru import logger
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
@@ -49,7 +51,6 @@ STATUS_OF: tuple[tuple[type[CatchmentError], HTTPStatus], ...] = (
 
 
 FIRST_ERROR = 400
-_STORE_AWAY = "The store cannot be used at this moment; try again."
 #: Whoever asks here wants no page, a browser neither.
 _OF_PROGRAMS = ("/api/", "/feed/", "/static/", "/health", "/live", "/ready", "/metrics")
 #: What may be wrong with any body: unreadable, too large, or not what was asked for.
@@ -105,6 +106,17 @@ def _model(status: int) -> type[BaseModel]:
     return _MODELS.get(status, Problem)
 
 
+#: What a form may be answered besides what every page may.
+OF_FORMS = problems_of_page(409, *OF_A_BODY)
+
+
+def page_router(prefix: str) -> APIRouter:
+    """For pages and their forms, which lead on to the next page."""
+    led_on: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
+    answers = {**problems_of_page(401, 403, 404, 422), **led_on}
+    return APIRouter(prefix=prefix, tags=["dashboard"], default_response_class=HTMLResponse, responses=answers)
+
+
 class ProblemResponse(JSONResponse):
     """Escapes everything beyond ASCII: the error may quote what no encoding can hold."""
 
@@ -123,23 +135,52 @@ def problem(status: int, message: str, **more: Any) -> ProblemResponse:
     return ProblemResponse({"error": message, "detail": message, **more}, status_code=status, headers=headers)
 
 
+class ErrorHandlingRoute(APIRoute):
+    """A route that tells what went wrong in a form of its own."""
+
+    def told(self, request: Request, error: Exception) -> Response:
+        raise NotImplementedError
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except (CatchmentError, RequestValidationError, HTTPException) as error:
+                return self.told(request, error)
+
+        return answer
+
+
+def status_of(error: Exception) -> HTTPStatus:
+    """The status of an error that has one; any other is raised."""
+    for kind, status in STATUS_OF:
+        if isinstance(error, kind):
+            return status
+    raise error
+
+
+def message_of(error: Exception) -> str:
+    """What others are told of it."""
+    if not isinstance(error, StoreError):
+        return str(error)
+    # What the database said may name hosts and paths: it is for the log.
+    logger.error("{}", error)
+    return "The store cannot be used at this moment; try again."
+
+
 async def _our_error(request: Request, error: Exception) -> Response:
-    fitting = [status for kind, status in STATUS_OF if isinstance(error, kind)]
-    if not fitting:
-        raise error
-    if isinstance(error, StoreError):
-        # What the database said may name hosts and paths: it is for the log.
-        logger.error("{}", error)
-        return _for_reader(request, problem(fitting[0], _STORE_AWAY), _STORE_AWAY)
+    status, message = status_of(error), message_of(error)
     more: dict[str, Any] = {}
     if isinstance(error, Conflict):
         more["existing_id"] = error.existing_id
     if isinstance(error, InvalidInput) and error.field:
         more["field"] = error.field
-    answer = problem(fitting[0], str(error), **more)
+    answer = problem(status, message, **more)
     if isinstance(error, TooManyAttempts):
         answer.headers["Retry-After"] = str(error.retry_after)
-    return _for_reader(request, answer, str(error))
+    return _for_reader(request, answer, message)
 
 
 async def _invalid_request(request: Request, error: Exception) -> Response:

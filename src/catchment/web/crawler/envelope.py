@@ -5,8 +5,7 @@ Its routes are of `EnvelopeRoute`, which puts errors into the envelope as well, 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
@@ -15,9 +14,7 @@ from typing import Annotated, Any, Final, Generic, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
-from fastapi.routing import APIRoute
-from loguru import logger
+from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
@@ -34,6 +31,7 @@ from catchment.errors import (
     Unauthenticated,
 )
 from catchment.web.auth import system_of
+from catchment.web.errors import ErrorHandlingRoute, ProblemResponse, message_of
 from catchment.web.outputs import Moment
 
 D = TypeVar("D")
@@ -128,30 +126,15 @@ class ReadFailed(CatchmentError):
         self.retry_count = retry_count
 
 
-class EnvelopeRoute(APIRoute):
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def handle_and_wrap(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except (CatchmentError, RequestValidationError, HTTPException) as error:
-                return _failure(request, error)
-
-        return handle_and_wrap
+class EnvelopeRoute(ErrorHandlingRoute):
+    def told(self, request: Request, error: Exception) -> Response:
+        return _failure(request, error)
 
 
 def failures(*statuses: int, or_else: type[BaseModel] | None = None) -> dict[int | str, dict[str, Any]]:
     """The errors that a route declares in OpenAPI; `or_else` where it may tell them in another form."""
     model = EnvelopeFailure | or_else if or_else else EnvelopeFailure
     return {status: {"model": model, "description": HTTPStatus(status).phrase} for status in sorted(statuses)}
-
-
-class _FailureResponse(JSONResponse):
-    """Escapes everything beyond ASCII: the error may quote what no encoding can hold."""
-
-    def render(self, content: Any) -> bytes:
-        return json.dumps(content).encode("ascii")
 
 
 def _failure(request: Request, error: Exception) -> Response:
@@ -161,7 +144,7 @@ def _failure(request: Request, error: Exception) -> Response:
     if isinstance(error, ReadFailed):
         meta = meta.model_copy(update={"cookie_used": error.cookie_used, "retry_count": error.retry_count})
     body = {"success": False, "data": None, "error": told.body.model_dump(), "meta": meta.model_dump(mode="json")}
-    return _FailureResponse(body, status_code=told.status, headers=headers)
+    return ProblemResponse(body, status_code=told.status, headers=headers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,13 +170,10 @@ def _our_error(error: Exception) -> _Told:
     if found is None:
         raise error
     status, code = found
-    if isinstance(error, StoreError):
-        # What the database said may name hosts and paths: it is for the log.
-        logger.error("{}", error)
-        message = "The store cannot be used at this moment; try again."
-        return _Told(status=status, body=ErrorBody(code=code, message=message, retryable=True))
     details = {"field": error.field} if isinstance(error, InvalidInput) and error.field else {}
-    return _Told(status=status, body=ErrorBody(code=code, message=str(error), retryable=False, details=details))
+    is_passing = isinstance(error, StoreError)
+    body = ErrorBody(code=code, message=message_of(error), retryable=is_passing, details=details)
+    return _Told(status=status, body=body)
 
 
 def _unfit(error: RequestValidationError) -> _Told:

@@ -6,30 +6,25 @@ good. No browser sends either by itself, so that a change needs no token against
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
-from fastapi.routing import APIRoute
-from loguru import logger
 from starlette.exceptions import HTTPException
 
 from catchment.domain.caller import ANONYMOUS, Caller, Scope
 from catchment.errors import (
-    CatchmentError,
     Forbidden,
     InvalidInput,
-    StoreError,
     TooManyAttempts,
     Unauthenticated,
     VisitError,
 )
 from catchment.manage.accounts import user_of
 from catchment.web.auth import resolve_caller, system_of
-from catchment.web.errors import STATUS_OF
+from catchment.web.errors import ErrorHandlingRoute, message_of, status_of
 from catchment.web.greader.protocol import TheParameters
 
 BAD_AUTHENTICATION = "Error=BadAuthentication\n"
@@ -75,40 +70,21 @@ TheReader = Annotated[Caller, Depends(reader)]
 TheWriter = Annotated[Caller, Depends(reading_writer)]
 
 
-class ReaderRoute(APIRoute):
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def handle_plainly(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except (CatchmentError, RequestValidationError, HTTPException) as error:
-                return _refusal(error)
-
-        return handle_plainly
-
-
-def _refusal(error: Exception) -> Response:
-    if isinstance(error, Unauthenticated):
-        headers = {"X-Reader-Google-Bad-Token": "true"} if isinstance(error, BadPostToken) else {}
-        return PlainTextResponse(BAD_AUTHENTICATION, HTTPStatus.UNAUTHORIZED, headers=headers)
-    if isinstance(error, HTTPException):
-        return _said(error.status_code, str(error.detail))
-    if isinstance(error, RequestValidationError):
-        return _said(HTTPStatus.BAD_REQUEST, "The request cannot be read.")
-    if isinstance(error, (InvalidInput, VisitError)):
-        return _said(HTTPStatus.BAD_REQUEST, str(error))
-    status = next((status for kind, status in STATUS_OF if isinstance(error, kind)), None)
-    if status is None:
-        raise error
-    if isinstance(error, StoreError):
-        # What the database said may name hosts and paths: it is for the log.
-        logger.error("{}", error)
-        return _said(status, "The store cannot be used at this moment; try again.")
-    answer = _said(status, str(error))
-    if isinstance(error, TooManyAttempts):
-        answer.headers["Retry-After"] = str(error.retry_after)
-    return answer
+class ReaderRoute(ErrorHandlingRoute):
+    def told(self, request: Request, error: Exception) -> Response:  # noqa: ARG002 - its base class names it
+        if isinstance(error, Unauthenticated):
+            headers = {"X-Reader-Google-Bad-Token": "true"} if isinstance(error, BadPostToken) else {}
+            return PlainTextResponse(BAD_AUTHENTICATION, HTTPStatus.UNAUTHORIZED, headers=headers)
+        if isinstance(error, HTTPException):
+            return _said(error.status_code, str(error.detail))
+        if isinstance(error, RequestValidationError):
+            return _said(HTTPStatus.BAD_REQUEST, "The request cannot be read.")
+        if isinstance(error, (InvalidInput, VisitError)):
+            return _said(HTTPStatus.BAD_REQUEST, str(error))
+        answer = _said(status_of(error), message_of(error))
+        if isinstance(error, TooManyAttempts):
+            answer.headers["Retry-After"] = str(error.retry_after)
+        return answer
 
 
 def _said(status: int, message: str) -> Response:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from catchment.bootstrap import System
@@ -23,7 +21,7 @@ from catchment.domain.scrape_task import (
 )
 from catchment.errors import InvalidInput
 from catchment.web.auth import AdminOnly, TheSystem
-from catchment.web.errors import InvalidProblem, problem, problems
+from catchment.web.errors import ErrorHandlingRoute, InvalidProblem, problem, problems
 from catchment.web.inputs import BackwardWindow, Instant, Text, check_window
 from catchment.web.outputs import Moment, Out
 
@@ -31,24 +29,16 @@ TASK_NAME = "scrape"
 _BAD_REQUEST: dict[int | str, dict[str, Any]] = {400: {"model": InvalidProblem, "description": "Bad Request"}}
 
 
-class FaultyFieldRoute(APIRoute):
+class FaultyFieldRoute(ErrorHandlingRoute):
     """Answers 400 where the rest of the API answers 422, as clients of the scraper know it."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def answer(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except RequestValidationError as error:
-                field, message = _first_fault(error)
-                return problem(400, f"{field}: {message}", field=field)
-            except BackwardWindow:
-                raise
-            except InvalidInput as error:
-                return problem(400, f"{error.field}: {error}" if error.field else str(error), field=error.field)
-
-        return answer
+    def told(self, request: Request, error: Exception) -> Response:  # noqa: ARG002 - its base class names it
+        if isinstance(error, RequestValidationError):
+            field, message = _first_fault(error)
+            return problem(400, f"{field}: {message}", field=field)
+        if isinstance(error, InvalidInput) and not isinstance(error, BackwardWindow):
+            return problem(400, f"{error.field}: {error}" if error.field else str(error), field=error.field)
+        raise error
 
 
 router = APIRouter(

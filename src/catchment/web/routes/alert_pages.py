@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import Response
 from markupsafe import Markup
 from sqlalchemy import Connection
 
@@ -24,7 +23,7 @@ from catchment.monitor.status import Language
 from catchment.parse.html import markdown_as_html
 from catchment.publish.payloads import TONES, Tone
 from catchment.store.alerts import OF_SOURCES
-from catchment.web.errors import OF_A_BODY, problems_of_page
+from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import number_of
 from catchment.web.pages import AdminPage, Content, Page, SignedInPage, Undo, form_fields, live
 
@@ -38,14 +37,7 @@ RUNBOOKS = (_PACKAGE / "docs" / "runbooks", _PACKAGE.parent.parent / "docs" / "r
 #: Stands for the address of the runbooks until it is known who asks: the cleaner lets absolute links through only.
 _NOWHERE = "https://runbooks.invalid/"
 _TO_ANOTHER = re.compile(r"\]\(([a-z-]+)\.md\)")
-_TO_THE_NEXT: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
-router = APIRouter(
-    prefix="/alerts",
-    tags=["dashboard"],
-    default_response_class=HTMLResponse,
-    responses={**problems_of_page(401, 403, 404, 422), **_TO_THE_NEXT},
-)
-_OF_FORMS = problems_of_page(409, *OF_A_BODY)
+router = page_router("/alerts")
 
 
 @router.get("")
@@ -102,7 +94,7 @@ async def _channels(page: Page) -> list[tuple[Webhook, Delivery | None]]:
     ]
 
 
-@router.post("/act", responses=_OF_FORMS, openapi_extra=form_fields("do", "minutes"))
+@router.post("/act", responses=OF_FORMS, openapi_extra=form_fields("do", "minutes"))
 async def act_on_alert(page: SignedInPage) -> Response:
     """`do` says what, with the id of the alert: `acknowledge 12`."""
     form = await page.form()
@@ -124,7 +116,7 @@ async def act_on_alert(page: SignedInPage) -> Response:
     return page.done("/alerts", f"alerts.did_{action}", undo=undo, title=page.words(f"alerts.{alert.rule}"))
 
 
-@router.post("/test", responses=_OF_FORMS, openapi_extra=form_fields("webhook"))
+@router.post("/test", responses=OF_FORMS, openapi_extra=form_fields("webhook"))
 async def test_channel(page: AdminPage) -> Response:
     """Send a test message to a webhook that listens to alerts."""
     await page.system.webhooks.ping(number_of(str((await page.form()).get("webhook", ""))))

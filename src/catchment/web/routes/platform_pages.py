@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import Response
 from sqlalchemy import Connection
 from starlette.datastructures import FormData
 
@@ -28,20 +27,14 @@ from catchment.sources.platforms.search import PLATFORM_OF_TYPE
 from catchment.sources.registry import Registry
 from catchment.store import source_list
 from catchment.store.source_list import SourceQuery
-from catchment.web.errors import OF_A_BODY, problems_of_page
+from catchment.web.errors import OF_FORMS, page_router, problems_of_page
 from catchment.web.inputs import check_text, number_of, parse_moment
 from catchment.web.pages import AdminPage, Content, Page, Undo, form_fields, live
 from catchment.web.routes.admin_scrape import followed_users, named_users
 
 MAX_EXECUTIONS, MAX_TASKS, MAX_KEYWORDS = 20, 20, 100
-_TO_THE_NEXT: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
-router = APIRouter(
-    prefix="/platforms",
-    tags=["dashboard"],
-    default_response_class=HTMLResponse,
-    responses={**problems_of_page(401, 403, 404, 422), **_TO_THE_NEXT},
-)
-_OF_FORMS = problems_of_page(409, 429, *OF_A_BODY)
+router = page_router("/platforms")
+_OF_FORMS = {**OF_FORMS, **problems_of_page(429)}
 
 
 @router.get("")

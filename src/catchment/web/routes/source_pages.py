@@ -7,8 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import RedirectResponse, Response
 from markupsafe import Markup
 from sqlalchemy import Connection
 from starlette.datastructures import FormData, UploadFile
@@ -25,7 +24,7 @@ from catchment.monitor.status import View, describe, read_backlogs
 from catchment.store import items, source_list
 from catchment.store.items import ItemQuery
 from catchment.store.source_list import Health, Sort, SourceQuery
-from catchment.web.errors import OF_A_BODY, problems_of_page
+from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import MAX_ID, PathId, check_json, check_text
 from catchment.web.pages import Content, Notice, OpenPage, Page, SignedInPage, Undo, form_fields, live
 from catchment.web.source_view import (
@@ -48,14 +47,7 @@ MAX_VISITS, MAX_LATEST, MAX_TRIED = 50, 30, 100
 MAX_REFUSED = 200
 #: So many of what was just followed are visited at once; the collector comes to the others by itself.
 VISITED_AT_ONCE = 20
-_TO_THE_NEXT: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
-router = APIRouter(
-    prefix="/sources",
-    tags=["dashboard"],
-    default_response_class=HTMLResponse,
-    responses={**problems_of_page(401, 403, 404, 422), **_TO_THE_NEXT},
-)
-_OF_FORMS = problems_of_page(409, *OF_A_BODY)
+router = page_router("/sources")
 
 
 @router.get("")
@@ -110,7 +102,7 @@ async def back_from_form(page: OpenPage) -> Response:
     return RedirectResponse(page.link("/sources"), status_code=303)
 
 
-@router.post("/look", responses=_OF_FORMS, openapi_extra=form_fields("pasted"))
+@router.post("/look", responses=OF_FORMS, openapi_extra=form_fields("pasted"))
 async def look_up(page: SignedInPage) -> Response:
     """What each pasted line stands for, and why, with a look at what it would bring."""
     text = str((await page.form()).get("pasted", ""))
@@ -147,7 +139,7 @@ def _told(resolved: Resolved) -> str:
     return json.dumps({"type": resolved.type, "name": resolved.name, "config": dict(resolved.config)})
 
 
-@router.post("/follow", responses=_OF_FORMS, openapi_extra=form_fields("follow", "tags", "interval"))
+@router.post("/follow", responses=OF_FORMS, openapi_extra=form_fields("follow", "tags", "interval"))
 async def follow(page: SignedInPage) -> Response:
     form = await page.form()
     outcomes = await page.system.catalog.add_many(_drafts(form), page.caller)
@@ -183,7 +175,7 @@ def _drafts(form: FormData) -> list[Draft]:
     return drafts
 
 
-@router.post("/import", responses=_OF_FORMS, openapi_extra=form_fields("file"))
+@router.post("/import", responses=OF_FORMS, openapi_extra=form_fields("file"))
 async def import_file(page: SignedInPage) -> Response:
     """A list of sources in any of the formats: OPML, YAML, JSON."""
     file = (await page.form()).get("file")
@@ -200,7 +192,7 @@ async def import_file(page: SignedInPage) -> Response:
     return await _show_list(page, notice=notice, refused=refused[:MAX_REFUSED], refused_count=len(refused))
 
 
-@router.post("/act", responses=_OF_FORMS, openapi_extra=form_fields("do", "id", "ids", "tag", "interval", "back"))
+@router.post("/act", responses=OF_FORMS, openapi_extra=form_fields("do", "id", "ids", "tag", "interval", "back"))
 async def act(page: SignedInPage) -> Response:
     """What a row or the chosen rows are told to do: `do` is the action, with an id where it is of one row."""
     form = await page.form()
@@ -297,7 +289,7 @@ async def edit_page(page: SignedInPage, source_id: PathId) -> Response:
 
 @router.post(
     "/{source_id}/edit",
-    responses=_OF_FORMS,
+    responses=OF_FORMS,
     openapi_extra=form_fields("name", "tags", "interval", "public", "include", "exclude", "config", "do"),
 )
 async def edit(page: SignedInPage, source_id: PathId) -> Response:

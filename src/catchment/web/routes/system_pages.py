@@ -7,8 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import Response
 
 from catchment.domain.caller import Caller, Role, Scope
 from catchment.domain.listing import ListFormat
@@ -20,7 +19,7 @@ from catchment.manage.doctor import CheckVerdict, examine
 from catchment.manage.settings import ShownSetting, list_intervals, list_settings
 from catchment.settings import Origin
 from catchment.store.backups import list_backups
-from catchment.web.errors import OF_A_BODY, problems_of_page
+from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import PathId
 from catchment.web.pages import PAGE, AdminPage, Content, Page, Undo, form_fields, live
 from catchment.web.translations import catalogue
@@ -28,16 +27,9 @@ from catchment.web.translations import catalogue
 #: The pages of this place, in the order of their tabs; the first has the address of the place itself.
 TABS = ("jobs", "settings", "users", "backups", "exchange", "doctor", "trail")
 MAX_TRAIL, MAX_DIGITS = 50, 18
-_TO_THE_NEXT: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
 #: What is shown once is shown by the answer itself.
 _SHOWN_ONCE: dict[int | str, dict[str, Any]] = {200: {"description": "What is shown this once.", "content": PAGE}}
-_OF_FORMS = problems_of_page(409, *OF_A_BODY)
-router = APIRouter(
-    prefix="/system",
-    tags=["dashboard"],
-    default_response_class=HTMLResponse,
-    responses={**problems_of_page(401, 403, 404, 422), **_TO_THE_NEXT},
-)
+router = page_router("/system")
 
 
 def _is_admin(caller: Caller) -> bool:
@@ -115,7 +107,7 @@ async def read_jobs(page: Page) -> Content:
     )
 
 
-@router.post("/jobs", responses=_OF_FORMS, openapi_extra=form_fields("do"))
+@router.post("/jobs", responses=OF_FORMS, openapi_extra=form_fields("do"))
 async def act_on_job(page: AdminPage) -> Response:
     """`do` is the action and the job, such as `pause cleanup`."""
     action, _, name = str((await page.form()).get("do", "")).partition(" ")
@@ -149,7 +141,7 @@ def _help(page: Page, setting: ShownSetting) -> str:
     return page.words(key) if key in catalogue() else setting.help
 
 
-@router.post("/settings", responses=_OF_FORMS, openapi_extra=form_fields("option", "minutes"))
+@router.post("/settings", responses=OF_FORMS, openapi_extra=form_fields("option", "minutes"))
 async def set_interval(page: AdminPage) -> Response:
     """The usual interval of a type; no minutes give back what the environment or the type itself says."""
     form = await page.form()
@@ -166,7 +158,7 @@ async def users_page(page: AdminPage) -> Response:
     return await _users(page)
 
 
-@router.post("/users", responses={**_OF_FORMS, **_SHOWN_ONCE}, openapi_extra=form_fields("email", "name", "admin"))
+@router.post("/users", responses={**OF_FORMS, **_SHOWN_ONCE}, openapi_extra=form_fields("email", "name", "admin"))
 async def add_user(page: AdminPage) -> Response:
     """Somebody new. Their first password and key are shown on the page that comes back and never again."""
     form = await page.form()
@@ -176,7 +168,7 @@ async def add_user(page: AdminPage) -> Response:
     return await _users(page, enrolled=made)
 
 
-@router.post("/keys", responses={**_OF_FORMS, **_SHOWN_ONCE}, openapi_extra=form_fields("name", "role"))
+@router.post("/keys", responses={**OF_FORMS, **_SHOWN_ONCE}, openapi_extra=form_fields("name", "role"))
 async def create_role_key(page: AdminPage) -> Response:
     """A key of the service or of an administrator, which acts for nobody in particular."""
     form = await page.form()
@@ -184,7 +176,7 @@ async def create_role_key(page: AdminPage) -> Response:
     return await _users(page, made=await page.system.accounts.create_key(str(form.get("name", "")), role=role))
 
 
-@router.post("/keys/{key_id}/revoke", responses=_OF_FORMS)
+@router.post("/keys/{key_id}/revoke", responses=OF_FORMS)
 async def revoke_key(page: AdminPage, key_id: PathId) -> Response:
     key = await page.system.accounts.revoke_key(key_id)
     then = "/system/users" if key.user_id is None else f"/system/users/{key.user_id}"
@@ -211,7 +203,7 @@ async def user_page(page: AdminPage, user_id: PathId) -> Response:
 
 
 @router.post(
-    "/users/{user_id}", responses={**_OF_FORMS, **_SHOWN_ONCE}, openapi_extra=form_fields("do", "name", "scope")
+    "/users/{user_id}", responses={**OF_FORMS, **_SHOWN_ONCE}, openapi_extra=form_fields("do", "name", "scope")
 )
 async def act_on_user(page: AdminPage, user_id: PathId) -> Response:
     """`do` is the action: key, reset, sign_out, disable or enable."""
@@ -271,7 +263,7 @@ async def read_backups(page: Page) -> Content:
     return Content(context=context, parts={"backups": page.part("parts/backups.html", **context)})
 
 
-@router.post("/backups", responses=_OF_FORMS, openapi_extra=form_fields("do"))
+@router.post("/backups", responses=OF_FORMS, openapi_extra=form_fields("do"))
 async def make_backup(page: AdminPage) -> Response:
     """One more, made by the job of backups, so that two never write at once."""
     if (await page.form()).get("do") != "make":

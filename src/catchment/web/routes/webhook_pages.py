@@ -7,27 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import Response
 from starlette.datastructures import FormData
 
 from catchment.domain.outbox import Delivery, Topic, Webhook, WebhookFormat
 from catchment.errors import Conflict, InvalidInput, RefusedAddress
 from catchment.manage.webhooks import LISTENABLE, NewWebhook
-from catchment.web.errors import OF_A_BODY, problems_of_page
+from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import PathId, check_text, number_of
 from catchment.web.pages import AdminPage, Content, Page, Undo, form_fields, live
 
 MAX_DELIVERIES, MAX_PAYLOAD, MAX_NAME = 50, 4000, 200
 _FIELDS = ("name", "url", "format", "feed", "secret", "private")
-_TO_THE_NEXT: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
-router = APIRouter(
-    prefix="/webhooks",
-    tags=["dashboard"],
-    default_response_class=HTMLResponse,
-    responses={**problems_of_page(401, 403, 404, 422), **_TO_THE_NEXT},
-)
-_OF_FORMS = problems_of_page(409, *OF_A_BODY)
+router = page_router("/webhooks")
 _NEW = {"format": WebhookFormat.JSON, "topics": list(LISTENABLE)}
 
 
@@ -77,7 +69,7 @@ def _form_for(slug: str, feeds: Mapping[str, str]) -> dict[str, Any]:
     return {**chat, "feed": slug}
 
 
-@router.post("", responses=_OF_FORMS, openapi_extra=form_fields(*_FIELDS, "topic"))
+@router.post("", responses=OF_FORMS, openapi_extra=form_fields(*_FIELDS, "topic"))
 async def add_webhook_by_form(page: AdminPage) -> Response:
     """The page that comes back shows what deliveries are signed with, and never again."""
     form = await page.form()
@@ -95,7 +87,7 @@ async def _show_list(page: Page, **context: Any) -> Response:
     )
 
 
-@router.post("/act", responses=_OF_FORMS, openapi_extra=form_fields("do", "back"))
+@router.post("/act", responses=OF_FORMS, openapi_extra=form_fields("do", "back"))
 async def act_on_webhook(page: AdminPage) -> Response:
     """`do` says what, with the id of the webhook, or of the delivery that is sent again: `retry 12`."""
     form, webhooks = await page.form(), page.system.webhooks
@@ -135,7 +127,7 @@ async def read_webhook(page: Page) -> Content:
     return Content(context=context, parts=parts, lists=lists)
 
 
-@router.post("/{webhook_id}", responses=_OF_FORMS, openapi_extra=form_fields(*_FIELDS, "topic"))
+@router.post("/{webhook_id}", responses=OF_FORMS, openapi_extra=form_fields(*_FIELDS, "topic"))
 async def change_webhook_by_form(page: AdminPage, webhook_id: PathId) -> Response:
     form = await page.form()
     try:
