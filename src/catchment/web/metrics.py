@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 from sqlalchemy import Connection
 
 from catchment.bootstrap import System
@@ -64,32 +68,6 @@ class Metrics:
         self._seconds = Histogram(
             "catchment_http_request_seconds", "Time to answer.", ["method", "route"], registry=self._registry
         )
-        self._sources = Gauge("catchment_sources", "Sources by status.", ["status"], registry=self._registry)
-        self._alerts = Gauge("catchment_alerts", "Alerts that fire.", ["severity"], registry=self._registry)
-        self._cookies = Gauge("catchment_cookies", "Cookies by state.", ["platform", "status"], registry=self._registry)
-        self._available = Gauge(
-            "catchment_cookies_available", "Cookies that could be lent now.", ["platform"], registry=self._registry
-        )
-        self._crawled = Gauge(
-            "catchment_crawl_requests_24h",
-            "Requests to crawled platforms in the last 24 hours.",
-            ["platform", "result"],
-            registry=self._registry,
-        )
-        self._x_tasks = Gauge(
-            "catchment_x_tasks_24h", "Scrapes of X in the last 24 hours.", ["status"], registry=self._registry
-        )
-        self._x_pages = Gauge(
-            "catchment_x_pages", "Pages of X spent this day and month.", ["period"], registry=self._registry
-        )
-        self._x_failures = self._gauge("catchment_x_failures_24h", "Users of X who could not be scraped in 24 hours.")
-        self._items = self._gauge("catchment_items", "Items kept.")
-        self._items_day = self._gauge("catchment_items_24h", "Items stored in the last 24 hours.")
-        self._fetches = self._gauge("catchment_fetches_24h", "Visits to sources in the last 24 hours.")
-        self._errors = self._gauge("catchment_fetch_errors_24h", "Visits that failed in the last 24 hours.")
-        self._in_flight = self._gauge("catchment_runs_in_flight", "Sources being collected now.")
-        self._queue = self._gauge("catchment_sources_due", "Sources that are due and wait.")
-        self._up = self._gauge("catchment_collector_running", "1 while a collector is at work.")
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """`route` is the template, never the path: a path would make a series of its own for every id."""
@@ -97,7 +75,26 @@ class Metrics:
         self._seconds.labels(method, route).observe(seconds)
 
     def render(self, numbers: Numbers) -> bytes:
-        stats = numbers.stats
+        gauges = CollectorRegistry()
+        gauges.register(_Gauges(numbers))
+        return generate_latest(self._registry) + generate_latest(gauges)
+
+
+class _Gauges(Collector):
+    """What there is to count at this moment, each figure with what it is called."""
+
+    def __init__(self, numbers: Numbers) -> None:
+        self._numbers = numbers
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._of_sources()
+        yield from self._of_platforms()
+        yield from self._of_x()
+        firing = {severity: self._numbers.alerts.get(severity, 0) for severity in Severity}
+        yield _gauge("catchment_alerts", "Alerts that fire.", firing, "severity")
+
+    def _of_sources(self) -> Iterator[Metric]:
+        stats, collector = self._numbers.stats, self._numbers.collector
         by_status = {
             "healthy": stats.active_sources - stats.failing_sources,
             "failing": stats.failing_sources,
@@ -105,36 +102,39 @@ class Metrics:
             "gone": stats.gone_sources,
             "paused_by_hand": stats.paused_sources - stats.paused_by_error - stats.gone_sources,
         }
-        for status, count in by_status.items():
-            self._sources.labels(status).set(count)
-        self._items.set(numbers.items)
-        self._items_day.set(stats.items_24h)
-        self._fetches.set(stats.fetches_24h)
-        self._errors.set(stats.errors_24h)
-        self._in_flight.set(numbers.collector.in_flight)
-        self._queue.set(numbers.collector.queue)
-        self._up.set(numbers.collector.running)
-        for severity in Severity:
-            self._alerts.labels(severity).set(numbers.alerts.get(severity, 0))
-        for platform in Platform:
-            self._set_platform(platform, numbers)
-        self._set_x(numbers.x)
-        return generate_latest(self._registry)
+        yield _gauge("catchment_sources", "Sources by status.", by_status, "status")
+        yield _gauge("catchment_items", "Items kept.", self._numbers.items)
+        yield _gauge("catchment_items_24h", "Items stored in the last 24 hours.", stats.items_24h)
+        yield _gauge("catchment_fetches_24h", "Visits to sources in the last 24 hours.", stats.fetches_24h)
+        yield _gauge("catchment_fetch_errors_24h", "Visits that failed in the last 24 hours.", stats.errors_24h)
+        yield _gauge("catchment_runs_in_flight", "Sources being collected now.", collector.in_flight)
+        yield _gauge("catchment_sources_due", "Sources that are due and wait.", collector.queue)
+        yield _gauge("catchment_collector_running", "1 while a collector is at work.", collector.running)
 
-    def _set_x(self, x: XNumbers) -> None:
-        for status, count in x.tasks_24h.items():
-            self._x_tasks.labels(status).set(count)
-        self._x_failures.set(x.failed_users_24h)
-        self._x_pages.labels("day").set(x.pages_today)
-        self._x_pages.labels("month").set(x.pages_this_month)
+    def _of_platforms(self) -> Iterator[Metric]:
+        cookies, requests = self._numbers.cookies, self._numbers.requests
+        states = {key: cookies.by_status.get(key, 0) for key in product(Platform, CookieStatus)}
+        yield _gauge("catchment_cookies", "Cookies by state.", states, "platform", "status")
+        lendable = {platform: cookies.available.get(platform, 0) for platform in Platform}
+        yield _gauge("catchment_cookies_available", "Cookies that could be lent now.", lendable, "platform")
+        asked = {platform: requests.get(platform, Requests()) for platform in Platform}
+        results = {(platform, "ok"): one.ok for platform, one in asked.items()}
+        results |= {(platform, "failed"): one.failed for platform, one in asked.items()}
+        help_text = "Requests to crawled platforms in the last 24 hours."
+        yield _gauge("catchment_crawl_requests_24h", help_text, results, "platform", "result")
 
-    def _set_platform(self, platform: Platform, numbers: Numbers) -> None:
-        for status in CookieStatus:
-            self._cookies.labels(platform, status).set(numbers.cookies.by_status.get((platform, status), 0))
-        self._available.labels(platform).set(numbers.cookies.available.get(platform, 0))
-        requests = numbers.requests.get(platform, Requests())
-        self._crawled.labels(platform, "ok").set(requests.ok)
-        self._crawled.labels(platform, "failed").set(requests.failed)
+    def _of_x(self) -> Iterator[Metric]:
+        x = self._numbers.x
+        spent = {"day": x.pages_today, "month": x.pages_this_month}
+        yield _gauge("catchment_x_tasks_24h", "Scrapes of X in the last 24 hours.", x.tasks_24h, "status")
+        yield _gauge("catchment_x_pages", "Pages of X spent this day and month.", spent, "period")
+        help_text = "Users of X who could not be scraped in 24 hours."
+        yield _gauge("catchment_x_failures_24h", help_text, x.failed_users_24h)
 
-    def _gauge(self, name: str, help_text: str) -> Gauge:
-        return Gauge(name, help_text, registry=self._registry)
+
+def _gauge(name: str, help_text: str, values: float | Mapping[Any, float], *labels: str) -> Metric:
+    """One value, or several by their labels."""
+    family = GaugeMetricFamily(name, help_text, labels=labels)
+    for key, value in values.items() if isinstance(values, Mapping) else [((), values)]:
+        family.add_metric([key] if isinstance(key, str) else list(key), value)
+    return family
