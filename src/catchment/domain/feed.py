@@ -145,6 +145,18 @@ class SavedFeed:
     def may_be_changed_by(self, caller: Caller) -> bool:
         return caller.may_change_what_is_of(self.owner_id)
 
+    def shown(self) -> dict[str, Any]:
+        """As API and command line give it out; what it filters by is for those who may change it."""
+        named = {name: getattr(self, name) for name in ("id", "slug", "title", "description", "link", "language")}
+        made = {"created_at": self.created_at, "updated_at": self.updated_at}
+        return {
+            **named,
+            "public": self.is_public,
+            "owner_id": self.owner_id,
+            "filter": filter_shape(self.filter),
+            **made,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownItem:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import RedirectResponse, Response
 from sqlalchemy import Connection
 from starlette.datastructures import FormData, QueryParams
 
@@ -18,20 +17,14 @@ from catchment.errors import BadConfig, Conflict, InvalidInput, NotFound
 from catchment.manage.feeds import FeedChange, FeedDraft, Published
 from catchment.publish.feed import FeedFormat
 from catchment.store import sources
-from catchment.web.errors import OF_A_BODY, problems_of_page
+from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import base_url, check_text
 from catchment.web.pages import OpenPage, Page, SignedInPage, form_fields
 from catchment.web.routes.item_pages import read_offers, source_named
 from catchment.web.routes.source_pages import read_rules, rule_lines, split_tags
 
 MAX_SHOWN, MAX_DIGITS, MAX_BY_NAME = 8, 9, 50
-_TO_THE_NEXT: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
-router = APIRouter(
-    prefix="/feeds",
-    tags=["dashboard"],
-    default_response_class=HTMLResponse,
-    responses={**problems_of_page(401, 403, 404, 422), **_TO_THE_NEXT},
-)
+router = page_router("/feeds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +54,7 @@ class FeedForm:
 
 _NAMES = tuple(field.name for field in fields(FeedForm))
 _OF_FORMS: dict[str, Any] = {
-    "responses": problems_of_page(409, *OF_A_BODY),
+    "responses": OF_FORMS,
     "openapi_extra": form_fields(*_NAMES, "do"),
 }
 
@@ -250,14 +243,7 @@ def _number(text: str) -> int | None:
 
 
 def _change(draft: FeedDraft) -> FeedChange:
-    return FeedChange(
-        title=draft.title,
-        description=draft.description,
-        link=draft.link,
-        language=draft.language,
-        filter=draft.filter,
-        is_public=draft.is_public,
-    )
+    return FeedChange(**{field.name: getattr(draft, field.name) for field in fields(draft) if field.name != "slug"})
 
 
 def _form_of(conn: Connection, feed: SavedFeed, caller: Caller) -> FeedForm:

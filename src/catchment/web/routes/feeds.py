@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic import AliasChoices, BaseModel, Field
 
 from catchment.domain.caller import Caller
-from catchment.domain.feed import SavedFeed, filter_shape
+from catchment.domain.feed import SavedFeed
 from catchment.errors import NotFound
 from catchment.manage.feeds import FeedChange, FeedDraft, Published, opens
 from catchment.publish.feed import FeedFormat
@@ -97,7 +97,7 @@ class FeedIn(BaseModel):
     link: Text = ""
     language: Text = ""
     filter: JsonObject = Field(default_factory=dict, examples=[{"tags": ["news"]}])
-    public: bool = Field(default=False, validation_alias=_PUBLIC)
+    is_public: bool = Field(default=False, validation_alias=_PUBLIC)
 
 
 class FeedChangeIn(BaseModel):
@@ -106,7 +106,7 @@ class FeedChangeIn(BaseModel):
     link: Text | None = None
     language: Text | None = None
     filter: JsonObject | None = None
-    public: bool | None = Field(default=None, validation_alias=_PUBLIC)
+    is_public: bool | None = Field(default=None, validation_alias=_PUBLIC)
     new_token: bool = Field(default=False, description="Make another token; the old one is void.")
 
 
@@ -137,16 +137,7 @@ async def list_feeds(request: Request, system: TheSystem, caller: Anyone) -> lis
 @router.post("", status_code=201, response_model_exclude_unset=True, responses=problems(401, 403, 409, *OF_A_BODY))
 async def add_feed(request: Request, body: FeedIn, system: TheSystem, caller: Known) -> FeedOut:
     """Publish a view. It shows what you may see; a private one comes with a token that is shown this once."""
-    draft = FeedDraft(
-        slug=body.slug,
-        title=body.title,
-        description=body.description,
-        link=body.link,
-        language=body.language,
-        filter=body.filter,
-        is_public=body.public,
-    )
-    return _just_made(request, await system.feeds.add(draft, caller), caller)
+    return _just_made(request, await system.feeds.add(FeedDraft(**dict(body)), caller), caller)
 
 
 @router.get("/{slug}", response_model_exclude_unset=True, responses=problems(401, 404))
@@ -157,16 +148,7 @@ async def show_feed(request: Request, slug: str, system: TheSystem, caller: Anyo
 @router.put("/{slug}", response_model_exclude_unset=True, responses=problems(401, 403, 404, *OF_A_BODY))
 async def change_feed(request: Request, slug: str, body: FeedChangeIn, system: TheSystem, caller: Known) -> FeedOut:
     """Change what is named and leave the rest."""
-    change = FeedChange(
-        title=body.title,
-        description=body.description,
-        link=body.link,
-        language=body.language,
-        filter=body.filter,
-        is_public=body.public,
-        new_token=body.new_token,
-    )
-    return _just_made(request, await system.feeds.change(slug, change, caller), caller)
+    return _just_made(request, await system.feeds.change(slug, FeedChange(**dict(body)), caller), caller)
 
 
 @router.delete("/{slug}", responses=problems(401, 403, 404))
@@ -182,19 +164,7 @@ def _just_made(request: Request, published: Published, caller: Caller) -> FeedOu
 
 def _shown(request: Request, feed: SavedFeed, caller: Caller) -> FeedOut:
     folder = folder_url(request)
-    facts: dict[str, Any] = {
-        "id": feed.id,
-        "slug": feed.slug,
-        "title": feed.title,
-        "description": feed.description,
-        "link": feed.link,
-        "language": feed.language,
-        "public": feed.is_public,
-        "owner_id": feed.owner_id,
-        "created_at": feed.created_at,
-        "updated_at": feed.updated_at,
-        "urls": {format_.value: f"{folder}/{feed.slug}.{format_}" for format_ in FeedFormat},
-    }
-    if feed.may_be_changed_by(caller):
-        facts["filter"] = filter_shape(feed.filter)
-    return FeedOut(**facts)
+    facts = feed.shown()
+    if not feed.may_be_changed_by(caller):
+        del facts["filter"]
+    return FeedOut(**facts, urls={format_.value: f"{folder}/{feed.slug}.{format_}" for format_ in FeedFormat})
