@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Path
@@ -183,11 +182,10 @@ class ScheduleOut(Out):
         return shown.model_copy(update={"message": _message(view, language)})
 
 
-@contextmanager
-def _worded(language: Language) -> Iterator[None]:
-    """What can go wrong, in the words of the administration."""
+async def _changed(change: Awaitable[ScheduleView], language: Language) -> ScheduleOut:
+    """What came of a change, or what went wrong with it, in the words of the administration."""
     try:
-        yield
+        return ScheduleOut.of(await change, language)
     except WrongMoment as wrong:
         raise InvalidInput(_BAD_MOMENTS[wrong.fault][language], field=wrong.field) from wrong
     except SchedulerFailed as failed:
@@ -211,16 +209,13 @@ async def set_interval(
     body: IntervalIn, system: TheSystem, caller: AdminOnly, language: AdministrationsLanguage
 ) -> ScheduleOut:
     """A new interval, stored and at work at once; a single next run that was asked for stays."""
-    with _worded(language):
-        view = await system.scraper_schedule.set_interval(body.interval_seconds, by=caller.name)
-    return ScheduleOut.of(view, language)
+    return await _changed(system.scraper_schedule.set_interval(body.interval_seconds, by=caller.name), language)
 
 
 @router.delete("/interval")
 async def take_back_interval(system: TheSystem, caller: AdminOnly, language: AdministrationsLanguage) -> ScheduleOut:
     """Take an interval back that an administrator set: `SCRAPER_CRON` or `SCRAPER_INTERVAL` hold again."""
-    with _worded(language):
-        return ScheduleOut.of(await system.scraper_schedule.take_back_interval(by=caller.name), language)
+    return await _changed(system.scraper_schedule.take_back_interval(by=caller.name), language)
 
 
 @router.put("/next-run", responses=problems(*OF_A_BODY))
@@ -228,20 +223,16 @@ async def set_next_run(
     body: NextRunIn, system: TheSystem, caller: AdminOnly, language: AdministrationsLanguage
 ) -> ScheduleOut:
     """A single run at this moment; the interval goes on from it."""
-    with _worded(language):
-        view = await system.scraper_schedule.set_next_run(body.next_run_time, by=caller.name)
-    return ScheduleOut.of(view, language)
+    return await _changed(system.scraper_schedule.set_next_run(body.next_run_time, by=caller.name), language)
 
 
 @router.post("/enable")
 async def enable(system: TheSystem, caller: AdminOnly, language: AdministrationsLanguage) -> ScheduleOut:
     """Run on schedule; nothing changes where it already does."""
-    with _worded(language):
-        return ScheduleOut.of(await system.scraper_schedule.enable(by=caller.name), language)
+    return await _changed(system.scraper_schedule.enable(by=caller.name), language)
 
 
 @router.post("/disable")
 async def disable(system: TheSystem, caller: AdminOnly, language: AdministrationsLanguage) -> ScheduleOut:
     """Stop running on schedule; what was set stays set."""
-    with _worded(language):
-        return ScheduleOut.of(await system.scraper_schedule.disable(by=caller.name), language)
+    return await _changed(system.scraper_schedule.disable(by=caller.name), language)
