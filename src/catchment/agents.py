@@ -38,7 +38,7 @@ from catchment.errors import CatchmentError, Conflict, Forbidden, InvalidInput, 
 from catchment.logs import retell
 from catchment.manage.catalog import Draft
 from catchment.manage.resolve import Pasted
-from catchment.monitor.status import SourceHealth, SourceViewer, View, snapshot
+from catchment.monitor.status import SourceHealth, View
 from catchment.redact import redact_text
 from catchment.store import source_list
 from catchment.store.search import ItemFilter
@@ -217,14 +217,7 @@ async def list_sources(agent: Agent, query: str = "", limit: int = 50, offset: i
 
 
 async def status(agent: Agent) -> Answer:
-    system = agent.system
-    found = await snapshot(
-        store=system.store,
-        registry=system.registry,
-        intervals=await system.cadences.load(),
-        view=View(caller=agent.caller, most=MAX_NEEDING),
-        now=system.clock.now(),
-    )
+    found = await agent.system.snapshot(View(caller=agent.caller, most=MAX_NEEDING))
     return {
         "note": NOTE,
         "at": _moment(found.at),
@@ -273,15 +266,7 @@ def _facts(item: StoredItem) -> Answer:
 
 
 async def _show(agent: Agent, found: list[Source]) -> list[Answer]:
-    system = agent.system
-    viewer = SourceViewer(
-        store=system.store,
-        registry=system.registry,
-        intervals=await system.cadences.load(),
-        caller=agent.caller,
-        now=system.clock.now(),
-    )
-    return [_source(shown) for shown in await viewer.show(found)]
+    return [_source(shown) for shown in await agent.system.show_sources(found, agent.caller)]
 
 
 def _source(shown: Mapping[str, Any]) -> Answer:

@@ -6,11 +6,11 @@ A part is imported and made when it is first asked for, and only once: a command
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from catchment.clock import Clock, SystemClock
 from catchment.settings import Settings
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from catchment.bootstrap.platforms import PlatformParts
     from catchment.bootstrap.x import XParts
     from catchment.crypto import Vault
+    from catchment.domain.caller import Caller
     from catchment.domain.source import Source
     from catchment.engine.cadence import Cadences
     from catchment.engine.cleanup import Cleaner
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from catchment.manage.subscriptions import Subscriptions
     from catchment.manage.visits import Visits
     from catchment.manage.webhooks import Webhooks
+    from catchment.monitor.status import StatusSnapshot, View
     from catchment.platforms.feishu import NoteCopier
     from catchment.platforms.workflow import KeywordCrawl, Workflow
     from catchment.publish.views import FeedRenderer
@@ -168,6 +170,22 @@ class System(Storeless):
         ):
             if is_set:
                 getattr(self, part)
+
+    # How everything is.
+
+    async def snapshot(self, view: View) -> StatusSnapshot:
+        from catchment.monitor.status import snapshot
+
+        intervals, now = await self.cadences.load(), self.clock.now()
+        return await snapshot(store=self.store, registry=self.registry, intervals=intervals, view=view, now=now)
+
+    async def show_sources(self, found: Sequence[Source], caller: Caller) -> list[dict[str, Any]]:
+        """As JSON, for whoever shows them, each with what the caller may see of it."""
+        from catchment.monitor.status import SourceViewer
+
+        intervals, now = await self.cadences.load(), self.clock.now()
+        viewer = SourceViewer(store=self.store, registry=self.registry, intervals=intervals, caller=caller, now=now)
+        return await viewer.show(found)
 
     # Sources and how they are managed.
 

@@ -51,7 +51,7 @@ def list_(*, show_all: ShowAll = False, as_json: AsJson = False) -> None:
     async def work(system: System) -> tuple[list[dict[str, Any]], int]:
         found = await system.catalog.list(OPERATOR, most=most)
         total = len(found) if most is None else await system.catalog.count(OPERATOR)
-        return await source_shapes(system, found), total
+        return await system.show_sources(found, OPERATOR), total
 
     settings = read_settings()
     shapes, total = with_system(work, settings)
@@ -231,21 +231,8 @@ def set_(
 
 
 async def source_shape(system: System, source: Source) -> dict[str, Any]:
-    return (await source_shapes(system, [source]))[0]
-
-
-async def source_shapes(system: System, found: Sequence[Source]) -> list[dict[str, Any]]:
-    """Sources as JSON shows them, by the names that the API uses."""
-    from catchment.monitor.status import SourceViewer
-
-    viewer = SourceViewer(
-        store=system.store,
-        registry=system.registry,
-        intervals=await system.cadences.load(),
-        caller=OPERATOR,
-        now=system.clock.now(),
-    )
-    return await viewer.show(found)
+    """As JSON shows it, by the names that the API uses."""
+    return (await system.show_sources([source], OPERATOR))[0]
 
 
 def _change(source_id: int, change: Change, *, as_json: bool) -> None:

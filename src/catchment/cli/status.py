@@ -119,15 +119,9 @@ async def _watch(system: System, *, show_all: bool, as_json: bool) -> None:
 
 async def _read(system: System, *, show_all: bool) -> tuple[StatusSnapshot, XNumbers]:
     from catchment.cli.x import read_numbers
-    from catchment.monitor.status import View, snapshot
+    from catchment.monitor.status import View
 
-    found = await snapshot(
-        store=system.store,
-        registry=system.registry,
-        intervals=await system.cadences.load(),
-        view=View(caller=OPERATOR, most=None if show_all else MAX_ROWS),
-        now=system.clock.now(),
-    )
+    found = await system.snapshot(View(caller=OPERATOR, most=None if show_all else MAX_ROWS))
     return found, await read_numbers(system)
 
 

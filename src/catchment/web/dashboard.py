@@ -13,11 +13,12 @@ from catchment.bootstrap import System
 from catchment.domain.alert import Alert
 from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy
-from catchment.monitor.status import Mark, SourceHealth, Stats, StatusSnapshot, View, snapshot
+from catchment.monitor.status import Mark, SourceHealth, Stats, StatusSnapshot, View
 from catchment.publish.payloads import TONES, Tone
 from catchment.store import changes, items
 from catchment.store.items import ItemQuery
 from catchment.web.outputs import Moment, Out
+from catchment.web.source_view import status_of
 from catchment.web.translations import Words, words_in
 
 MAX_SOURCES, MAX_ITEMS = 200, 30
@@ -92,13 +93,7 @@ class _Lists:
 
 
 async def read_board(system: System, view: View) -> Board:
-    taken = await snapshot(
-        store=system.store,
-        registry=system.registry,
-        intervals=await system.cadences.load(),
-        view=view,
-        now=system.clock.now(),
-    )
+    taken = await system.snapshot(view)
     lists = await system.store.read(_read_lists, view, [source.id for source in taken.sources])
     words = words_in(view.language)
     return Board(
@@ -182,7 +177,7 @@ def _row(source: SourceHealth, count: int, words: Words) -> SourceRow:
         name=source.name,
         type=source.type,
         mood="broken" if is_broken else source.status,
-        status=_status(source, words),
+        status=status_of(source, words),
         warning=" · ".join(words(f"sources.mark_{mark}") for mark in source.marks if mark not in _DANGERS),
         danger=" · ".join(words(f"sources.mark_{mark}") for mark in source.marks if mark in _DANGERS),
         last_fetched_at=source.last_fetched_at,
@@ -191,16 +186,6 @@ def _row(source: SourceHealth, count: int, words: Words) -> SourceRow:
         count=_number(count),
         error=words.say(source.last_error.message) if source.last_error else "",
     )
-
-
-def _status(source: SourceHealth, words: Words) -> str:
-    match source.paused_by:
-        case PausedBy.ERROR:
-            return words("sources.broken")
-        case PausedBy.GONE:
-            return words("sources.gone")
-        case _:
-            return words(f"sources.status_{source.status}")
 
 
 def _just_resolved(taken: StatusSnapshot) -> list[Alert]:

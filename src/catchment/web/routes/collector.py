@@ -11,7 +11,7 @@ from catchment.domain.alert_rules import AlertRule, Severity
 from catchment.domain.source import PausedBy, SourceStatus
 from catchment.manage.alerts import MAX_MUTE
 from catchment.monitor.alerting import list_alerts
-from catchment.monitor.status import Mark, View, snapshot
+from catchment.monitor.status import Mark, View
 from catchment.store.database import WriteTrouble
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
@@ -150,11 +150,4 @@ class StatusOut(Out):
 @router.get("/status", responses=problems(401))
 async def collector_status(system: TheSystem, caller: Known, language: TheLanguage) -> StatusOut:
     """Every source you may see with its health and next check, counts of the last 24 hours, the collector itself."""
-    taken = await snapshot(
-        store=system.store,
-        registry=system.registry,
-        intervals=await system.cadences.load(),
-        view=View(caller=caller, language=language),
-        now=system.clock.now(),
-    )
-    return StatusOut.model_validate(taken)
+    return StatusOut.model_validate(await system.snapshot(View(caller=caller, language=language)))

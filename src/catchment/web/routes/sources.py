@@ -16,7 +16,7 @@ from catchment.domain.source import Source, SourceStatus
 from catchment.manage.catalog import Change, Draft
 from catchment.manage.import_export import LineResult, count_results, export_sources, import_sources
 from catchment.manage.resolve import MAX_PREVIEWED, Pasted, Resolved
-from catchment.monitor.status import Mark, SourceViewer
+from catchment.monitor.status import Mark
 from catchment.web.auth import Anyone, Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems, problems_of_page
 from catchment.web.inputs import MAX_ID, Config, ListCursor, PathId, Text, next_link, read_cursor, write_cursor
@@ -253,11 +253,4 @@ _LIST = TypeAdapter(list[SourceOut])
 
 
 async def show_sources_to(system: System, caller: Caller, sources: Sequence[Source]) -> list[SourceOut]:
-    viewer = SourceViewer(
-        store=system.store,
-        registry=system.registry,
-        intervals=await system.cadences.load(),
-        caller=caller,
-        now=system.clock.now(),
-    )
-    return [SourceOut.model_validate(shown) for shown in await viewer.show(sources)]
+    return [SourceOut.model_validate(shown) for shown in await system.show_sources(sources, caller)]
