@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from catchment.cli.console import AsJson, print_facts, print_json, say
+from catchment.cli.console import AsJson, print_facts, print_json, read_json_object, say
 from catchment.cli.session import with_store_if_any, with_system
 from catchment.cli.sources import source_shape
 from catchment.domain.caller import OPERATOR
 from catchment.domain.confidential import masked
-from catchment.errors import InvalidInput
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -99,13 +97,7 @@ class _Arguments:
 
 
 def read_config(text: str) -> dict[str, Any]:
-    try:
-        config = json.loads(text)
-    except ValueError as error:
-        raise InvalidInput(f"--config is not JSON: {error}.") from error
-    if not isinstance(config, dict):
-        raise InvalidInput('--config is a JSON object, such as {"url": "https://…"}.')
-    return config
+    return read_json_object(text, "--config", example='{"url": "https://…"}')
 
 
 async def _resolve(system: System, pasted: Pasted, *, check: bool) -> Resolved:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from catchment.cli.collector_processes import ForkServer, fork_server, helpers
-from catchment.cli.console import AsJson, ShowAll, print_json, print_page, say, storable
+from catchment.cli.console import AsJson, ShowAll, print_json, print_page, say, storable, watched_progress
 from catchment.cli.session import FAILED, read_settings, with_system
 from catchment.cli.signals import collect_before, collect_unless_stopped, collect_until_stopped, stop_on_signals
 from catchment.errors import SettingsError
@@ -22,9 +20,6 @@ if TYPE_CHECKING:
     from catchment.domain.visit import VisitResult
     from catchment.engine.round import Round
     from catchment.settings import Settings
-
-
-REFRESH_SECONDS = 0.1
 
 
 def collect(
@@ -86,9 +81,14 @@ def _collect_round(*, show_all: bool, as_json: bool) -> bool:
     elsewhere: list[VisitResult] = []
     settings = read_settings()
 
+    def progress() -> tuple[int, int | None]:
+        due = sum(len(round_.ids) for round_ in rounds)
+        return sum(len(round_.results) + round_.dropped for round_ in rounds), due or None
+
     async def collect_due(system: System, forks: ForkServer) -> bool:
         collect = partial(system.collector.collect_due, on_round=rounds.append)
-        async with _progress(rounds), stop_on_signals() as stop, helpers(system, forks, stop) as others:
+        shown = watched_progress("Collecting", progress)
+        async with shown, stop_on_signals() as stop, helpers(system, forks, stop) as others:
             await collect_before(stop, system, collect)
             await others.finish()
             if others.was_cut_off and not stop.is_set():
@@ -178,33 +178,6 @@ def print_results(results: Sequence[VisitResult], *, show_all: bool = True) -> N
 
 def _remark(result: VisitResult) -> str:
     return result.error or result.skipped or (f"{result.failed} left out" if result.failed else "")
-
-
-@asynccontextmanager
-async def _progress(rounds: Sequence[Round]) -> AsyncIterator[None]:
-    """A bar on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    drawing = asyncio.create_task(_draw(rounds))
-    try:
-        yield
-    finally:
-        drawing.cancel()
-
-
-async def _draw(rounds: Sequence[Round]) -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("Collecting"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        while True:
-            due = sum(len(round_.ids) for round_ in rounds)
-            done = sum(len(round_.results) + round_.dropped for round_ in rounds)
-            bar.update(task, total=due or None, completed=done)
-            await asyncio.sleep(REFRESH_SECONDS)
 
 
 def worker() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,6 +54,17 @@ def read_file(file: str) -> bytes:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
 
 
+def read_json_object(text: str, option: str, *, example: str) -> dict[str, Any]:
+    """What an option was given as JSON."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(f"{option} is not JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{option} is a JSON object, such as {example}.")
+    return value
+
+
 def write_file(path: Path | None, written: bytes) -> None:
     """To stdout where no file is named."""
     if path is None:
@@ -87,6 +98,8 @@ def file_or_stdout(path: Path | None) -> Iterator[BinaryIO]:
 #: Wide enough for a table in a file or a pipe, where nobody sees a line break coming.
 PIPED_WIDTH = 200
 
+#: How often a bar is drawn anew.
+REFRESH_SECONDS = 0.1
 #: Rows of a list that are shown unless all are asked for.
 MAX_ROWS = 50
 
@@ -137,7 +150,7 @@ def print_page(
 
 def print_facts(facts: Mapping[str, object], *, title: str | None = None) -> None:
     """One thing, a fact a line."""
-    print_table(("", ""), facts.items(), title=title)
+    print_table(("", ""), ((_heading(name), value) for name, value in facts.items()), title=title)
 
 
 def print_result(value: object, sentence: str, *, as_json: bool) -> None:
@@ -145,8 +158,8 @@ def print_result(value: object, sentence: str, *, as_json: bool) -> None:
     print_json(value) if as_json else typer.echo(sentence)
 
 
-def print_one(value: object, facts: Mapping[str, object], *, as_json: bool) -> None:
-    print_json(value) if as_json else print_facts(facts)
+def print_one(facts: Mapping[str, object], *, as_json: bool) -> None:
+    print_json(facts) if as_json else print_facts(facts)
 
 
 def print_list(
@@ -162,18 +175,48 @@ def print_list(
     print_json(value) if as_json else print_page(columns, [*rows], show_all=show_all, total=total)
 
 
+def columns_of(names: Sequence[str], found: Iterable[Any]) -> tuple[list[str], list[list[object]]]:
+    """The headings and the rows of a table of these fields, of objects or of JSON."""
+    rows = [[one[name] if isinstance(one, Mapping) else getattr(one, name) for name in names] for one in found]
+    return [_heading(name) for name in names], rows
+
+
+def _heading(name: str) -> str:
+    return name.replace("_", " ")
+
+
 @contextmanager
-def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
+def progress_bar(what: str = "", *, is_kept: bool = True) -> Iterator[Callable[[int, int | None], None] | None]:
     """How many of how many are done, on stderr, where a person sits at it."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    with Progress(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=None)
+    words = (TextColumn("{task.description}", markup=False),) if what else ()
+    columns = (*words, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=not is_kept) as bar:
+        task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@asynccontextmanager
+async def watched_progress(what: str, count: Callable[[], tuple[int, int | None]]) -> AsyncIterator[None]:
+    """The same for work that counts by itself: it is looked at again and again, and nothing of the bar is left."""
+
+    async def draw(show: Callable[[int, int | None], None]) -> None:
+        while True:
+            show(*count())
+            await asyncio.sleep(REFRESH_SECONDS)
+
+    with progress_bar(what, is_kept=False) as show:
+        drawing = asyncio.create_task(draw(show)) if show else None
+        try:
+            yield
+        finally:
+            if drawing is not None:
+                drawing.cancel()
 
 
 def cell(value: object) -> str:

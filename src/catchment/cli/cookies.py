@@ -36,18 +36,19 @@ DailyLimit = Annotated[
     typer.Option(min=1, max=10_000, help="Reads a day at most: a search, a note, or its comments are one each."),
 ]
 Description = Annotated[str | None, typer.Option(help="For whoever looks at the list later.")]
-COLUMNS = (
-    "name",
-    "platform",
-    "status",
-    "enabled",
-    "priority",
-    "today",
-    "limit",
-    "errors",
-    "cooling until",
-    "last used",
-)
+#: The fields of the list, each by its heading.
+COLUMNS = {
+    "name": "name",
+    "platform": "platform",
+    "status": "status",
+    "enabled": "is_enabled",
+    "priority": "priority",
+    "today": "daily_used",
+    "limit": "daily_limit",
+    "errors": "total_errors",
+    "cooling until": "cooling_until",
+    "last used": "last_used_at",
+}
 
 
 @cookies.command()
@@ -85,7 +86,8 @@ def list_(
     from catchment.manage.cookies import shown
 
     found = with_system(lambda system: system.cookies.list(platform))
-    print_list([shown(one) for one in found], COLUMNS, map(_row, found), as_json=as_json)
+    rows = ([getattr(one, field) for field in COLUMNS.values()] for one in found)
+    print_list([shown(one) for one in found], list(COLUMNS), rows, as_json=as_json)
 
 
 @cookies.command()
@@ -216,18 +218,3 @@ def _tell(work: Callable[[Cookies], Coroutine[Any, Any, Cookie]], *, as_json: bo
         enabled = "enabled" if cookie.is_enabled else "disabled"
         limits = f"{cookie.daily_used} of {cookie.daily_limit} reads used today"
         typer.echo(f"{cookie.name} ({cookie.platform}): {cookie.status}, {enabled}, {limits}.")
-
-
-def _row(cookie: Cookie) -> tuple[object, ...]:
-    return (
-        cookie.name,
-        cookie.platform,
-        cookie.status,
-        cookie.is_enabled,
-        cookie.priority,
-        cookie.daily_used,
-        cookie.daily_limit,
-        cookie.total_errors,
-        cookie.cooling_until,
-        cookie.last_used_at,
-    )

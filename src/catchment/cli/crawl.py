@@ -11,6 +11,7 @@ import typer
 from catchment.cli.collect import print_results
 from catchment.cli.console import (
     AsJson,
+    columns_of,
     print_json,
     print_line,
     print_list,
@@ -29,10 +30,9 @@ from catchment.domain.note_json import card_to_json, note_to_json
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
-    from catchment.domain.execution import Execution, RecoveredCounts
+    from catchment.domain.execution import Execution
     from catchment.domain.note import Note, SearchPage
     from catchment.domain.visit import VisitResult
-    from catchment.platforms.bitable import FieldCheck
 
 
 crawl = typer.Typer(name="crawl", help="Notes by keyword: search, read, run, free locks, n8n.", no_args_is_help=True)
@@ -156,7 +156,8 @@ def detail(
         return (await system.reader.note(ref, comments_limit=comments, cookie_name=cookie)).result()
 
     shown = note_to_json(with_system(work))
-    print_one(shown, {name: value for name, value in shown.items() if value not in (None, [], "")}, as_json=as_json)
+    said = {name: value for name, value in shown.items() if value not in (None, [], "")}
+    print_one(shown if as_json else said, as_json=as_json)
 
 
 @crawl.command()
@@ -170,17 +171,8 @@ def executions(
 
     Example: catchment crawl executions --workflow media_crawler
     """
-
-    async def work(system: System) -> list[Execution]:
-        return await system.workflow.latest(workflow_name=workflow, limit=limit)
-
-    found = with_system(work)
-    print_list(
-        found,
-        [name.replace("_", " ") for name in COLUMNS],
-        ([getattr(one, key) for key in COLUMNS] for one in found),
-        as_json=as_json,
-    )
+    found = with_system(lambda system: system.workflow.latest(workflow_name=workflow, limit=limit))
+    print_list(found, *columns_of(COLUMNS, found), as_json=as_json)
 
 
 @crawl.command()
@@ -191,14 +183,9 @@ def recover(*, as_json: AsJson = False) -> None:
 
     Example: catchment crawl recover
     """
-
-    async def work(system: System) -> RecoveredCounts:
-        return await system.workflow.recover()
-
-    recovered = with_system(work)
-    print_result(
-        recovered, f"{recovered.executions} execution(s) and {recovered.records} record(s) recovered.", as_json=as_json
-    )
+    recovered = with_system(lambda system: system.workflow.recover())
+    told = f"{recovered.executions} execution(s) and {recovered.records} record(s) recovered."
+    print_result(recovered, told, as_json=as_json)
 
 
 @crawl.command()
@@ -239,13 +226,9 @@ def check(
     from catchment.platforms.bitable import faults_told
     from catchment.platforms.feishu import set_up
 
-    async def work(system: System) -> list[FieldCheck]:
-        return await set_up(system.copier, system.settings).check(create=create)
-
-    checks = with_system(work)
-    print_list(
-        checks, ("field", "type", "verdict"), ((one.name, one.wanted, one.verdict) for one in checks), as_json=as_json
-    )
+    checks = with_system(lambda system: set_up(system.copier, system.settings).check(create=create))
+    rows = ((one.name, one.wanted, one.verdict) for one in checks)
+    print_list(checks, ("field", "type", "verdict"), rows, as_json=as_json)
     if faults := faults_told(checks):
         say(f"Error: {faults}")
         raise typer.Exit(FAILED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +12,14 @@ import typer
 from catchment.cli.console import (
     AsJson,
     ShowAll,
+    columns_of,
     confirm,
     print_facts,
     print_json,
     print_list,
     print_one,
     print_result,
+    read_json_object,
     say,
 )
 from catchment.cli.session import FAILED, with_system
@@ -29,6 +30,7 @@ from catchment.redact import redact_text
 if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.domain.feed import SavedFeed
+    from catchment.manage.feeds import Published
 
 feeds = typer.Typer(
     name="feeds", help="Publish views of what was collected as RSS, Atom and JSON Feed.", no_args_is_help=True
@@ -88,12 +90,9 @@ def create(
         is_public=public,
     )
     made = with_system(lambda system: system.feeds.add(draft, OPERATOR), makes_store=True)
-    if as_json:
-        print_json({**_shape(made.feed), **({"token": made.token} if made.token else {})})
-        return
-    typer.echo(f"Published {made.feed.slug}: /feeds/{made.feed.slug}.rss, .atom and .json")
-    if made.token:
-        typer.echo(f"Token (shown only now): {made.token}")
+    if not as_json:
+        typer.echo(f"Published {made.feed.slug}: /feeds/{made.feed.slug}.rss, .atom and .json")
+    _print_made(made, as_json=as_json)
 
 
 @feeds.command("list")
@@ -102,10 +101,9 @@ def list_(*, show_all: ShowAll = False, as_json: AsJson = False) -> None:
 
     Example: catchment feeds list --json
     """
-    shapes = [_shape(feed) for feed in with_system(lambda system: system.feeds.list(OPERATOR))]
+    shown = [feed.shown() for feed in with_system(lambda system: system.feeds.list(OPERATOR))]
     columns = ("slug", "title", "public", "filter", "owner_id", "updated_at")
-    rows = [[one[key] for key in columns] for one in shapes]
-    print_list(shapes, [column.replace("_", " ") for column in columns], rows, as_json=as_json, show_all=show_all)
+    print_list(shown, *columns_of(columns, shown), as_json=as_json, show_all=show_all)
 
 
 @feeds.command()
@@ -114,8 +112,7 @@ def show(slug: Slug, *, as_json: AsJson = False) -> None:
 
     Example: catchment feeds show news
     """
-    shape = _shape(with_system(lambda system: system.feeds.get(slug, OPERATOR)))
-    print_one(shape, {key.replace("_", " "): value for key, value in shape.items()}, as_json=as_json)
+    print_one(with_system(lambda system: system.feeds.get(slug, OPERATOR)).shown(), as_json=as_json)
 
 
 @feeds.command("set")
@@ -144,7 +141,7 @@ def set_(
     """
     from catchment.domain.audit_trail import changed_values
     from catchment.domain.feed import filter_shape
-    from catchment.manage.feeds import FeedChange, Published
+    from catchment.manage.feeds import FeedChange
 
     named = {"sources": source, "types": type_, "tags": tag, "q": q, "limit": limit}
     parts = {key: value for key, value in named.items() if value is not None}
@@ -167,14 +164,19 @@ def set_(
 
     before, made = with_system(work)
     settled = ("created_at", "updated_at")
-    after = {key: value for key, value in _shape(made.feed).items() if key not in settled}
-    changed = changed_values(_shape(before), after)
+    after = {key: value for key, value in made.feed.shown().items() if key not in settled}
+    changed = changed_values(before.shown(), after)
     say(f"Changed {changed}." if changed else "Nothing is different from what it was.")
+    if not as_json:
+        print_facts(made.feed.shown())
+    _print_made(made, as_json=as_json)
+
+
+def _print_made(made: Published, *, as_json: bool) -> None:
+    """The feed for machines; for people, who were told of it, the token that is shown this once."""
     if as_json:
-        print_json({**_shape(made.feed), **({"token": made.token} if made.token else {})})
-        return
-    print_facts({key.replace("_", " "): value for key, value in _shape(made.feed).items()})
-    if made.token:
+        print_json({**made.feed.shown(), **({"token": made.token} if made.token else {})})
+    elif made.token:
         typer.echo(f"Token (shown only now): {made.token}")
 
 
@@ -265,31 +267,7 @@ def _folder_url(system: System, base_url: str) -> str:
 
 
 def _read_filter(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise InvalidInput(f"--filter is not JSON: {error}.") from error
-    if not isinstance(value, dict):
-        raise InvalidInput('--filter is a JSON object, such as {"since_days": 7}.')
-    return value
-
-
-def _shape(feed: SavedFeed) -> dict[str, Any]:
-    from catchment.domain.feed import filter_shape
-
-    return {
-        "id": feed.id,
-        "slug": feed.slug,
-        "title": feed.title,
-        "description": feed.description,
-        "link": feed.link,
-        "language": feed.language,
-        "public": feed.is_public,
-        "owner_id": feed.owner_id,
-        "filter": filter_shape(feed.filter),
-        "created_at": feed.created_at,
-        "updated_at": feed.updated_at,
-    }
+    return read_json_object(text, "--filter", example='{"since_days": 7}')
 
 
 def _report(outcomes: dict[str, bool], *, as_json: bool, done: str, failed: Mapping[str, str] | None = None) -> None:

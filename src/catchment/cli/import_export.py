@@ -15,7 +15,7 @@ from catchment.domain.listing import ListFormat
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
-    from catchment.manage.import_export import Exported, ImportedLine
+    from catchment.manage.import_export import ImportedLine
 
 #: Lines of each kind in the table of what was not added.
 MAX_REFUSED, MAX_DUPLICATE = 1000, 20
@@ -70,10 +70,7 @@ def export(
     """
     from catchment.manage.import_export import export_sources
 
-    async def work(system: System) -> Exported:
-        return await export_sources(system.catalog, OPERATOR, form, now=system.clock.now())
-
-    exported = with_system(work)
+    exported = with_system(lambda system: export_sources(system.catalog, OPERATOR, form, now=system.clock.now()))
     write_file(output, exported.body)
     for note in exported.notes:
         say(note)

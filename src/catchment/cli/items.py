@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -210,16 +210,6 @@ def _print(found: Sequence[StoredItem], *, as_json: bool) -> None:
 
 
 def item_shape(item: StoredItem) -> dict[str, Any]:
-    return {
-        "id": item.id,
-        "source_id": item.source_id,
-        "source_name": item.source_name,
-        "type": item.type,
-        "title": item.title,
-        "url": item.url,
-        "author": item.author,
-        "content": item.content,
-        "published_at": item.published_at,
-        "fetched_at": item.fetched_at,
-        "metadata": dict(item.metadata),
-    }
+    """All that the API tells, but for its edits."""
+    facts = {field.name: getattr(item, field.name) for field in fields(item)}
+    return {name: value for name, value in facts.items() if name not in {"updated_at", "revision"}}

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from catchment.cli.console import AsJson, print_json, print_list, read_file, say
+from catchment.cli.console import AsJson, print_json, print_list, read_file, say, watched_progress
 from catchment.cli.session import FAILED, read_settings, run_async, with_system
 from catchment.cli.signals import collect_unless_stopped
 from catchment.domain.caller import OPERATOR
@@ -92,7 +91,7 @@ def _one_site(site: Site, format_: FeedFormat, output: Path | None, *, as_json: 
     from catchment.publish.bucket import write_if_changed
 
     async def work(system: System) -> SiteRun | None:
-        async with _bar(f"Collecting {site.title}", [], total=None):
+        async with watched_progress(f"Collecting {site.title}", lambda: (0, None)):
             return await collect_unless_stopped(system, lambda: system.site_feeds.run(site, OPERATOR))
 
     run = _unless_cut_off(lambda: _on_store(work, lambda error: _in_full(site, read_settings(), error)))
@@ -147,7 +146,7 @@ def _sites_of_file(file: str, *, as_json: bool) -> None:
     reports: list[SitemapReport] = []
 
     async def work(system: System) -> None:
-        async with _bar("Sites", reports, total=len(listed)):
+        async with watched_progress("Sites", lambda: (len(reports), len(listed))):
             await collect_unless_stopped(system, lambda: _run_all(system, listed, reports))
 
     async def work_without_store(error: DamagedStore) -> None:
@@ -253,16 +252,7 @@ def _reported(run: SiteRun, written: list[str]) -> SitemapReport:
 
 
 def _shape(report: SitemapReport) -> dict[str, Any]:
-    return {
-        "site": report.site,
-        "mode": report.mode,
-        "sourceId": report.source_id,
-        "items": report.items,
-        "new": report.new,
-        "changed": report.changed,
-        "written": report.written,
-        "error": report.error,
-    }
+    return {"sourceId" if name == "source_id" else name: value for name, value in asdict(report).items()}
 
 
 def _print_reports(reports: Sequence[SitemapReport], *, as_json: bool) -> None:
@@ -273,40 +263,3 @@ def _print_reports(reports: Sequence[SitemapReport], *, as_json: bool) -> None:
         for one in ordered
     )
     print_list({"sites": [_shape(report) for report in ordered]}, columns, rows, as_json=as_json)
-
-
-# On a terminal
-
-
-@asynccontextmanager
-async def _bar(what: str, done: Sequence[object], *, total: int | None) -> AsyncIterator[None]:
-    """A bar on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    drawing = asyncio.create_task(_draw(what, done, total))
-    try:
-        yield
-    finally:
-        drawing.cancel()
-
-
-async def _draw(what: str, done: Sequence[object], total: int | None) -> None:
-    from catchment.cli.collect import REFRESH_SECONDS
-
-    with _progress(what, total) as show:
-        while True:
-            show(len(done))
-            await asyncio.sleep(REFRESH_SECONDS)
-
-
-@contextmanager
-def _progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    count = (MofNCompleteColumn(),) if total is not None else ()
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), *count, TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)

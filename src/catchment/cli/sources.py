@@ -12,6 +12,7 @@ from catchment.cli.console import (
     MAX_ROWS,
     AsJson,
     ShowAll,
+    columns_of,
     confirm,
     print_facts,
     print_json,
@@ -58,10 +59,7 @@ def list_(*, show_all: ShowAll = False, as_json: AsJson = False) -> None:
     if not shapes:
         say_empty(settings, "sources")
     columns = ("id", "name", "type", "status", "marks", "tags", "last_fetched_at", "next_check_at", "next_check_reason")
-    rows = [[one[key] for key in columns] for one in shapes]
-    print_list(
-        shapes, [column.replace("_", " ") for column in columns], rows, as_json=as_json, show_all=show_all, total=total
-    )
+    print_list(shapes, *columns_of(columns, shapes), as_json=as_json, show_all=show_all, total=total)
 
 
 @sources.command()
@@ -181,16 +179,8 @@ def history(
     if as_json:
         print_json([asdict(one) for one in visits])
         return
-    rows = [
-        (
-            one.started_at,
-            f"{(one.finished_at - one.started_at).total_seconds():.1f} s",
-            one.items,
-            one.inserted,
-            one.error,
-        )
-        for one in visits
-    ]
+    took = [f"{(one.finished_at - one.started_at).total_seconds():.1f} s" for one in visits]
+    rows = [(one.started_at, time, one.items, one.inserted, one.error) for one, time in zip(visits, took, strict=True)]
     print_table(("started", "took", "items", "new", "error"), rows)
 
 
@@ -255,7 +245,7 @@ def _print(shape: dict[str, Any], *, as_json: bool) -> None:
     error, pages = shape["last_error"], shape["pages"]
     shown = {**shape, "last_error": f"{error.message} ({error.at:%Y-%m-%d %H:%M} UTC)" if error else None}
     shown["pages"] = f"{pages.pending} pending, {pages.failed} failed" if pages else None
-    print_facts({key.replace("_", " "): value for key, value in shown.items()})
+    print_facts(shown)
     if pages and pages.listed:
         rows = [(one.url, _worded(one), one.attempts, one.error or "") for one in pages.listed]
         print_table(("page", "state", "tries", "reason"), rows, title="Pages that were not collected")

@@ -16,6 +16,7 @@ from catchment.cli.console import (
     MOST,
     AsJson,
     ShowAll,
+    columns_of,
     print_facts,
     print_json,
     print_list,
@@ -138,9 +139,9 @@ def _print(found: StatusSnapshot, of_x: XNumbers, *, show_all: bool) -> None:
     if found.collector.network_away:
         say("The network is away: nothing outside can be reached. No source is to blame; all are tried again soon.")
     if not found.store.writable:
-        print_facts(_worded(asdict(found.store)), title="Store")
-    print_facts(_worded(asdict(found.collector)), title="Collector")
-    print_facts(_worded(asdict(found.stats)), title="Sources")
+        print_facts(asdict(found.store), title="Store")
+    print_facts(asdict(found.collector), title="Collector")
+    print_facts(asdict(found.stats), title="Sources")
     print_numbers(of_x)
     if found.alerts:
         print_alerts(found.alerts, title="Alerts")
@@ -161,10 +162,6 @@ def _print(found: StatusSnapshot, of_x: XNumbers, *, show_all: bool) -> None:
     print_page(columns, rows, show_all=show_all, total=found.stats.total_sources)
 
 
-def _worded(facts: dict[str, object]) -> dict[str, object]:
-    return {name.replace("_", " "): value for name, value in facts.items()}
-
-
 ALERT_COLUMNS = ("severity", "rule", "subject", "since", "resolved_at", "message", "runbook")
 
 
@@ -175,10 +172,7 @@ def alerts(*, as_json: AsJson = False) -> None:
     """
     from catchment.monitor.alerting import list_alerts
 
-    async def work(system: System) -> list[Alert]:
-        return await system.store.read(list_alerts, OPERATOR, now=system.clock.now())
-
-    found = with_system(work)
+    found = with_system(lambda system: system.store.read(list_alerts, OPERATOR, now=system.clock.now()))
     if as_json:
         print_json([as_row(alert) for alert in found])
     else:
@@ -194,12 +188,7 @@ def as_row(alert: Alert) -> dict[str, Any]:
 
 
 def print_alerts(found: Iterable[Alert], *, title: str | None = None) -> None:
-    rows = [as_row(alert) for alert in found]
-    print_table(
-        [name.replace("_", " ") for name in ALERT_COLUMNS],
-        ([row[name] for name in ALERT_COLUMNS] for row in rows),
-        title=title,
-    )
+    print_table(*columns_of(ALERT_COLUMNS, map(as_row, found)), title=title)
 
 
 def doctor(*, as_json: AsJson = False) -> None:

@@ -175,9 +175,8 @@ def digests(
         return await system.accounts.set_digests_public(found.id, is_public=public)
 
     user = with_system(work)
-    print_result(
-        user, f"The digests of {user.name} <{user.email}> are {'public' if public else 'private'}.", as_json=as_json
-    )
+    told = f"The digests of {user.name} <{user.email}> are {'public' if public else 'private'}."
+    print_result(user, told, as_json=as_json)
 
 
 @users.command("reset-password")
@@ -203,9 +202,8 @@ def _switch(who: str, *, is_active: bool, as_json: bool) -> None:
         return await system.accounts.set_active(found.id, is_active=is_active)
 
     user = with_system(work)
-    print_result(
-        user, f"{'Enabled' if is_active else 'Disabled'} user {user.id}: {user.name} <{user.email}>", as_json=as_json
-    )
+    told = f"{'Enabled' if is_active else 'Disabled'} user {user.id}: {user.name} <{user.email}>"
+    print_result(user, told, as_json=as_json)
 
 
 def _show_key(secret: str) -> None:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from catchment.cli.console import AsJson, print_json, print_list, print_result, say, storable
+from catchment.cli.console import AsJson, columns_of, print_json, print_list, print_result, say, storable
 from catchment.cli.session import with_system
 from catchment.domain.outbox import WebhookFormat
 
 if TYPE_CHECKING:
-    from catchment.bootstrap import System
-    from catchment.domain.outbox import Delivery, Webhook
+    from catchment.domain.outbox import Webhook
 
 hooks = typer.Typer(name="hooks", help="Webhooks: have new items posted to a URL, signed.", no_args_is_help=True)
 
@@ -112,13 +111,8 @@ def deliveries(
 
     Example: catchment hooks deliveries --webhook 2
     """
-
-    async def work(system: System) -> list[Delivery]:
-        return list(await system.webhooks.deliveries(webhook_id=webhook, limit=limit))
-
-    found = with_system(work)
-    rows = ([getattr(one, key) for key in DELIVERY_COLUMNS] for one in found)
-    print_list(found, [name.replace("_", " ") for name in DELIVERY_COLUMNS], rows, as_json=as_json)
+    found = with_system(lambda system: system.webhooks.deliveries(webhook_id=webhook, limit=limit))
+    print_list(found, *columns_of(DELIVERY_COLUMNS, found), as_json=as_json)
 
 
 @hooks.command()

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +16,7 @@ from catchment.cli.console import (
     print_one,
     print_result,
     print_table,
+    progress_bar,
     say,
 )
 from catchment.cli.session import FAILED, with_system
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from catchment.manage.scraper_schedule import ScheduleView
     from catchment.monitor.alerting import XNumbers
 
-REFRESH_SECONDS = 0.2
+LOOK_SECONDS = 0.2
 
 
 def scrape(
@@ -84,7 +82,7 @@ def schedule(
     facts = with_system(
         lambda system: _schedule(system, interval, take_back=take_back), makes_store=interval is not None
     )
-    print_one(facts, {name.replace("_", " "): value for name, value in facts.items()}, as_json=as_json)
+    print_one(facts, as_json=as_json)
 
 
 async def _schedule(system: System, interval: int | None, *, take_back: bool) -> dict[str, Any]:
@@ -114,11 +112,12 @@ async def _scrape(system: System, usernames: str, reading: tuple[int | None, Dep
     order = await _order(system, usernames, reading)
     async with stop_on_signals() as stop:
         task = await system.scraping.start(order)
-        with _bar(len(order.usernames)) as show:
+        with progress_bar("scraping", is_kept=False) as show:
             while task.status is TaskStatus.RUNNING and not stop.is_set():
-                await asyncio.sleep(REFRESH_SECONDS)
+                await asyncio.sleep(LOOK_SECONDS)
                 task = await system.scraping.get(task.task_id)
-                show(len(task.outcomes))
+                if show:
+                    show(len(task.outcomes), len(order.usernames))
     return await system.scraping.cancel(task.task_id) if task.status is TaskStatus.RUNNING else task
 
 
@@ -133,20 +132,6 @@ async def _order(system: System, usernames: str, reading: tuple[int | None, Dept
     return ScrapeOrder(usernames=names, limit=limit, depth=depth, asked_by="operator")
 
 
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[int], None]]:
-    """Shows how many users are done, on a terminal; elsewhere nothing."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("scraping", total=total)
-        yield lambda done: progress.update(bar, completed=done)
-
-
 def _print(task: ScrapeTask) -> None:
     rows = [
         (f"@{one.username}", one.success, one.fetched, one.new, one.skipped, one.errors, one.error_message or "")
@@ -154,7 +139,7 @@ def _print(task: ScrapeTask) -> None:
     ]
     print_table(("user", "ok", "fetched", "new", "known", "errors", "error"), rows)
     if task.report:
-        print_facts({name.replace("_", " "): value for name, value in task.report.items()})
+        print_facts(task.report)
 
 
 def _shape(task: ScrapeTask) -> dict[str, Any]:
