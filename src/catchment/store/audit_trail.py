@@ -10,23 +10,14 @@ from sqlalchemy import Connection, delete, insert, select
 
 from catchment.domain.audit_trail import AuditEntry, AuditLine
 from catchment.store.tables import audit_trail
+from catchment.store.types import as_row, read_row
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def record(conn: Connection, entry: AuditEntry) -> None:
-    conn.execute(
-        insert(audit_trail),
-        {
-            "at": entry.at,
-            "actor_id": entry.actor_id,
-            "actor": entry.actor,
-            "action": entry.action,
-            "object": entry.object,
-            "summary": entry.summary,
-        },
-    )
+    conn.execute(insert(audit_trail), as_row(entry))
 
 
 def recorded(
@@ -49,7 +40,7 @@ def page(conn: Connection, *, before: int | None, limit: int) -> list[AuditLine]
     statement = select(audit_trail).order_by(audit_trail.c.id.desc()).limit(limit)
     if before is not None:
         statement = statement.where(audit_trail.c.id < before)
-    return [AuditLine(**row._mapping) for row in conn.execute(statement)]  # noqa: SLF001 (the public name of a row's dict)
+    return [read_row(AuditLine, row) for row in conn.execute(statement)]
 
 
 def delete_old(conn: Connection, *, before: datetime, limit: int) -> int:

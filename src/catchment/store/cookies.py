@@ -7,7 +7,7 @@ spacing, and lent to nobody: that last is the partial unique index of `runs`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -37,7 +37,7 @@ from catchment.store import runs as leases
 from catchment.store.bulk import insert_or_ignore
 from catchment.store.platform_tables import cookies
 from catchment.store.tables import runs
-from catchment.store.types import Json, UtcDateTime, read_row
+from catchment.store.types import Json, UtcDateTime, as_row, read_one, read_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ def change(conn: Connection, name: str, judge: Callable[[Cookie], Cookie]) -> Co
 
 def add(conn: Connection, cookie: Cookie) -> bool:
     """False when there is one of this name."""
-    added = insert_or_ignore(conn, cookies).values(**_values(cookie)).returning(cookies.c.id)
+    added = insert_or_ignore(conn, cookies).values(**as_row(cookie)).returning(cookies.c.id)
     return conn.execute(added).one_or_none() is not None
 
 
@@ -112,8 +112,7 @@ def remove(conn: Connection, name: str) -> bool:
 
 
 def get(conn: Connection, name: str) -> Cookie | None:
-    row = conn.execute(select(cookies).where(cookies.c.name == name)).one_or_none()
-    return _cookie(row) if row is not None else None
+    return read_one(conn, select(cookies).where(cookies.c.name == name), _cookie)
 
 
 def list_all(conn: Connection, platform: Platform | None = None) -> list[Cookie]:
@@ -193,20 +192,12 @@ def _drop(conn: Connection, run: Run) -> None:
 
 
 def _locked(conn: Connection, name: str, *conditions: ColumnElement[bool]) -> Cookie | None:
-    row = conn.execute(select(cookies).where(cookies.c.name == name, *conditions).with_for_update()).one_or_none()
-    return _cookie(row) if row is not None else None
+    return read_one(conn, select(cookies).where(cookies.c.name == name, *conditions).with_for_update(), _cookie)
 
 
 def _put(conn: Connection, cookie: Cookie) -> Cookie:
-    conn.execute(update(cookies).where(cookies.c.name == cookie.name).values(**_values(cookie)))
+    conn.execute(update(cookies).where(cookies.c.name == cookie.name).values(**as_row(cookie)))
     return cookie
-
-
-_FIELDS = tuple(one.name for one in fields(Cookie))
-
-
-def _values(cookie: Cookie) -> dict[str, Any]:
-    return {name: getattr(cookie, name) for name in _FIELDS}
 
 
 def _cookie(row: Row[Any]) -> Cookie:

@@ -24,7 +24,7 @@ from catchment.domain.item import short_hash
 from catchment.store import candidates as found
 from catchment.store.candidates import SEEN_AT, WITH_LISTINGS
 from catchment.store.tables import candidates, crawls, listings
-from catchment.store.types import read_row
+from catchment.store.types import as_row, read_row
 
 
 def begin_round(
@@ -36,12 +36,12 @@ def begin_round(
         forget(conn, source_id)
         before = None
     if before is None:
-        begun = {**_target(where), "source_id": source_id, "round_began_at": now}
+        begun = {**as_row(where), "source_id": source_id, "round_began_at": now}
         conn.execute(insert(crawls), {**begun, "created_at": now, "updated_at": now})
     elif not before.is_under_way or before.updated_at < resume_since:
-        save(conn, source_id, {**_target(where), "round_began_at": now, "listed_at": None}, now=now)
+        save(conn, source_id, {**as_row(where), "round_began_at": now, "listed_at": None}, now=now)
     else:
-        save(conn, source_id, _target(where), now=now)
+        save(conn, source_id, as_row(where), now=now)
     return _round(conn.execute(_GET, {"source": source_id}).one())
 
 
@@ -95,17 +95,8 @@ def open_listing(conn: Connection, source_id: int, url: str, *, now: datetime) -
 def close_listing(conn: Connection, source_id: int, listing: Listing, *, now: datetime) -> None:
     """It was read to its end: what it lists was noted as seen `now`, and what it no longer lists was not."""
     number = open_listing(conn, source_id, listing.url, now=now)
-    conn.execute(
-        update(listings)
-        .where(listings.c.id == number)
-        .values(
-            lastmod=listing.lastmod,
-            etag=listing.etag,
-            last_modified=listing.last_modified,
-            read_at=now,
-            seen_at=now,
-        )
-    )
+    known = update(listings).where(listings.c.id == number)
+    conn.execute(known.values(**as_row(listing), read_at=now, seen_at=now))
 
 
 def vouch(conn: Connection, source_id: int, url: str, *, now: datetime) -> None:
@@ -207,10 +198,6 @@ def _vanished(source_id: int, began: datetime) -> Select[Any]:
 
 def _remove(conn: Connection, which: Select[Any]) -> int:
     return conn.execute(delete(candidates).where(candidates.c.id.in_(which.scalar_subquery()))).rowcount
-
-
-def _target(where: CrawlTarget) -> dict[str, Any]:
-    return {"identity": where.identity, "site_name": where.site_name, "address": where.address}
 
 
 def _round(row: Row[Any]) -> CrawlRound:

@@ -13,7 +13,7 @@ from catchment.errors import InvalidInput
 from catchment.store import users
 from catchment.store.tables import digests
 from catchment.store.tables import users as users_table
-from catchment.store.types import read_row
+from catchment.store.types import as_row, read_one, read_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,21 +33,14 @@ class DigestQuery:
 def add(conn: Connection, new: NewDigest) -> int:
     if new.user_id is not None and users.get(conn, new.user_id) is None:
         raise InvalidInput(f"There is no user {new.user_id}.", field="user_id")
-    values = {
-        "type": new.type,
-        "content": new.content,
-        "metadata": dict(new.metadata),
-        "user_id": new.user_id,
-        "created_at": new.created_at,
-    }
+    values = {**as_row(new), "metadata": dict(new.metadata)}
     return int(conn.execute(insert(digests).returning(digests.c.id), values).scalar_one())
 
 
 def get(conn: Connection, digest_id: int, *, user_id: int | None, all_users: bool) -> Digest | None:
     """The digest, if it is there and theirs to see."""
     statement = select(digests).where(digests.c.id == digest_id, _visible_to(user_id, all_users=all_users))
-    row = conn.execute(statement).one_or_none()
-    return _digest(row) if row else None
+    return read_one(conn, statement, _digest)
 
 
 def list_digests(conn: Connection, query: DigestQuery) -> list[Digest]:

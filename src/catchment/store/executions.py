@@ -12,7 +12,7 @@ from catchment.domain.execution import Execution, RecoveredCounts, Result
 from catchment.domain.run import Run, RunKind, RunStatus
 from catchment.store import alerts, found_notes, runs
 from catchment.store.tables import runs as run_rows
-from catchment.store.types import UtcDateTime, read_row
+from catchment.store.types import UtcDateTime, read_one, read_row
 
 #: Read through the view, which counts what an execution did.
 _SHOWN = table(
@@ -77,8 +77,7 @@ def release(conn: Connection, run: Run, result: Result, *, now: datetime) -> Exe
 
 
 def get(conn: Connection, execution_id: str) -> Execution | None:
-    row = conn.execute(_showing().where(_SHOWN.c.execution_id == execution_id)).one_or_none()
-    return _execution(row) if row else None
+    return read_one(conn, _showing().where(_SHOWN.c.execution_id == execution_id), _execution)
 
 
 def list_latest(conn: Connection, *, workflow_name: str | None = None, limit: int = 50) -> list[Execution]:

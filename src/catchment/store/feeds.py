@@ -12,25 +12,12 @@ from sqlalchemy.exc import IntegrityError
 from catchment.domain.feed import NewFeed, SavedFeed, read_feed_filter
 from catchment.errors import Conflict
 from catchment.store.tables import feeds, users
-from catchment.store.types import read_row
+from catchment.store.types import as_row, read_one, read_row
 
 
 def add(conn: Connection, new: NewFeed, *, now: datetime) -> SavedFeed:
     """Store a feed; a taken short name is a Conflict."""
-    values = {
-        "slug": new.slug,
-        "title": new.title,
-        "description": new.description,
-        "link": new.link,
-        "language": new.language,
-        "filter": dict(new.filter),
-        "is_public": new.is_public,
-        "token_hash": new.token_hash,
-        "owner_id": new.owner_id,
-        "version": 0,
-        "created_at": now,
-        "updated_at": now,
-    }
+    values = {**as_row(new), "filter": dict(new.filter), "version": 0, "created_at": now, "updated_at": now}
     try:
         with conn.begin_nested():
             conn.execute(insert(feeds), values)
@@ -44,8 +31,7 @@ def add(conn: Connection, new: NewFeed, *, now: datetime) -> SavedFeed:
 
 def find(conn: Connection, slug: str, *, for_change: bool = False) -> SavedFeed | None:
     statement = _feeds().where(feeds.c.slug == slug)
-    row = conn.execute(statement.with_for_update(of=feeds) if for_change else statement).one_or_none()
-    return saved_feed(row) if row else None
+    return read_one(conn, statement.with_for_update(of=feeds) if for_change else statement, saved_feed)
 
 
 def list_visible(conn: Connection, user_id: int | None, *, all_feeds: bool) -> list[SavedFeed]:

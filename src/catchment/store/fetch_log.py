@@ -12,6 +12,7 @@ from catchment.store.bulk import BulkInsert, insert_into
 from catchment.store.platform_tables import crawl_minutes
 from catchment.store.sources import visible_to
 from catchment.store.tables import fetch_log, sources
+from catchment.store.types import read_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,7 @@ def page(conn: Connection, source_id: int, *, before: int | None, limit: int) ->
         then = select(fetch_log.c.finished_at).where(fetch_log.c.id == before).scalar_subquery()
         statement = statement.where(fetch_log.c.finished_at <= then, fetch_log.c.id < before)
     rows = conn.execute(statement.order_by(fetch_log.c.finished_at.desc(), fetch_log.c.id.desc()).limit(limit))
-    return [LoggedVisit(**row._mapping) for row in rows]  # noqa: SLF001 (the public name of a row's dict)
+    return [read_row(LoggedVisit, row) for row in rows]
 
 
 def by_day(conn: Connection, source_id: int, *, since: datetime) -> dict[date, DayOfVisits]:

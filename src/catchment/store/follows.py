@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from catchment.domain.tweet import Follow
 from catchment.store.platform_tables import scraper_follows
-from catchment.store.types import read_row
+from catchment.store.types import read_one, read_row
 
 
 def list_all(conn: Connection, *, include_inactive: bool = False) -> list[Follow]:
@@ -21,8 +21,7 @@ def list_all(conn: Connection, *, include_inactive: bool = False) -> list[Follow
 
 
 def get(conn: Connection, username: str) -> Follow | None:
-    row = conn.execute(select(scraper_follows).where(scraper_follows.c.username == username)).one_or_none()
-    return _follow(row) if row else None
+    return read_one(conn, select(scraper_follows).where(scraper_follows.c.username == username), _follow)
 
 
 def add(conn: Connection, username: str, *, reason: str, added_by: str, now: datetime) -> Follow:
@@ -34,8 +33,7 @@ def change(conn: Connection, username: str, values: Mapping[str, Any]) -> Follow
     """None if nobody of that name was ever followed."""
     there = scraper_follows.c.username == username
     statement = update(scraper_follows).where(there).values(**values).returning(*scraper_follows.c)
-    row = conn.execute(statement).one_or_none()
-    return _follow(row) if row else None
+    return read_one(conn, statement, _follow)
 
 
 def _follow(row: Row[Any]) -> Follow:

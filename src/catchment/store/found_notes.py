@@ -10,6 +10,7 @@ from sqlalchemy import Connection, String, bindparam, case, exists, false, func,
 from catchment.domain.candidate import NOTE_RETRIES, Candidate, CandidateState
 from catchment.store.candidates import IS_PENDING, MINE, claimable, claiming, read_candidate
 from catchment.store.tables import candidates, sources
+from catchment.store.types import read_one
 
 
 def claim(conn: Connection, run_id: int, *, platform: str | None, limit: int, now: datetime) -> list[Candidate]:
@@ -27,8 +28,7 @@ def held_by(conn: Connection, run_id: int, note_id: str, *, platform: str | None
     wanted = select(candidates).where(candidates.c.native_id == note_id, candidates.c.platform.is_not(None), *mine)
     if platform is not None:
         wanted = wanted.where(candidates.c.platform == platform)
-    row = conn.execute(wanted.order_by(candidates.c.id).limit(1)).one_or_none()
-    return read_candidate(row) if row else None
+    return read_one(conn, wanted.order_by(candidates.c.id).limit(1), read_candidate)
 
 
 def count(conn: Connection, source_id: int) -> int:

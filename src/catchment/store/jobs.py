@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, delete, select, update
 from catchment.domain.run import JobState
 from catchment.store.bulk import insert_or_ignore
 from catchment.store.tables import jobs
-from catchment.store.types import read_row
+from catchment.store.types import read_one, read_row
 
 
 def ensure(conn: Connection, name: str, *, due_at: datetime | None) -> JobState:
@@ -29,8 +29,7 @@ def get(conn: Connection, name: str) -> JobState:
 
 
 def find(conn: Connection, name: str) -> JobState | None:
-    row = conn.execute(select(jobs).where(jobs.c.name == name)).one_or_none()
-    return _state(row) if row else None
+    return read_one(conn, select(jobs).where(jobs.c.name == name), _state)
 
 
 def list_all(conn: Connection) -> list[JobState]:

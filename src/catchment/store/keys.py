@@ -12,7 +12,7 @@ from catchment.domain.caller import Role, Scope
 from catchment.store import users
 from catchment.store.tables import api_keys
 from catchment.store.tables import users as users_table
-from catchment.store.types import read_row
+from catchment.store.types import read_one, read_row
 
 #: How often the time of last use is written down: a busy key is not a reason to write at every request.
 TOUCH_EVERY = timedelta(minutes=1)
@@ -56,8 +56,7 @@ def revoke(conn: Connection, key_id: int, *, owner_id: int | None = None) -> Api
     which = [api_keys.c.id == key_id]
     if owner_id is not None:
         which.append(api_keys.c.user_id == owner_id)
-    row = conn.execute(update(api_keys).where(*which).values(is_active=False).returning(*api_keys.c)).one_or_none()
-    return _key(row) if row else None
+    return read_one(conn, update(api_keys).where(*which).values(is_active=False).returning(*api_keys.c), _key)
 
 
 def find_holder(conn: Connection, key_hash: str) -> KeyHolder | None:
@@ -74,8 +73,7 @@ def find_admin(conn: Connection) -> ApiKey | None:
     """The oldest active key that may do everything and acts for nobody in particular."""
     which = (api_keys.c.is_active.is_(True), api_keys.c.user_id.is_(None))
     rights = (api_keys.c.role == Role.ADMIN, api_keys.c.scope == Scope.ADMIN)
-    row = conn.execute(select(api_keys).where(*which, *rights).order_by(api_keys.c.id).limit(1)).one_or_none()
-    return _key(row) if row else None
+    return read_one(conn, select(api_keys).where(*which, *rights).order_by(api_keys.c.id).limit(1), _key)
 
 
 def needs_touch(key: ApiKey, *, now: datetime) -> bool:

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from catchment.domain.outbox import Delivery, Event, Topic, Webhook, WebhookFormat
 from catchment.errors import Conflict
 from catchment.store.tables import outbox, webhooks
-from catchment.store.types import read_row
+from catchment.store.types import read_one, read_row
 
 # As the partial index of what waits says it, so that both planners see that it serves.
 _WAITING = outbox.c.next_try_at.is_not(None)
@@ -89,10 +89,8 @@ def put_off(conn: Connection, delivery_id: int, *, until: datetime) -> None:
 def redeliver(conn: Connection, delivery_id: int, *, now: datetime) -> Delivery | None:
     """Send an event again, dead or delivered, under the same event id."""
     values = {"next_try_at": now, "delivered_at": None, "dead_at": None, "attempts": 0, "last_error": None}
-    row = conn.execute(
-        update(outbox).where(outbox.c.id == delivery_id).values(**values).returning(*outbox.c)
-    ).one_or_none()
-    return _delivery(row) if row else None
+    again = update(outbox).where(outbox.c.id == delivery_id).values(**values).returning(*outbox.c)
+    return read_one(conn, again, _delivery)
 
 
 def list_deliveries(conn: Connection, *, webhook_id: int | None, limit: int) -> list[Delivery]:
@@ -132,8 +130,7 @@ def remove_webhook(conn: Connection, webhook_id: int) -> bool:
 
 
 def get_webhook(conn: Connection, webhook_id: int) -> Webhook | None:
-    row = conn.execute(select(webhooks).where(webhooks.c.id == webhook_id)).one_or_none()
-    return _webhook(row) if row else None
+    return read_one(conn, select(webhooks).where(webhooks.c.id == webhook_id), _webhook)
 
 
 def list_webhooks(conn: Connection) -> list[Webhook]:

@@ -13,7 +13,7 @@ from catchment.domain.feed import free_slug
 from catchment.domain.listing import Pack
 from catchment.errors import Conflict
 from catchment.store.tables import source_packs, sources
-from catchment.store.types import read_row
+from catchment.store.types import read_one, read_row
 
 
 def add(
@@ -51,13 +51,11 @@ def list_all(conn: Connection) -> list[Pack]:
 
 
 def find(conn: Connection, slug: str) -> Pack | None:
-    row = conn.execute(select(source_packs).where(source_packs.c.slug == slug)).one_or_none()
-    return _pack(row) if row else None
+    return read_one(conn, select(source_packs).where(source_packs.c.slug == slug), _pack)
 
 
 def get(conn: Connection, pack_id: int) -> Pack | None:
-    row = conn.execute(select(source_packs).where(source_packs.c.id == pack_id)).one_or_none()
-    return _pack(row) if row else None
+    return read_one(conn, select(source_packs).where(source_packs.c.id == pack_id), _pack)
 
 
 def count_install(conn: Connection, pack_id: int) -> None:

@@ -17,6 +17,7 @@ from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask, TaskNotes, Tas
 from catchment.errors import Conflict, LeaseLost
 from catchment.store import runs
 from catchment.store.tables import runs as table
+from catchment.store.types import read_one
 
 #: What a task says of itself that nobody ended: its process is gone.
 INTERRUPTED = "interrupted"
@@ -68,8 +69,7 @@ def cancel(conn: Connection, task_id: str, *, now: datetime) -> bool:
 
 
 def get(conn: Connection, task_id: str) -> ScrapeTask | None:
-    row = conn.execute(_task(task_id)).one_or_none()
-    return _shown(row) if row else None
+    return read_one(conn, _task(task_id), _shown)
 
 
 def list_all(conn: Connection, *, status: TaskStatus | None = None) -> list[ScrapeTask]:

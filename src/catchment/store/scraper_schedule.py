@@ -10,14 +10,13 @@ from sqlalchemy import Connection, Row, select, update
 from catchment.domain.run import USUAL_INTERVAL, ScraperSchedule
 from catchment.store.bulk import insert_or_ignore
 from catchment.store.platform_tables import scraper_schedule_config as config
-from catchment.store.types import read_row
+from catchment.store.types import read_one, read_row
 
 _ONE = 1
 
 
 def read(conn: Connection) -> ScraperSchedule | None:
-    row = conn.execute(select(config).where(config.c.id == _ONE)).one_or_none()
-    return _schedule(row) if row else None
+    return read_one(conn, select(config).where(config.c.id == _ONE), _schedule)
 
 
 def write(

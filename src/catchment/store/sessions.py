@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, insert, or_, select
 
 from catchment.store.tables import api_keys, sessions
-from catchment.store.types import read_row
+from catchment.store.types import as_row, read_one, read_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +34,8 @@ def add(
     # Expired rows go whenever one comes, so that they never pile up.
     conn.execute(delete(sessions).where(sessions.c.expires_at <= now))
     values = {
+        **as_row(standing),
         "token_hash": token_hash,
-        "api_key_id": standing.api_key_id,
-        "user_id": standing.user_id,
-        "login_version": standing.login_version,
-        "environment_proof": standing.environment_proof,
         "is_sign_in_link": is_sign_in_link,
         "created_at": now,
         "expires_at": expires_at,
@@ -51,8 +48,7 @@ def find(conn: Connection, token_hash: str, *, now: datetime) -> SessionPrincipa
     statement = select(sessions).where(
         sessions.c.token_hash == token_hash, sessions.c.is_sign_in_link.is_(False), sessions.c.expires_at > now
     )
-    row = conn.execute(statement).one_or_none()
-    return _principal(row)
+    return read_one(conn, statement, _principal)
 
 
 def spend_link(conn: Connection, token_hash: str, *, now: datetime) -> SessionPrincipal | None:
@@ -62,8 +58,7 @@ def spend_link(conn: Connection, token_hash: str, *, now: datetime) -> SessionPr
         .where(sessions.c.token_hash == token_hash, sessions.c.is_sign_in_link.is_(True), sessions.c.expires_at > now)
         .returning(*sessions.c)
     )
-    row = conn.execute(statement).one_or_none()
-    return _principal(row)
+    return read_one(conn, statement, _principal)
 
 
 def remove(conn: Connection, token_hash: str) -> None:
@@ -76,5 +71,5 @@ def remove_of_user(conn: Connection, user_id: int) -> None:
     conn.execute(delete(sessions).where(or_(sessions.c.user_id == user_id, sessions.c.api_key_id.in_(theirs))))
 
 
-def _principal(row: Row[Any] | None) -> SessionPrincipal | None:
-    return read_row(SessionPrincipal, row) if row else None
+def _principal(row: Row[Any]) -> SessionPrincipal:
+    return read_row(SessionPrincipal, row)

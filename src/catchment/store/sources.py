@@ -38,7 +38,7 @@ from catchment.store.changes import record_edit
 from catchment.store.hosts import is_free_to, record_shared
 from catchment.store.runs import BY_URGENCY, running_on
 from catchment.store.tables import hosts, sources, subscriptions
-from catchment.store.types import UtcDateTime
+from catchment.store.types import UtcDateTime, read_one
 
 
 def add(conn: Connection, new: NewSource, *, now: datetime) -> Source:
@@ -93,8 +93,7 @@ def find_twins(
 
 
 def get(conn: Connection, source_id: int) -> Source | None:
-    row = conn.execute(select(sources).where(sources.c.id == source_id)).one_or_none()
-    return _source(row) if row else None
+    return read_one(conn, select(sources).where(sources.c.id == source_id), _source)
 
 
 def get_many(conn: Connection, ids: Sequence[int]) -> list[Source]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
@@ -14,6 +14,7 @@ from sqlalchemy import Connection, delete, func, insert, select, text, update
 from catchment.domain.tweet import FetchStats
 from catchment.store.bulk import insert_into
 from catchment.store.platform_tables import scraper_fetch_stats, x_previews, x_spending
+from catchment.store.types import as_row
 
 _LOCK = 0x785F7370656E64
 
@@ -75,7 +76,7 @@ def get_stats(conn: Connection, username: str) -> FetchStats | None:
 
 
 def put_stats(conn: Connection, stats: FetchStats, *, now: datetime) -> None:
-    values = {**asdict(stats), "updated_at": now}
+    values = {**as_row(stats), "updated_at": now}
     there = scraper_fetch_stats.c.username == stats.username
     if not conn.execute(update(scraper_fetch_stats).where(there).values(values)).rowcount:
         conn.execute(insert(scraper_fetch_stats).values({**values, "created_at": now}))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, Select, delete, select
 
 from catchment.store.tables import sources, subscriptions
+from catchment.store.types import read_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,30 +24,19 @@ class Subscription:
 
 
 def list_of(conn: Connection, user_id: int) -> list[Subscription]:
-    statement = (
-        select(
-            sources.c.id,
-            sources.c.name,
-            sources.c.type,
-            sources.c.is_active,
-            sources.c.is_deleted,
-            subscriptions.c.created_at,
-        )
+    columns = (
+        sources.c.id.label("source_id"),
+        *(sources.c.name, sources.c.type, sources.c.is_active),
+        sources.c.is_deleted.label("source_deleted"),
+        subscriptions.c.created_at.label("subscribed_at"),
+    )
+    statement: Select[Any] = (
+        select(*columns)
         .join(sources, sources.c.id == subscriptions.c.source_id)
         .where(subscriptions.c.user_id == user_id)
         .order_by(subscriptions.c.id)
     )
-    return [
-        Subscription(
-            source_id=row.id,
-            name=row.name,
-            type=row.type,
-            is_active=row.is_active,
-            source_deleted=row.is_deleted,
-            subscribed_at=row.created_at,
-        )
-        for row in conn.execute(statement)
-    ]
+    return [read_row(Subscription, row) for row in conn.execute(statement)]
 
 
 def source_ids(conn: Connection, user_id: int) -> set[int]:

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, Programmin
 from catchment.domain.tweet import ReferenceType, StoredTweet, Tweet
 from catchment.store.bulk import BulkInsert
 from catchment.store.platform_tables import tweets
-from catchment.store.types import UtcDateTime
+from catchment.store.types import UtcDateTime, read_one
 
 #: Ids looked up by one statement.
 LOOKED_UP: Final = 5000
@@ -97,8 +97,7 @@ def tweet_exists(conn: Connection, tweet_id: str) -> bool:
 
 
 def get_tweet(conn: Connection, tweet_id: str) -> StoredTweet | None:
-    row = conn.execute(select(tweets).where(tweets.c.tweet_id == tweet_id)).one_or_none()
-    return _stored(row) if row else None
+    return read_one(conn, select(tweets).where(tweets.c.tweet_id == tweet_id), _stored)
 
 
 def get_tweets_by_author(conn: Connection, author_username: str, *, limit: int = 100) -> list[StoredTweet]:

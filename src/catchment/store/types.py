@@ -10,7 +10,20 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
-from sqlalchemy import JSON, BigInteger, ColumnElement, DateTime, Dialect, Integer, MetaData, Row, String, TextClause
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    DateTime,
+    Dialect,
+    Executable,
+    Integer,
+    MetaData,
+    Row,
+    String,
+    TextClause,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -39,6 +52,18 @@ def read_row(kind: Callable[..., T], row: Row[Any], /, **parts: Any) -> T:
     """The dataclass that a row is of, column by field; `parts` are the fields that are not as their columns are."""
     columns = row._mapping  # noqa: SLF001 (the public name of a row's dict)
     return kind(**{name: columns[name] for name in _names(kind) if name in columns and name not in parts}, **parts)
+
+
+def read_one(conn: Connection, statement: Executable, read: Callable[[Row[Any]], T]) -> T | None:
+    """The one row that a statement finds, read; None where it finds none."""
+    row = conn.execute(statement).one_or_none()
+    return read(row) if row else None
+
+
+def as_row(value: Any) -> dict[str, Any]:
+    """What a dataclass says, by column."""
+    kind: Any = type(value)
+    return {name: getattr(value, name) for name in _names(kind)}
 
 
 @cache

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from catchment.domain.account import Login, User
 from catchment.errors import Conflict
 from catchment.store.tables import users
-from catchment.store.types import read_row
+from catchment.store.types import read_one, read_row
 
 
 def add(
@@ -48,15 +48,15 @@ def add(
 
 
 def get(conn: Connection, user_id: int) -> User | None:
-    return _one(conn.execute(select(users).where(users.c.id == user_id)).one_or_none())
+    return read_one(conn, select(users).where(users.c.id == user_id), _user)
 
 
 def find_by_email(conn: Connection, email: str) -> User | None:
-    return _one(conn.execute(select(users).where(users.c.email == email)).one_or_none())
+    return read_one(conn, select(users).where(users.c.email == email), _user)
 
 
 def find_by_slug(conn: Connection, slug: str) -> User | None:
-    return _one(conn.execute(select(users).where(users.c.slug == slug)).one_or_none())
+    return read_one(conn, select(users).where(users.c.slug == slug), _user)
 
 
 def find_login(conn: Connection, email: str) -> Login | None:
@@ -66,10 +66,8 @@ def find_login(conn: Connection, email: str) -> Login | None:
 
 def get_at_version(conn: Connection, user_id: int, version: int) -> User | None:
     """The user, if active and unchanged since a token or session of this version was handed out."""
-    unchanged = users.c.login_version == version
-    return _one(
-        conn.execute(select(users).where(users.c.id == user_id, users.c.is_active.is_(True), unchanged)).one_or_none()
-    )
+    which = (users.c.id == user_id, users.c.is_active.is_(True), users.c.login_version == version)
+    return read_one(conn, select(users).where(*which), _user)
 
 
 def set_password(conn: Connection, user_id: int, password_hash: str, *, from_version: int | None = None) -> User | None:
@@ -92,7 +90,7 @@ def void_logins(conn: Connection, user_id: int) -> User | None:
 
 def set_digests_public(conn: Connection, user_id: int, *, is_public: bool) -> User | None:
     statement = update(users).where(users.c.id == user_id).values(digests_public=is_public)
-    return _one(conn.execute(statement.returning(*users.c)).one_or_none())
+    return read_one(conn, statement.returning(*users.c), _user)
 
 
 def list_all(conn: Connection) -> list[User]:
@@ -106,16 +104,12 @@ def names(conn: Connection, ids: Collection[int]) -> dict[int, str]:
 
 def _change(conn: Connection, *which: ColumnElement[bool], **values: Any) -> User | None:
     statement = update(users).where(*which).values(login_version=users.c.login_version + 1, **values)
-    return _one(conn.execute(statement.returning(*users.c)).one_or_none())
+    return read_one(conn, statement.returning(*users.c), _user)
 
 
 def _taken(conn: Connection, wanted: str) -> set[str]:
     alike = select(users.c.slug).where(users.c.slug.startswith(wanted, autoescape=True))
     return set(conn.execute(alike).scalars())
-
-
-def _one(row: Row[Any] | None) -> User | None:
-    return _user(row) if row else None
 
 
 def _user(row: Row[Any]) -> User:
