@@ -21,7 +21,7 @@ from catchment.fetch.client import HttpClient
 from catchment.settings import Settings
 from catchment.simulator.services.crawl import TroubleKind
 from catchment.sources.platforms.answers import Patience, Sender
-from catchment.sources.platforms.douyin import Douyin
+from catchment.sources.platforms.douyin import Douyin, note_url
 from catchment.sources.platforms.registry import make_platforms
 from catchment.sources.platforms.signer import CommandSigner, Signer, ToSign
 from examples import at_most
@@ -93,7 +93,7 @@ class TestSearching:
             assert len(page.cards) == 15
             assert page.has_more
             assert {card.type for card in page.cards} == set(NoteType)
-            assert all(card.url == visit.douyin.url_of(card.ref) for card in page.cards)
+            assert all(card.url == note_url(card.ref.note_id) for card in page.cards)
 
     async def test_pages_follow_each_other_and_end(self):
         async with visiting() as visit:

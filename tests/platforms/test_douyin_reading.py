@@ -19,6 +19,7 @@ from catchment.sources.platforms.douyin import (
     Douyin,
     id_of,
     missing_work,
+    note_url,
     read_answer,
     read_cards,
     read_comments,
@@ -107,7 +108,7 @@ class TestNames:
         ref = Douyin().ref_of(given)
         assert ref is not None
         assert ref.note_id == ID
-        assert Douyin().url_of(ref) == f"https://www.douyin.com/video/{ID}"
+        assert note_url(ref.note_id) == f"https://www.douyin.com/video/{ID}"
 
     @pytest.mark.parametrize("given", ["", "123", "https://v.douyin.com/abc/", f"https://example.org/video/{ID}"])
     def test_nothing_else_does(self, given):

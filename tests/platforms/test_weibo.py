@@ -19,7 +19,7 @@ from catchment.fetch.client import HttpClient
 from catchment.simulator.services.crawl import TroubleKind
 from catchment.simulator.services.weibo import FIRST_ID, WeiboService
 from catchment.sources.platforms.answers import Patience
-from catchment.sources.platforms.weibo import Weibo
+from catchment.sources.platforms.weibo import Weibo, note_url
 from examples import at_most
 from feed_site import FeedSite
 from planted import MARKER
@@ -75,7 +75,7 @@ class TestSearching:
             assert len(page.cards) == 10
             assert page.has_more
             assert all(card.title and card.ref.platform is Platform.WEIBO for card in page.cards)
-            assert all(card.url == visit.weibo.url_of(card.ref) for card in page.cards)
+            assert all(card.url == note_url(card.ref.note_id) for card in page.cards)
             assert page.cards[0].published_at <= START
 
     async def test_pages_follow_each_other_and_end(self):

@@ -19,6 +19,7 @@ from catchment.sources.platforms.weibo import (
     Weibo,
     id_of,
     lines_of,
+    note_url,
     page_refusal,
     read_cards,
     read_comments,
@@ -201,7 +202,7 @@ class TestNames:
         ref = Weibo().ref_of(given)
         assert ref is not None
         assert ref.note_id == "4804608494665869"
-        assert Weibo().url_of(ref) == "https://m.weibo.cn/detail/4804608494665869"
+        assert note_url(ref.note_id) == "https://m.weibo.cn/detail/4804608494665869"
 
     @pytest.mark.parametrize(
         "given",

@@ -38,10 +38,6 @@ class PlatformClient(Protocol):
         """The note that an id or an address of a note's page stands for; None when it is neither."""
         ...
 
-    def url_of(self, ref: NoteRef) -> str:
-        """Where people see the note."""
-        ...
-
     async def search(self, http: Sender, cookie: str, search: Search) -> SearchPage: ...
 
     async def detail(self, http: Sender, cookie: str, ref: NoteRef) -> Note:

@@ -299,9 +299,6 @@ class Douyin:
         note_id = id_of(given.strip())
         return None if note_id is None else NoteRef(platform=self.name, note_id=note_id)
 
-    def url_of(self, ref: NoteRef) -> str:
-        return note_url(ref.note_id)
-
     async def search(self, http: Sender, cookie: str, search: Search) -> SearchPage:
         """Pages are as long as Douyin makes them: cut to another length, what is cut would be on no page.
 

@@ -380,9 +380,6 @@ class Weibo:
         note_id = id_of(given.strip())
         return None if note_id is None else NoteRef(platform=self.name, note_id=note_id)
 
-    def url_of(self, ref: NoteRef) -> str:
-        return note_url(ref.note_id)
-
     async def search(self, http: Sender, cookie: str, search: Search) -> SearchPage:
         """Pages are as long as Weibo makes them: cut to another length, what is cut would be on no page."""
         kind = _VIDEOS if search.type is NoteType.VIDEO else _LISTS[search.sort]
