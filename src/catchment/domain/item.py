@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from catchment.errors import InvalidInput
+
 # An escaped NUL, but not an escaped backslash before `u0000`.
 _NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -22,6 +24,16 @@ def is_storable(value: Any) -> bool:
     except (ValueError, RecursionError):
         return False
     return _NUL_IN_JSON.search(text) is None
+
+
+def checked_line(text: str, what: str, *, most: int, least: int = 1, field: str | None = None) -> str:
+    """One line of text as it is kept; InvalidInput says what it has to be, of the field that it is of."""
+    line = " ".join(text.split())
+    if not least <= len(line) <= most or not is_storable(line):
+        raise InvalidInput(
+            f"A {what} has {least} to {most} characters, none of them NUL or broken.", field=field or what
+        )
+    return line
 
 
 #: Longer keys are hashed: an index row has room for no more.

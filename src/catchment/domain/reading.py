@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from catchment.domain.feed import ShownItem
-from catchment.domain.item import is_storable
+from catchment.domain.item import checked_line
 from catchment.errors import InvalidInput
 
 MAX_LABEL, MAX_FOLDERS = 100, 50
@@ -133,10 +133,7 @@ class Marks:
 
 
 def checked_label(text: str) -> str:
-    label = " ".join(text.split())
-    if not 0 < len(label) <= MAX_LABEL or not is_storable(label):
-        raise InvalidInput(f"A label has 1 to {MAX_LABEL} characters, none of them NUL or broken.", field="label")
-    return label
+    return checked_line(text, "label", most=MAX_LABEL)
 
 
 def with_folders(folders: Sequence[str], *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from catchment.domain.account import ApiKey, User, read_email
 from catchment.domain.audit_trail import AuditEntry, deed
 from catchment.domain.caller import Caller, Role, Scope
 from catchment.domain.feed import slug_of
-from catchment.domain.item import is_storable
+from catchment.domain.item import checked_line
 from catchment.errors import Forbidden, InvalidInput, NotFound
 from catchment.manage.logins import Logins, Passwords, checked_password, new_password
 from catchment.store import keys, sessions, sources, users
@@ -163,7 +163,7 @@ class Accounts:
             raise InvalidInput("A key acts for a user or has a role (service or admin): name one of the two.")
         if role is not None and role not in _KEY_ROLES:
             raise InvalidInput(f"A key without a user is of role service or admin, not {role}.", field="role")
-        label = _checked_text(name, "name", MAX_KEY_NAME)
+        label = checked_line(name, "name", most=MAX_KEY_NAME)
         now, whose = self._clock.now(), f"user {user_id}" if user_id is not None else str(role)
         entry = deed("key.create", f"key {label}", f"for {whose}, scope {scope}", now=now)
         return await self._store.write(recorded, entry, _create_key, label, user_id, role or Role.USER, scope, now=now)
@@ -282,14 +282,7 @@ def _person(email: str, name: str, is_admin: bool) -> dict[str, Any]:
     called = name or address.partition("@")[0]
     return {
         "email": address,
-        "name": _checked_text(called, "name", MAX_NAME),
+        "name": checked_line(called, "name", most=MAX_NAME),
         "slug": slug_of(called, otherwise="user"),
         "is_admin": is_admin,
     }
-
-
-def _checked_text(text: str, field: str, most: int) -> str:
-    cleaned = " ".join(text.split())
-    if not 0 < len(cleaned) <= most or not is_storable(cleaned):
-        raise InvalidInput(f"A {field} has 1 to {most} characters, none of them NUL or broken.", field=field)
-    return cleaned

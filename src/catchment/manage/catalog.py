@@ -17,7 +17,7 @@ from catchment.crypto import Unsealable, Vault
 from catchment.domain.audit_trail import changed_values, deed
 from catchment.domain.caller import Caller
 from catchment.domain.confidential import mask_paths, masked, restored
-from catchment.domain.item import is_storable
+from catchment.domain.item import checked_line, is_storable
 from catchment.domain.listing import HTML_URL
 from catchment.domain.options import (
     ALLOW_PRIVATE_KEY,
@@ -178,7 +178,7 @@ class Catalog:
         config = self._with_checked_options(_with_checked_interval(restored(config, {})), caller)
         identity = self.identity(source_type, config)
         return NewSource(
-            name=_checked_name(draft.name or default_name(source_type, config)),
+            name=checked_line(draft.name or default_name(source_type, config), "name", most=MAX_NAME),
             type=source_type,
             config=seal_config(config, self._vault),
             identity=identity,
@@ -281,7 +281,7 @@ class Catalog:
         now = self._clock.now()
         values: dict[str, Any] = {}
         if change.name is not None:
-            values["name"] = _checked_name(change.name)
+            values["name"] = checked_line(change.name, "name", most=MAX_NAME)
         if change.is_public is not None:
             values["is_public"] = change.is_public
         if change.tags is not None:
@@ -516,13 +516,6 @@ def _paused() -> dict[str, Any]:
         "paused_by": PausedBy.PERSON,
         **sources.schedule_columns(NextCheck(at=None, why=None)),
     }
-
-
-def _checked_name(name: object) -> str:
-    text = " ".join(str(name).split())
-    if not text or len(text) > MAX_NAME or not is_storable(text):
-        raise InvalidInput(f"A name has 1 to {MAX_NAME} characters, none of them NUL or broken.", field="name")
-    return text
 
 
 def _checked_config(config: object) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from catchment.clock import Clock
 from catchment.domain.caller import Caller
 from catchment.domain.confidential import secret_paths, without
-from catchment.domain.item import is_storable
+from catchment.domain.item import checked_line
 from catchment.domain.listing import ListedSource
 from catchment.domain.reading import (
     Followed,
@@ -128,7 +128,7 @@ class ReaderStreams:
     ) -> None:
         """Name a subscription, and put it into folders or take it out of them."""
         labels = [checked_label(label) for label in add]
-        name = _checked_title(title) if title is not None else None
+        name = checked_line(title, "title", most=MAX_NAME, field="t") if title is not None else None
         await self._store.write(_arrange, _reader(caller), source_id, title=name, add=labels, remove=remove)
 
     async def rename_label(self, label: str, new: str | None, caller: Caller) -> None:
@@ -212,13 +212,6 @@ def _rename_label(conn: Connection, reader: Reader, label: str, new: str | None)
             folders = dict.fromkeys(new if folder == label else folder for folder in one.folders)
             kept = [folder for folder in folders if folder is not None]
             reading.arrange(conn, reader.user_id, one.source_id, folders=kept)
-
-
-def _checked_title(text: str) -> str:
-    title = " ".join(text.split())
-    if not 0 < len(title) <= MAX_NAME or not is_storable(title):
-        raise InvalidInput(f"A title has 1 to {MAX_NAME} characters, none of them NUL or broken.", field="t")
-    return title
 
 
 def _listed(one: Followed, caller: Caller) -> ListedSource:
