@@ -121,21 +121,21 @@ class SavedFeed:
     id: int
     slug: str
     #: Empty texts are filled in from the source, where the feed shows exactly one.
-    title: str
-    description: str
-    link: str
-    language: str
+    title: str = ""
+    description: str = ""
+    link: str = ""
+    language: str = ""
     filter: FeedFilter
     is_public: bool
-    token_hash: str | None
+    token_hash: str | None = None
     #: Whoever made it. Nobody for the operator, the service and an admin's key.
-    owner_id: int | None
+    owner_id: int | None = None
     #: Whether the owner, as they are now, sees every source; else their own and what is public.
     sees_all: bool
     #: Whether the owner is disabled: then it is there for nobody but those who see everything.
     is_stopped: bool = False
     #: Counts its changes.
-    version: int
+    version: int = 0
     created_at: datetime
     updated_at: datetime
 

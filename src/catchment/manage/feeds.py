@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -14,7 +15,7 @@ from catchment.crypto import hash_secret, new_token, same_secret
 from catchment.domain.audit_trail import changed_values, deed
 from catchment.domain.caller import Caller
 from catchment.domain.feed import NewFeed, SavedFeed, check_slug, filter_shape, read_feed_filter, slug_of
-from catchment.domain.item import is_storable
+from catchment.domain.item import checked_line, is_storable
 from catchment.errors import Conflict, Forbidden, InvalidInput, NotFound
 from catchment.store import feeds
 from catchment.store.audit_trail import record, recorded
@@ -66,17 +67,9 @@ class Feeds:
     async def add(self, draft: FeedDraft, caller: Caller) -> Published:
         """Publish a view. A private one gets a token; a taken short name is a Conflict."""
         token = None if draft.is_public else new_token()
-        new = NewFeed(
-            slug=check_slug(draft.slug),
-            title=_checked("title", draft.title, MAX_TITLE),
-            description=_checked("description", draft.description, MAX_DESCRIPTION),
-            link=_checked_link(draft.link),
-            language=_checked("language", draft.language, MAX_LANGUAGE),
-            filter=_checked_filter(draft.filter),
-            is_public=draft.is_public,
-            token_hash=hash_secret(token) if token else None,
-            owner_id=caller.user_id,
-        )
+        told = {name: check(getattr(draft, name)) for name, check in _CHECKS.items()}
+        token_hash = hash_secret(token) if token else None
+        new = NewFeed(slug=check_slug(draft.slug), **told, token_hash=token_hash, owner_id=caller.user_id)
         now = self._clock.now()
         entry = deed("feed.add", f"feed {new.slug}", "public" if new.is_public else "private", now=now, caller=caller)
         return Published(feed=await self._store.write(recorded, entry, feeds.add, new, now=now), token=token)
@@ -104,10 +97,8 @@ class Feeds:
             language=draft.language,
             filter=read_feed_filter(_checked_filter(draft.filter)),
             is_public=draft.is_public,
-            token_hash=None,
             owner_id=caller.user_id,
             sees_all=caller.sees_all,
-            version=0,
             created_at=now,
             updated_at=now,
         )
@@ -134,16 +125,8 @@ def opens(feed: SavedFeed, token: str) -> bool:
 
 def _change(conn: Connection, slug: str, change: FeedChange, caller: Caller, *, now: datetime) -> Published:
     feed = _changeable(conn, slug, caller)
-    checks: dict[str, Any] = {
-        "title": lambda text: _checked("title", text, MAX_TITLE),
-        "description": lambda text: _checked("description", text, MAX_DESCRIPTION),
-        "link": _checked_link,
-        "language": lambda text: _checked("language", text, MAX_LANGUAGE),
-        "filter": _checked_filter,
-        "is_public": bool,
-    }
-    wanted = {name: getattr(change, name) for name in checks}
-    values = {name: checks[name](value) for name, value in wanted.items() if value is not None}
+    wanted = {name: getattr(change, name) for name in _CHECKS}
+    values = {name: _CHECKS[name](value) for name, value in wanted.items() if value is not None}
     token = new_token() if _needs_token(feed, change) else None
     if token:
         values["token_hash"] = hash_secret(token)
@@ -185,15 +168,8 @@ def _findable(slug: str) -> str:
     return slug if slug.isascii() and slug.isprintable() else ""
 
 
-def _checked(field: str, text: str, most: int) -> str:
-    cleaned = " ".join(text.split())
-    if len(cleaned) > most or not is_storable(cleaned):
-        raise InvalidInput(f"A {field} has at most {most} characters, none of them NUL or broken.", field=field)
-    return cleaned
-
-
 def _checked_link(text: str) -> str:
-    link = _checked("link", text, MAX_LINK)
+    link = checked_line(text, "link", least=0, most=MAX_LINK)
     if link and not link.startswith(("https://", "http://")):
         raise InvalidInput("A link begins with https:// or http://.", field="link")
     return link
@@ -205,3 +181,14 @@ def _checked_filter(value: Mapping[str, Any]) -> dict[str, Any]:
     if not is_storable(shape):
         raise InvalidInput("The filter holds a NUL or broken characters, which cannot be kept.", field="filter")
     return shape
+
+
+#: What people say of a feed, and how each is checked.
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "title": partial(checked_line, what="title", least=0, most=MAX_TITLE),
+    "description": partial(checked_line, what="description", least=0, most=MAX_DESCRIPTION),
+    "link": _checked_link,
+    "language": partial(checked_line, what="language", least=0, most=MAX_LANGUAGE),
+    "filter": _checked_filter,
+    "is_public": bool,
+}

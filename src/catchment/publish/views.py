@@ -218,16 +218,9 @@ def _whole(source: Source) -> SavedFeed:
     return SavedFeed(
         id=0,
         slug="site",
-        title="",
-        description="",
-        link="",
-        language="",
         filter=FeedFilter(sources=(source.id,)),
         is_public=True,
-        token_hash=None,
-        owner_id=None,
         sees_all=True,
-        version=0,
         created_at=source.created_at,
         updated_at=source.created_at,
     )
