@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -46,8 +46,7 @@ class CookieChanges:
     description: str | None = None
 
     def given(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in ("is_enabled", "priority", "daily_limit", "description")}
-        return {name: value for name, value in values.items() if value is not None}
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,25 +200,15 @@ class Cookies:
 
 def shown(cookie: Cookie) -> dict[str, Any]:
     """What may be seen of a cookie, under the names of the crawler's document: all but its value."""
-    return {
-        "cookie_name": cookie.name,
-        "platform": cookie.platform,
-        "status": cookie.status,
-        "is_enabled": cookie.is_enabled,
-        "priority": cookie.priority,
-        "daily_used": cookie.daily_used,
-        "daily_limit": cookie.daily_limit,
-        "consecutive_errors": cookie.consecutive_errors,
-        "cooling_until": cookie.cooling_until,
-        "total_used": cookie.total_used,
-        "total_errors": cookie.total_errors,
-        "last_used_at": cookie.last_used_at,
-        "last_error_at": cookie.last_error_at,
-        "encryption_key_id": cookie.key_id,
-        "description": cookie.description,
-        "created_at": cookie.created_at,
-        "updated_at": cookie.updated_at,
-    }
+    facts = {name: getattr(cookie, name) for name in _SHOWN}
+    return {"cookie_name": cookie.name, **facts, "encryption_key_id": cookie.key_id}
+
+
+_SHOWN = (
+    *("platform", "status", "is_enabled", "priority", "daily_used", "daily_limit", "consecutive_errors"),
+    *("cooling_until", "total_used", "total_errors", "last_used_at", "last_error_at", "description"),
+    *("created_at", "updated_at"),
+)
 
 
 def _add_or_replace(conn: Connection, new: Cookie, settings: CookieChanges) -> Cookie:

@@ -58,12 +58,7 @@ class ChangesIn(BaseModel):
     description: Text | None = Field(default=None, max_length=MAX_DESCRIPTION)
 
     def changes(self) -> CookieChanges:
-        return CookieChanges(
-            is_enabled=self.is_enabled,
-            priority=self.priority,
-            daily_limit=self.daily_limit,
-            description=self.description,
-        )
+        return CookieChanges(**{name: getattr(self, name) for name in ChangesIn.model_fields})
 
 
 class CookieIn(ChangesIn):
