@@ -13,6 +13,7 @@ from fastapi import Path, Query, Request
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from catchment.bootstrap import System
+from catchment.domain.item import is_storable
 from catchment.errors import InvalidInput
 
 
@@ -64,8 +65,6 @@ def number_of(told: str) -> int:
     return int(told)
 
 
-# An escaped NUL, but not an escaped backslash before `u0000`.
-_NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _PLUS_READ_AS_SPACE = re.compile(r" (?=\d\d:?\d\d$)")
 
 
@@ -93,36 +92,29 @@ def check_window(since: datetime | None, until: datetime | None) -> None:
 
 
 def check_text(text: str) -> str:
-    """Only what both stores can keep: no NUL, no half of a surrogate pair."""
-    if "\0" in text:
-        raise ValueError("a NUL character cannot be kept")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError("broken characters cannot be kept") from error
+    """Only what both stores can keep."""
+    if not is_storable(text):
+        raise ValueError("a NUL or broken characters cannot be kept")
     return text
 
 
 def check_json(value: Any) -> Any:
-    """Only what both stores can keep: no NUL, no half of a surrogate pair, no NaN."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        text.encode()
-    except (ValueError, RecursionError) as error:
-        raise ValueError("this cannot be kept as JSON (NaN, too deep, or broken characters)") from error
-    if _NUL_IN_JSON.search(text):
-        raise ValueError("a NUL character cannot be kept")
+    """Only what both stores can keep."""
+    if not is_storable(value):
+        raise ValueError("this cannot be kept as JSON (a NUL, NaN, too deep, or broken characters)")
     return value
 
 
-def read_json_object(value: Any) -> Any:
-    """An object, or the same as a JSON string."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError) as error:
-        raise ValueError('the config is an object, or one as JSON, such as {"url": "https://…"}') from error
+def or_as_json(expected: str) -> BeforeValidator:
+    """What is expected, or the same as a JSON string."""
+
+    def read(value: Any) -> Any:
+        try:
+            return json.loads(value) if isinstance(value, str) else value
+        except (ValueError, RecursionError) as error:
+            raise ValueError(expected) from error
+
+    return BeforeValidator(read)
 
 
 Instant = Annotated[datetime, BeforeValidator(parse_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -131,7 +123,7 @@ JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
 #: An object, for which a JSON string is accepted too.
 Config = Annotated[
     dict[str, Any],
-    BeforeValidator(read_json_object),
+    or_as_json('the config is an object, or one as JSON, such as {"url": "https://…"}'),
     AfterValidator(check_json),
     WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "string", "contentMediaType": "application/json"}]}),
 ]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, AliasChoices, BaseModel, Field, WithJsonSchema
 
 from catchment.domain.listing import Pack, SourceList
 from catchment.manage.packs import MAX_SOURCES, PackDraft, read_places
 from catchment.web.auth import Anyone, Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import MAX_ID, PathId, Text, check_json
+from catchment.web.inputs import MAX_ID, PathId, Text, check_json, or_as_json
 from catchment.web.outputs import Moment, Ok, Out
 from catchment.web.routes.sources import LineOut
 
@@ -72,19 +71,9 @@ async def unsubscribe(source_id: PathId, system: TheSystem, caller: Known) -> Ok
 router = APIRouter(prefix="/api/packs", tags=["packs"])
 
 
-def read_json_list(value: Any) -> Any:
-    """A list, or the same as a JSON string."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError) as error:
-        raise ValueError('the sources are a list, or one as JSON, such as [{"url": "https://…"}]') from error
-
-
 Sources = Annotated[
     list[Any],
-    BeforeValidator(read_json_list),
+    or_as_json('the sources are a list, or one as JSON, such as [{"url": "https://…"}]'),
     AfterValidator(check_json),
     Field(max_length=MAX_SOURCES),
     WithJsonSchema({"anyOf": [{"type": "array"}, {"type": "string", "contentMediaType": "application/json"}]}),
