@@ -204,7 +204,7 @@ class Arriving:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stream(Head):
+class StreamedResponse(Head):
     """An answer whose body is still to come: `async for piece in stream`, once, while its context is open."""
 
     body: Arriving

@@ -21,7 +21,7 @@ from yarl import URL
 
 from catchment.clock import Clock
 from catchment.errors import BadAnswer, BadBody, BadConfig, TimedOut
-from catchment.fetch.body import Arriving, Decoder, Head, Stream, decode, too_large
+from catchment.fetch.body import Arriving, Decoder, Head, StreamedResponse, decode, too_large
 from catchment.fetch.dialler import GuardedDialler, Lookup, SystemLookup
 from catchment.fetch.failures import block_reason, blocked_error, redirect_error, status_error, translating
 from catchment.fetch.freshness import LONGEST_WAIT, Validators, retry_after
@@ -234,7 +234,7 @@ class HttpClient:
         return replace(answer, retry_after=retry_after(asked, self._clock.now())) if asked else answer
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+    async def stream(self, request: Request) -> AsyncIterator[StreamedResponse]:
         """As `send`, with the body still to come; the turn at the host is held until the context is left.
 
         An answer that tells of a failure is raised in any case.
@@ -247,7 +247,7 @@ class HttpClient:
                 is_failure = reply.status >= _FIRST_FAILURE
                 start = await (self._read_failure(reply) if is_failure else body.peek(_PEEKED_BYTES))
             head = self._judged(hop, _response(hop, reply, start), keep_failures=False)
-            yield Stream(
+            yield StreamedResponse(
                 status=head.status, url=head.url, headers=head.headers, permanent_url=head.permanent_url, body=body
             )
 

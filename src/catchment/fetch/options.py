@@ -13,7 +13,7 @@ from yarl import URL
 from catchment.domain.note import Platform
 from catchment.domain.options import BasicAuth, Options
 from catchment.errors import BadConfig
-from catchment.fetch.body import Stream
+from catchment.fetch.body import StreamedResponse
 from catchment.fetch.client import HttpClient, Request, Response
 from catchment.fetch.freshness import Validators
 from catchment.fetch.pacing import host_of
@@ -118,7 +118,7 @@ class SourceClient:
     async def send(self, request: Request) -> Response:
         return await self._http.send(self._dressed(request))
 
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamedResponse]:
         return self._http.stream(self._dressed(request))
 
     def slow_down(self, url: str, seconds: float) -> None:

@@ -18,7 +18,7 @@ from catchment.domain.filters import Filters, url_filters
 from catchment.domain.item import Item, make_item
 from catchment.domain.options import USER_AGENT_KEY
 from catchment.errors import BadConfig, RefusedAddress
-from catchment.fetch.body import Stream
+from catchment.fetch.body import StreamedResponse
 from catchment.fetch.client import Request, Response
 from catchment.fetch.freshness import Validators
 from catchment.fetch.pacing import Deferred
@@ -221,7 +221,7 @@ class SitemapCrawlSession:
                 await self._wait(deferred)
 
     @asynccontextmanager
-    async def _stream(self, request: Request) -> AsyncIterator[Stream]:
+    async def _stream(self, request: Request) -> AsyncIterator[StreamedResponse]:
         async with AsyncExitStack() as stack:
             while True:
                 try:

@@ -19,7 +19,7 @@ from catchment.domain.candidate import (
     Unchanged,
 )
 from catchment.errors import HttpError, ParseError, ParserFailed, VisitError
-from catchment.fetch.body import Stream
+from catchment.fetch.body import StreamedResponse
 from catchment.fetch.client import Request
 from catchment.fetch.freshness import Validators
 from catchment.inflate import GZIP_MAGIC
@@ -76,7 +76,7 @@ SURE_AFTER = timedelta(hours=38)
 #: However the index praises it, a document is asked for again after this.
 TRUSTED_FOR = timedelta(days=7)
 
-Open = Callable[[Request], AbstractAsyncContextManager[Stream]]
+Open = Callable[[Request], AbstractAsyncContextManager[StreamedResponse]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +176,9 @@ class SitemapTree:
             async for told in self._conclude(document, reading, answer):
                 yield told
 
-    async def _conclude(self, document: SitemapDocument, reading: _Reading, answer: Stream) -> AsyncIterator[Told]:
+    async def _conclude(
+        self, document: SitemapDocument, reading: _Reading, answer: StreamedResponse
+    ) -> AsyncIterator[Told]:
         if not reading.is_whole:
             yield Unchanged(url=document.url)
             yield ListingWarning(

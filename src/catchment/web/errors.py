@@ -31,7 +31,7 @@ from catchment.errors import (
     Unauthenticated,
 )
 from catchment.web.inputs import is_own_origin
-from catchment.web.pages import Notice, redirect_with, render
+from catchment.web.pages import FlashMessage, redirect_with, render
 from catchment.web.translations import LANGUAGE_COOKIE, choose_language
 
 #: The first that fits holds.
@@ -207,7 +207,7 @@ def _for_reader(request: Request, answer: Response, message: str) -> Response:
         return answer
     back = _own_referer(request) if request.method == "POST" else None
     if back is not None:
-        return redirect_with(request, back, Notice(problem=message))
+        return redirect_with(request, back, FlashMessage(problem=message))
     chosen = request.query_params.get("lang") or request.cookies.get(LANGUAGE_COOKIE, "")
     language = choose_language(chosen, request.headers.get("accept-language", ""))
     request_id = getattr(request.state, "request_id", "")

@@ -48,7 +48,7 @@ PAGE = {"text/html": {"schema": {"type": "string"}}}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NavigationEntry:
     """A page in the bar at the top: its address, the key of its name, and who may use it."""
 
     path: str
@@ -59,15 +59,15 @@ class Place:
 
 
 #: In this order; one whose address no route answers yet is left out.
-PLACES = (
-    Place("/", "common.overview", lambda _: True, "o"),
-    Place("/sources", "common.sources", lambda _: True, "s"),
-    Place("/items", "common.items", lambda caller: caller.is_known, "i"),
-    Place("/feeds", "common.feeds", lambda _: True, "f"),
-    Place("/alerts", "common.alerts", lambda caller: caller.is_known, "a"),
-    Place("/platforms", "common.platforms", lambda caller: caller.is_admin, "p"),
-    Place("/webhooks", "common.webhooks", lambda caller: caller.is_admin, "w"),
-    Place("/system", "common.system", lambda caller: caller.is_admin, "y"),
+NAVIGATION = (
+    NavigationEntry("/", "common.overview", lambda _: True, "o"),
+    NavigationEntry("/sources", "common.sources", lambda _: True, "s"),
+    NavigationEntry("/items", "common.items", lambda caller: caller.is_known, "i"),
+    NavigationEntry("/feeds", "common.feeds", lambda _: True, "f"),
+    NavigationEntry("/alerts", "common.alerts", lambda caller: caller.is_known, "a"),
+    NavigationEntry("/platforms", "common.platforms", lambda caller: caller.is_admin, "p"),
+    NavigationEntry("/webhooks", "common.webhooks", lambda caller: caller.is_admin, "w"),
+    NavigationEntry("/system", "common.system", lambda caller: caller.is_admin, "y"),
 )
 
 
@@ -80,7 +80,7 @@ class Undo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class FlashMessage:
     """The line that tells what was done: a key of the words with what varies, or a sentence about what was wrong."""
 
     key: str = ""
@@ -155,7 +155,7 @@ class Page:
 
     def done(self, then: str, key: str = "", /, *, undo: Undo | None = None, **values: Any) -> Response:
         """On to the page that shows what was done, and says so."""
-        return redirect_with(self.request, self.link(then), Notice(key=key, values=values, undo=undo))
+        return redirect_with(self.request, self.link(then), FlashMessage(key=key, values=values, undo=undo))
 
     def _common(self) -> dict[str, Any]:
         return {**_frame(self.request, self.language), "caller": self.caller, "may_write": self.may_write}
@@ -232,7 +232,7 @@ def render(
     whole = {
         **_frame(request, language),
         "caller": caller,
-        "places": places(request, caller),
+        "places": navigation(request, caller),
         "here": here(request),
         "other": link_with(request, lang=other(language)),
         "notice": read_notice(request),
@@ -279,10 +279,10 @@ def with_moments(sentence: str) -> Markup:
 _templates.env.filters["moments"] = with_moments
 
 
-def places(request: Request, caller: Caller) -> list[Place]:
+def navigation(request: Request, caller: Caller) -> list[NavigationEntry]:
     """Those of the bar that are there and that the caller may use."""
     there = {getattr(route, "path", "") for route in request.app.routes}
-    return [place for place in PLACES if place.path in there and place.may(caller)]
+    return [place for place in NAVIGATION if place.path in there and place.may(caller)]
 
 
 def here(request: Request) -> str:
@@ -294,7 +294,7 @@ def other(language: Language) -> Language:
     return next(one for one in Language if one is not language)
 
 
-def redirect_with(request: Request, where: str, notice: Notice) -> Response:
+def redirect_with(request: Request, where: str, notice: FlashMessage) -> Response:
     response = RedirectResponse(where, status_code=303)
     if notice.key or notice.problem:
         written = _written(notice)
@@ -309,17 +309,17 @@ def redirect_with(request: Request, where: str, notice: Notice) -> Response:
     return response
 
 
-def _written(notice: Notice) -> str:
+def _written(notice: FlashMessage) -> str:
     undo = [notice.undo.action, dict(notice.undo.fields)] if notice.undo else None
     told = json.dumps([notice.key, dict(notice.values), notice.problem[:500], undo])
     return base64.urlsafe_b64encode(told.encode()).decode()
 
 
-def read_notice(request: Request) -> Notice | None:
+def read_notice(request: Request) -> FlashMessage | None:
     """What the page before left to be told; None where there is nothing, or nothing of ours."""
     try:
         key, values, problem, undo = json.loads(base64.urlsafe_b64decode(request.cookies.get(NOTICE_COOKIE, "")))
-        notice = Notice(key=key, values=dict(values), problem=str(problem), undo=_undo(undo))
+        notice = FlashMessage(key=key, values=dict(values), problem=str(problem), undo=_undo(undo))
         if key:
             catalogue()[key][0].format(**notice.values)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):

@@ -58,7 +58,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListedSource:
+class SourceTableRow:
     """A row of the list."""
 
     source: Source
@@ -94,7 +94,7 @@ def asked_of(params: QueryParams, page: Page) -> tuple[SourceQuery, int]:
     return query, at
 
 
-async def rows_of(page: Page, found: Sequence[Source]) -> list[ListedSource]:
+async def rows_of(page: Page, found: Sequence[Source]) -> list[SourceTableRow]:
     """The rows of these sources, in their order, by a few queries for all."""
     now, system = page.system.clock.now(), page.system
     intervals = await system.cadences.load()
@@ -113,9 +113,9 @@ def _read_history(
     return source_list.last_visits(conn, ids), source_list.items_since(conn, ids, since)
 
 
-def _row(page: Page, source: Source, health: SourceHealth, visits: Sequence[LogLine], count: int) -> ListedSource:
+def _row(page: Page, source: Source, health: SourceHealth, visits: Sequence[LogLine], count: int) -> SourceTableRow:
     words = page.words
-    return ListedSource(
+    return SourceTableRow(
         source=source,
         health=health,
         mood=mood_of(health),

@@ -56,29 +56,29 @@ class PlatformClient(Protocol):
 Platforms = Mapping[PlatformName, PlatformClient]
 
 
-Place = TypeVar("Place")
+Cursor = TypeVar("Cursor")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommentPage(Generic[Place]):
+class CommentPage(Generic[Cursor]):
     comments: tuple[Comment, ...]
     #: Where the next page begins; None at the end.
-    next: Place | None
+    next: Cursor | None
 
 
 async def first_comments(
-    read_page: Callable[[Place], Awaitable[CommentPage[Place]]], *, start: Place, limit: int
+    read_page: Callable[[Cursor], Awaitable[CommentPage[Cursor]]], *, start: Cursor, limit: int
 ) -> AsyncIterator[tuple[Comment, ...]]:
     """The first `limit` comments, each once. They come as they are read, so that none is lost with those behind it."""
     seen = set[str]()
-    place: Place | None = start
-    while place is not None and len(seen) < limit:
-        page = await read_page(place)
+    cursor: Cursor | None = start
+    while cursor is not None and len(seen) < limit:
+        page = await read_page(cursor)
         fresh = {comment.id: comment for comment in page.comments if comment.id not in seen}
         yield tuple(fresh.values())[: limit - len(seen)]
         seen |= fresh.keys()
         # A place to go on from that brings nothing new would be asked for without an end.
-        place = page.next if fresh else None
+        cursor = page.next if fresh else None
 
 
 #: Of what a platform said, this much is for people to read.

@@ -150,7 +150,7 @@ _OLD_STREAMS: Final = ("mp4_720p_mp4", "stream_url_hd", "stream_url")
 
 
 #: Where a page of comments begins: by Weibo's names `max_id` and `max_id_type`.
-Place = tuple[str, str]
+CommentCursor = tuple[str, str]
 
 
 def read_cards(data: Mapping[str, Any]) -> tuple[NoteCard, ...]:
@@ -194,7 +194,7 @@ def read_note(post: Mapping[str, Any]) -> Note:
     )
 
 
-def read_comments(answer: Mapping[str, Any]) -> CommentPage[Place]:
+def read_comments(answer: Mapping[str, Any]) -> CommentPage[CommentCursor]:
     """A page of comments: paging stands beside them, with one layer around both at some addresses."""
     inner = answer.get("data")
     page = inner if isinstance(inner, dict) else answer
@@ -404,7 +404,7 @@ class Weibo:
         return read_note(state)
 
     def comments(self, http: Sender, cookie: str, ref: NoteRef, *, limit: int) -> AsyncIterator[tuple[Comment, ...]]:
-        async def read_page(place: Place) -> CommentPage[Place]:
+        async def read_page(place: CommentCursor) -> CommentPage[CommentCursor]:
             return read_comments(await self._comments(http, cookie, ref, *place))
 
         return first_comments(read_page, start=("", "0"), limit=limit)

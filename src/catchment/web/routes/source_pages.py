@@ -26,7 +26,7 @@ from catchment.store.items import ItemQuery
 from catchment.store.source_list import Health, Sort, SourceQuery
 from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import MAX_ID, PathId, check_json, check_text
-from catchment.web.pages import Content, Notice, OpenPage, Page, SignedInPage, Undo, form_fields, live
+from catchment.web.pages import Content, FlashMessage, OpenPage, Page, SignedInPage, Undo, form_fields, live
 from catchment.web.source_view import (
     PAGE_ROWS,
     address_of,
@@ -188,7 +188,7 @@ async def import_file(page: SignedInPage) -> Response:
     refused = [line for line in lines if line.result is LineResult.REFUSED]
     if not refused:
         return page.done("/sources?sort=added", "sources.imported", **told)
-    notice = Notice(key="sources.imported", values=told)
+    notice = FlashMessage(key="sources.imported", values=told)
     return await _show_list(page, notice=notice, refused=refused[:MAX_REFUSED], refused_count=len(refused))
 
 
