@@ -334,7 +334,7 @@ def _take_in(conn: Connection, source_id: int, told: ListingPage | ListingRead |
     match told:
         case ListingPage(url=url, listed=listed):
             listing_id = crawls.open_listing(conn, source_id, url, now=now)
-            candidates.note(conn, source_id, listed, listing_id=listing_id, now=now)
+            candidates.record_listed(conn, source_id, listed, listing_id=listing_id, now=now)
         case ListingRead(listing=listing):
             crawls.close_listing(conn, source_id, listing, now=now)
         case Unchanged(url=url):

@@ -37,7 +37,7 @@ from catchment.store.spending import Caps, Period
 from catchment.store.tweets import SaveResult
 
 #: Of somebody whom another scraped lately, this many tweets are given.
-SHELVED = 300
+MAX_CACHED = 300
 #: What was looked at longer ago than this is asked for anew when it is collected.
 PREVIEW_KEPT = timedelta(hours=1)
 #: Of the same trouble nothing more is noted for so long.
@@ -54,7 +54,7 @@ _CAP_REACHED = {
 
 
 class XRepository:
-    """The store as scrapes see it: `ScrapeHistory`, `Shelf` and `SpendingLog` in one."""
+    """The store as scrapes see it: `ScrapeHistory`, `TweetCache` and `SpendingLog` in one."""
 
     def __init__(self, *, store: Store, clock: Clock, caps: Caps, interval_of: Callable[[Source], timedelta]) -> None:
         self._store = store
@@ -79,7 +79,7 @@ class XRepository:
         # It may be due before its interval is over, as after a gap: its own last visit is no reason not to look.
         if source.last_fetched_at is not None and stats.last_fetch_at <= source.last_fetched_at:
             return None
-        stored = await self._store.read(tweets.get_tweets_by_author, subject, limit=SHELVED)
+        stored = await self._store.read(tweets.get_tweets_by_author, subject, limit=MAX_CACHED)
         return [one.tweet for one in stored]
 
     async def previewed(self, timeline: str) -> Mapping[str, Any] | None:
@@ -272,10 +272,10 @@ class ScrapingService:
         return task_id, work
 
     async def _run(self, scraper: Scraper, run: Run, order: ScrapeOrder, leases: LeasePolicy) -> None:
-        errand = _TaskContext(scraper=scraper, run=run, order=order)
+        context = _TaskContext(scraper=scraper, run=run, order=order)
         try:
             async with background_tasks(keep_leases(self._store, leases, self._clock)):
-                await self._scrape_all(errand, order.usernames)
+                await self._scrape_all(context, order.usernames)
         except LeaseLost:
             logger.warning("scrape {}: somebody else ended it", run.subject)
         except asyncio.CancelledError:
@@ -289,12 +289,12 @@ class ScrapingService:
         else:
             await self._end(run, error=None)
 
-    async def _scrape_all(self, errand: _TaskContext, usernames: Iterable[str]) -> None:
+    async def _scrape_all(self, context: _TaskContext, usernames: Iterable[str]) -> None:
         gate = asyncio.Semaphore(self._at_once)
 
         async def one(username: str) -> None:
             async with gate:
-                await self._scrape_user(errand, username)
+                await self._scrape_user(context, username)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -303,23 +303,23 @@ class ScrapingService:
         except ExceptionGroup as stopped:
             raise stopped.exceptions[0] from stopped.exceptions[0].__cause__
 
-    async def _scrape_user(self, errand: _TaskContext, username: str) -> None:
+    async def _scrape_user(self, context: _TaskContext, username: str) -> None:
         """Only what no other user would be spared either is raised."""
         try:
-            scrape = await errand.scrape(self._http, username)
+            scrape = await context.scrape(self._http, username)
         except XError as error:
-            await self._note(errand.run, _failed(username, error, trouble=error.trouble))
+            await self._record(context.run, _failed(username, error, trouble=error.trouble))
             if error.stops_everything:
                 raise
         except (VisitError, Deferred) as error:
-            await self._note(errand.run, _failed(username, error))
+            await self._record(context.run, _failed(username, error))
         except Exception as error:  # noqa: BLE001 - the edge: whatever befalls one user must not befall the others
-            logger.opt(exception=error).error("scrape {}: @{}", errand.run.subject, username)
-            await self._note(errand.run, _failed(username, error))
+            logger.opt(exception=error).error("scrape {}: @{}", context.run.subject, username)
+            await self._record(context.run, _failed(username, error))
         else:
-            await self._note(errand.run, scrape)
+            await self._record(context.run, scrape)
 
-    async def _note(self, run: Run, came: Scrape | UserOutcome) -> None:
+    async def _record(self, run: Run, came: Scrape | UserOutcome) -> None:
         outcome = await self._store.write(self._keep, run, came, now=self._clock.now())
         for warning in came.warnings if isinstance(came, Scrape) else ():
             logger.warning("scrape {}: @{}: {}", run.subject, outcome.username, warning)

@@ -98,8 +98,8 @@ async def test_an_items_guid_is_its_address_at_every_door(at_work, pages, site):
     run = await at_work.site_feeds.run(followed, OPERATOR)
     full = await at_work.site_feeds.run(replace(followed, is_incremental=False), OPERATOR)
     await at_work.feeds.add(FeedDraft(slug="mill", filter={"sources": [run.source.id]}), OPERATOR)
-    edition = await at_work.renderer.look("mill", FeedFormat.RSS, folder_url="https://here.example/feeds")
-    documents = [run.document(FeedFormat.RSS), full.document(FeedFormat.RSS), await at_work.renderer.printed(edition)]
+    rendered = await at_work.renderer.look("mill", FeedFormat.RSS, folder_url="https://here.example/feeds")
+    documents = [run.document(FeedFormat.RSS), full.document(FeedFormat.RSS), await at_work.renderer.document(rendered)]
     ids = [[entry.id for entry in feedparser.parse(document).entries] for document in documents]
     assert ids == [[site.url("/1")]] * 3
 

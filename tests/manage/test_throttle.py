@@ -23,19 +23,19 @@ def test_no_window_holds_more_attempts_than_are_allowed_and_who_waits_as_told_is
         assert (wait == timedelta(0)) == (len(recent) < most)
         assert throttle.wait("ada", now=now + wait) == timedelta(0)
         if not wait:
-            throttle.note("ada", now=now)
+            throttle.record("ada", now=now)
             admitted.append(now)
 
 
 def test_each_is_counted_apart_and_what_turned_out_well_is_taken_back():
     throttle = Throttle(most=1, window=MINUTE)
-    throttle.note("ada", now=START)
+    throttle.record("ada", now=START)
     assert throttle.wait("ada", now=START) == MINUTE
     assert not throttle.wait("bob", now=START)
     throttle.take_back("ada", at=START)
     throttle.take_back("nobody", at=START)
     assert not throttle.wait("ada", now=START)
-    throttle.note("ada", now=START)
+    throttle.record("ada", now=START)
     throttle.forget("ada")
     assert not throttle.wait("ada", now=START)
 
@@ -43,7 +43,7 @@ def test_each_is_counted_apart_and_what_turned_out_well_is_taken_back():
 def test_the_memory_is_bounded_and_forgets_who_tried_longest_ago():
     throttle = Throttle(most=1, window=MINUTE, remembered=100)
     for number in range(1000):
-        throttle.note(f"user {number}", now=START)
+        throttle.record(f"user {number}", now=START)
     assert len(throttle._attempts) == 100
     assert throttle.wait("user 999", now=START) == MINUTE
     assert not throttle.wait("user 0", now=START)

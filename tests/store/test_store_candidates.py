@@ -26,7 +26,7 @@ async def start(store, subject):
 async def source(store):
     source = await add_source(store, START)
     listed = [Listed(f"/{number}") for number in range(40)]
-    await store.write(candidates.note, source.id, listed, listing_id=None, now=START)
+    await store.write(candidates.record_listed, source.id, listed, listing_id=None, now=START)
     return source
 
 
@@ -67,7 +67,7 @@ async def test_a_run_that_lost_its_lease_claims_nothing(store, source):
 
 async def test_a_listing_that_names_one_twice_names_it_once(store, source):
     twice = [Listed("/twice", START), Listed("/twice", START)]
-    judged = await store.write(candidates.note, source.id, twice, listing_id=None, now=START)
+    judged = await store.write(candidates.record_listed, source.id, twice, listing_id=None, now=START)
     assert len(judged.new) == 1
 
 

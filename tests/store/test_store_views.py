@@ -84,9 +84,9 @@ async def saved(store: Store, slug: str) -> SavedFeed:
 async def test_the_mark_of_a_feed_is_read_without_any_item(system_of_many: System, wanted: dict[str, Any]):
     system = system_of_many
     await system.feeds.add(FeedDraft(slug="view", filter=wanted), OPERATOR)
-    sighting = await system.store.read(views.look, "view", None)
-    assert sighting is not None
-    read = await system.store.read(scans, lambda conn: views.look(conn, "view", sighting.question))
+    state = await system.store.read(views.look, "view", None)
+    assert state is not None
+    read = await system.store.read(scans, lambda conn: views.look(conn, "view", state.query))
     assert read
     assert not [how for how, _ in read if "raw_items" in how]
     if "sources" in wanted:
@@ -143,10 +143,10 @@ async def test_whatever_happens_the_same_tag_is_always_the_same_document(system:
         clock.advance(timedelta(seconds=chance.choice([0, 0, 1, 40_000])))
         await change_something(system, clock, chance, [source.id for source in made], step)
         for slug in ("all", "hers", "tagged", "one", "words"):
-            system.renderer._shelf._kept.clear()
-            edition = await system.renderer.look(slug, FeedFormat.JSON, folder_url="https://x.example")
-            assert edition is not None
-            assert known.setdefault(edition.tag, document := await system.renderer.printed(edition)) == document
+            system.renderer._cache._kept.clear()
+            rendered = await system.renderer.look(slug, FeedFormat.JSON, folder_url="https://x.example")
+            assert rendered is not None
+            assert known.setdefault(rendered.tag, document := await system.renderer.document(rendered)) == document
 
 
 async def change_something(

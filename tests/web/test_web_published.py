@@ -115,10 +115,10 @@ async def test_as_long_as_nothing_changes_every_byte_is_the_same(
     first = await site.get(f"/feeds/view.{suffix}")
     clock.advance(timedelta(days=3))
     again = FeedRenderer(store=site.system.store, clock=clock)
-    edition = await again.look("view", FeedFormat(suffix), folder_url="http://catchment.test/feeds")
-    assert edition is not None
-    assert await again.printed(edition) == first.content
-    assert first.headers["etag"] == f'"{edition.tag}"'
+    rendered = await again.look("view", FeedFormat(suffix), folder_url="http://catchment.test/feeds")
+    assert rendered is not None
+    assert await again.document(rendered) == first.content
+    assert first.headers["etag"] == f'"{rendered.tag}"'
 
 
 @on_both_stores

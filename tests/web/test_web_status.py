@@ -66,7 +66,7 @@ async def test_pages_that_were_not_collected_are_told_with_the_reason(site: Site
     source = await site.system.catalog.add(draft, OPERATOR)
     listed = [Listed("https://mill.example/1"), Listed("https://mill.example/2?token=secret")]
     now, store = site.system.clock.now(), site.system.store
-    await store.write(candidates.note, source.id, listed, listing_id=None, now=now)
+    await store.write(candidates.record_listed, source.id, listed, listing_id=None, now=now)
     await store.write(candidates.mark_keys, source.id, [listed[0].key], error="It answered 500.", now=now)
     failed = {"url": "https://mill.example/1", "state": "failed", "attempts": 1, "is_given_up": False}
     status, shown = (await rows(site))["Mill"], (await site.get(f"/api/sources/{source.id}", "service")).json()

@@ -33,7 +33,7 @@ def provider(count: int = 5, **options) -> XProvider:
 async def test_pages_are_asked_for_by_cursor_until_the_limit(envelope, there, limit, pages):
     async with working(provider(there, envelope=envelope)) as bench:
         found = await bench.pages(ADA, limit=limit)
-    assert len(found) == pages == bench.ledger.pages
+    assert len(found) == pages == bench.spending.pages
     assert sum(page.count for page in found) == min(there, pages * 20)
     cursors = [parse_qs(request.query).get("cursor", [""])[0] for request in bench.provider.requests]
     assert cursors == ["", "page-20", "page-40", "page-60", "page-80"][:pages]
@@ -104,7 +104,7 @@ async def test_what_may_pass_is_tried_again_after_one_two_and_four_seconds(misha
         [page] = await bench.pages(ADA)
     assert page.count == 5
     assert bench.waits == [1, 2, 4]
-    assert bench.ledger.pages == 1
+    assert bench.spending.pages == 1
 
 
 async def test_after_the_last_retry_the_trouble_is_told():
@@ -192,7 +192,7 @@ async def test_a_limit_below_one_is_refused_without_a_call(limit):
 
 async def test_at_the_cap_nothing_more_is_asked_for():
     async with working(provider(90)) as bench:
-        bench.ledger.cap = 2
+        bench.spending.cap = 2
         with pytest.raises(XError, match="the cap is reached") as refusal:
             await bench.pages(ADA)
     assert len(bench.provider.requests) == 2

@@ -21,7 +21,7 @@ def provider(count: int = 100, **options) -> XProvider:
 
 
 async def scrape(bench: Bench, *, early_stop: int = 5, **options) -> Scrape:
-    scraper = Scraper(client=bench.client, books=bench.ledger, rules=LimitRules(), early_stop=early_stop)
+    scraper = Scraper(client=bench.client, history=bench.spending, rules=LimitRules(), early_stop=early_stop)
     return await scraper.scrape(bench.http, ADA, **options)
 
 
@@ -42,39 +42,39 @@ def stats(fetched: int = 100, new: int = 0, *, empty: int = 1) -> FetchStats:
 async def test_statistics_decide_how_many_pages_are_paid_for():
     async with working(provider()) as bench:
         assert len((await scrape(bench)).tweets) == 100
-        assert bench.ledger.pages == 5
-        bench.ledger.stats_of = stats(empty=3)
+        assert bench.spending.pages == 5
+        bench.spending.stats_of = stats(empty=3)
         # Ten would do, but a page is paid for as a whole, so it is kept as a whole.
         assert len((await scrape(bench)).tweets) == 20
-        assert bench.ledger.pages == 6
+        assert bench.spending.pages == 6
 
 
 async def test_whoever_asks_for_fewer_gets_no_more():
     async with working(provider()) as bench:
         found = await scrape(bench, most=50)
     assert [one.tweet_id for one in found.tweets] == [tweet_id("ada", number) for number in range(99, 49, -1)]
-    assert bench.ledger.pages == 3
+    assert bench.spending.pages == 3
 
 
 async def test_where_a_page_runs_into_what_is_known_paging_ends_but_nothing_new_is_lost():
     async with working(provider()) as bench:
-        bench.ledger.stats_of = stats()
-        bench.ledger.known_ids = {tweet_id("ada", number) for number in range(85, 91)}
+        bench.spending.stats_of = stats()
+        bench.spending.known_ids = {tweet_id("ada", number) for number in range(85, 91)}
         found = await scrape(bench)
-        assert bench.ledger.pages == 1
+        assert bench.spending.pages == 1
         assert len(found.tweets) == 20
         assert tweet_id("ada", 80) in {one.tweet_id for one in found.tweets}
         await scrape(bench, early_stop=0)
-        assert bench.ledger.pages == 1 + 5
+        assert bench.spending.pages == 1 + 5
 
 
 async def test_a_pinned_tweet_is_no_sign_that_the_rest_is_known():
     pinned = tweet("ada", 3, START - timedelta(days=400))
     async with working(provider(40, pinned={"ada": pinned})) as bench:
-        bench.ledger.stats_of = stats()
-        bench.ledger.known_ids = {tweet_id("ada", 3)}
+        bench.spending.stats_of = stats()
+        bench.spending.known_ids = {tweet_id("ada", 3)}
         found = await scrape(bench, early_stop=1, window=Window(since=START - timedelta(days=300)))
-    assert bench.ledger.pages == 2
+    assert bench.spending.pages == 2
     assert len(found.tweets) == 39
 
 
@@ -82,7 +82,7 @@ async def test_only_tweets_of_the_time_asked_for_are_given_and_older_pages_not_p
     window = Window(since=START - timedelta(minutes=30 * 25), until=START - timedelta(minutes=30))
     async with working(provider()) as bench:
         found = await scrape(bench, window=window)
-    assert bench.ledger.pages == 2
+    assert bench.spending.pages == 2
     assert [one.tweet_id for one in found.tweets] == [tweet_id("ada", number) for number in range(97, 73, -1)]
 
 
@@ -108,15 +108,15 @@ async def test_only_tweets_of_the_time_asked_for_are_given_and_older_pages_not_p
 @pytest.mark.proves("D-06")
 async def test_a_look_says_how_far_down_it_came(before, known, options, reach):
     async with working(provider(400)) as bench:
-        bench.ledger.stats_of = before
-        bench.ledger.known_ids = {tweet_id("ada", number) for number in known}
+        bench.spending.stats_of = before
+        bench.spending.known_ids = {tweet_id("ada", number) for number in known}
         assert (await scrape(bench, **options)).reach is reach
 
 
 @pytest.mark.parametrize("count", [90, 100])
 async def test_where_the_timeline_ends_there_is_nothing_below(count):
     async with working(provider(count)) as bench:
-        bench.ledger.stats_of = stats()
+        bench.spending.stats_of = stats()
         assert (await scrape(bench)).reach is Reach.END
 
 
@@ -133,7 +133,7 @@ async def test_what_cannot_be_used_is_told_and_counted():
 async def test_what_came_before_a_failure_is_kept():
     source = provider()
     async with working(source, max_retries=0) as bench:
-        bench.ledger.cap = 2
+        bench.spending.cap = 2
         found = await scrape(bench)
     assert len(found.tweets) == 40
     assert (found.broken_off, found.reach) == ("the cap is reached", Reach.PART)

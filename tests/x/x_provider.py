@@ -66,7 +66,7 @@ class Bench:
     provider: XProvider
     http: HttpClient
     client: XClient
-    ledger: SpendingLog
+    spending: SpendingLog
     waits: list[float]
 
     async def pages(self, timeline: TweetTimeline, *, limit: int = 100) -> list[ProviderPage]:
@@ -90,7 +90,7 @@ async def working(provider: XProvider, *, timeout_seconds: float = 5.0, **option
     )
     world = World(seed=1, sites=1, started_at=START)
     async with SimulatedWeb(world, hosts=0, now=clock.now, places={"/twitter": provider}) as web, http:
-        ledger = SpendingLog()
+        spending = SpendingLog()
         settings = {"key": KEY, "requests_per_second": 1000.0, **options}
-        client = XClient(base_url=web.url("/twitter"), ledger=ledger, sleep=wait, **settings)
-        yield Bench(provider=provider, http=http, client=client, ledger=ledger, waits=waits)
+        client = XClient(base_url=web.url("/twitter"), spending=spending, sleep=wait, **settings)
+        yield Bench(provider=provider, http=http, client=client, spending=spending, waits=waits)

@@ -252,9 +252,9 @@ async def _documents(system: System, slugs: list[str], base_url: str) -> AsyncIt
     for slug in named:
         feed = await system.feeds.get(slug, OPERATOR)
         for format_ in FeedFormat:
-            edition = await system.renderer.look(feed.slug, format_, folder_url=folder)
-            if edition is not None:
-                body = await system.renderer.printed(edition)
+            rendered = await system.renderer.look(feed.slug, format_, folder_url=folder)
+            if rendered is not None:
+                body = await system.renderer.document(rendered)
                 yield FeedDocument(name=f"{slug}.{format_}", media_type=format_.media_type, body=body)
 
 

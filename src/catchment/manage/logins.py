@@ -99,14 +99,14 @@ class Throttle:
             return timedelta(0)
         return recent[-self._most] + self._window - now
 
-    def note(self, who: str, *, now: datetime) -> None:
+    def record(self, who: str, *, now: datetime) -> None:
         self._attempts[who] = [*self._recent(who, now), now]
         self._attempts.move_to_end(who)
         while len(self._attempts) > self._remembered:
             self._attempts.popitem(last=False)
 
     def take_back(self, who: str, *, at: datetime) -> None:
-        """An attempt that was noted at this moment turned out to be a good one."""
+        """An attempt that was recorded at this moment turned out to be a good one."""
         attempts = self._attempts.get(who, [])
         if at in attempts:
             attempts.remove(at)
@@ -169,8 +169,8 @@ class Logins:
         if wait > timedelta(0):
             seconds = ceil(wait.total_seconds())
             raise TooManyAttempts(f"Too many attempts; try again in {seconds} seconds.", retry_after=seconds)
-        self._by_account.note(account, now=now)
-        self._by_address.note(place, now=now)
+        self._by_account.record(account, now=now)
+        self._by_address.record(place, now=now)
 
 
 def neighbourhood(address: str) -> str:

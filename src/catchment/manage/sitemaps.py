@@ -158,7 +158,7 @@ class IncrementalStateManager:
         source_id = await store.write(_begin, site_name, sitemap_url, now=now)
         fresh: set[str] = set()
         for some in _chunks(listed):
-            judged = await store.write(candidates.note, source_id, some, listing_id=None, now=now)
+            judged = await store.write(candidates.record_listed, source_id, some, listing_id=None, now=now)
             fresh |= {one.url for _, one in judged.new} | {one.url for _, one in judged.changed}
         await store.write(_settle, source_id, site_name, policy, now=now)
         pending: set[bytes] = set()

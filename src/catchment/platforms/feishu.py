@@ -121,20 +121,20 @@ class NoteCopier:
 
     async def _put_off(self, note: DueNote, refusal: BitableError) -> None:
         again = self._clock.now() + wait_after(note.attempts + 1, asked_for=refusal.retry_after)
-        await self._store.write(self._note_failed, [note], refusal, next_try_at=again)
+        await self._store.write(self._record_failed, [note], refusal, next_try_at=again)
 
     async def _halted(self, batch: Sequence[DueNote], error: BitableError) -> CopyingHalted:
         failures = max(note.attempts for note in batch) + 1
         until = self._clock.now() + wait_after(failures, asked_for=error.retry_after)
-        await self._store.write(self._note_halt, batch, error, until=until)
+        await self._store.write(self._record_halt, batch, error, until=until)
         return CopyingHalted(f"{error}; the next try is at {until:%Y-%m-%d %H:%M:%S} UTC")
 
-    def _note_halt(self, conn: Connection, batch: Sequence[DueNote], error: BitableError, *, until: datetime) -> None:
+    def _record_halt(self, conn: Connection, batch: Sequence[DueNote], error: BitableError, *, until: datetime) -> None:
         """The job waits. The notes stay due, so that whoever puts things right may have it run at once."""
-        self._note_failed(conn, batch, error, next_try_at=self._clock.now())
+        self._record_failed(conn, batch, error, next_try_at=self._clock.now())
         jobs.set_due(conn, FEISHU_JOB, until)
 
-    def _note_failed(
+    def _record_failed(
         self, conn: Connection, batch: Sequence[DueNote], error: BitableError, *, next_try_at: datetime
     ) -> None:
         ids = [note.id for note in batch]

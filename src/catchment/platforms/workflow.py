@@ -152,7 +152,7 @@ def _report(conn: Connection, _: Run, source_id: int, found: Sequence[Listed], *
     if sources.get(conn, source_id) is None:
         raise NotFound(f"There is no source {source_id}. `catchment sources list` shows those there are.")
     before = found_notes.count(conn, source_id)
-    candidates.note(conn, source_id, found, listing_id=None, now=now)
+    candidates.record_listed(conn, source_id, found, listing_id=None, now=now)
     added = found_notes.count(conn, source_id) - before
     return ReportCounts(added=added, known=len(found) - added)
 

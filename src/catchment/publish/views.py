@@ -27,7 +27,7 @@ from catchment.parse.html import plain_text
 from catchment.publish.feed import UNKNOWN_FILE, Enclosure, Feed, FeedEntry, FeedFormat
 from catchment.store import views
 from catchment.store.database import Store
-from catchment.store.views import Question, Sighting
+from catchment.store.views import FeedState, FeedStateQuery
 
 _TITLES = {
     DigestType.FOUR_HOURS: "Digest of {end:%Y-%m-%d %H:%M} UTC",
@@ -258,7 +258,7 @@ class Shared(Generic[T]):
 
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
-MAX_QUESTIONS = 1000
+MAX_QUERIES = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,26 +277,26 @@ class FeedRenderer:
         self._store = store
         self._clock = clock
         self._hub_url = hub_url
-        self._questions: dict[str, Question] = {}
-        self._looks: Shared[Sighting | None] = Shared()
-        self._shelf = _Shelf()
-        # One at a time: whoever waits finds it printed.
-        self._printing = asyncio.Lock()
+        self._queries: dict[str, FeedStateQuery] = {}
+        self._looks: Shared[FeedState | None] = Shared()
+        self._cache = _DocumentCache()
+        # One at a time: whoever waits finds it rendered.
+        self._rendering = asyncio.Lock()
 
     async def look(self, slug: str, format_: FeedFormat, *, folder_url: str) -> RenderedFeed | None:
-        sighting = await self._looks.share(slug, lambda: self._look(slug))
-        return self._edition(sighting, format_, folder_url) if sighting else None
+        state = await self._looks.share(slug, lambda: self._look(slug))
+        return self._rendered_feed(state, format_, folder_url) if state else None
 
-    async def printed(self, edition: RenderedFeed) -> bytes:
+    async def document(self, rendered: RenderedFeed) -> bytes:
         """The document. Should something have changed meanwhile it may be newer than its tag, never older."""
-        body = self._shelf.get(edition)
+        body = self._cache.get(rendered)
         if body is not None:
             return body
-        async with self._printing:
-            body = self._shelf.get(edition)
+        async with self._rendering:
+            body = self._cache.get(rendered)
             if body is None:
-                body = await self._print(edition)
-                self._shelf.put(edition, body)
+                body = await self._render(rendered)
+                self._cache.put(rendered, body)
         return body
 
     async def preview(self, feed: SavedFeed) -> Sequence[ShownItem]:
@@ -305,16 +305,16 @@ class FeedRenderer:
         _, items = await self._store.read(views.read_items, feed, partial(keeps, feed.filter), since=since)
         return items
 
-    async def _look(self, slug: str) -> Sighting | None:
-        sighting = await self._store.read(views.look, slug, self._questions.get(slug))
-        if sighting is not None:
-            if len(self._questions) >= MAX_QUESTIONS:
-                self._questions.clear()
-            self._questions[slug] = sighting.question
-        return sighting
+    async def _look(self, slug: str) -> FeedState | None:
+        state = await self._store.read(views.look, slug, self._queries.get(slug))
+        if state is not None:
+            if len(self._queries) >= MAX_QUERIES:
+                self._queries.clear()
+            self._queries[slug] = state.query
+        return state
 
-    def _edition(self, sighting: Sighting, format_: FeedFormat, folder_url: str) -> RenderedFeed:
-        feed, mark = sighting.question.feed, sighting.mark
+    def _rendered_feed(self, state: FeedState, format_: FeedFormat, folder_url: str) -> RenderedFeed:
+        feed, mark = state.query.feed, state.mark
         # Everything that the document depends on.
         grounds = (
             __version__,
@@ -336,32 +336,32 @@ class FeedRenderer:
             changed_at=max(feed.updated_at, mark.changed_at or feed.updated_at),
         )
 
-    async def _print(self, edition: RenderedFeed) -> bytes:
-        feed = edition.feed
+    async def _render(self, rendered: RenderedFeed) -> bytes:
+        feed = rendered.feed
         since = feed.filter.since(self._clock.now())
         source, items = await self._store.read(views.read_items, feed, partial(keeps, feed.filter), since=since)
-        document = view_feed(feed, source, items, address=edition.address, hub_url=self._hub_url)
+        document = view_feed(feed, source, items, address=rendered.address, hub_url=self._hub_url)
         # Large feeds take a while to write; others are served meanwhile.
-        return await asyncio.to_thread(edition.format.write, document)
+        return await asyncio.to_thread(rendered.format.write, document)
 
 
-class _Shelf:
-    """What was printed last of each document, the least asked for thrown out when it gets too much."""
+class _DocumentCache:
+    """What was rendered last of each document, the least asked for thrown out when it gets too much."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
         self._bytes = 0
 
-    def get(self, edition: RenderedFeed) -> bytes | None:
-        tag, body = self._kept.get(edition.address.self_url, ("", b""))
-        if tag != edition.tag:
+    def get(self, rendered: RenderedFeed) -> bytes | None:
+        tag, body = self._kept.get(rendered.address.self_url, ("", b""))
+        if tag != rendered.tag:
             return None
-        self._kept.move_to_end(edition.address.self_url)
+        self._kept.move_to_end(rendered.address.self_url)
         return body
 
-    def put(self, edition: RenderedFeed, body: bytes) -> None:
-        _, before = self._kept.pop(edition.address.self_url, ("", b""))
-        self._kept[edition.address.self_url] = (edition.tag, body)
+    def put(self, rendered: RenderedFeed, body: bytes) -> None:
+        _, before = self._kept.pop(rendered.address.self_url, ("", b""))
+        self._kept[rendered.address.self_url] = (rendered.tag, body)
         self._bytes += len(body) - len(before)
         while self._bytes > MAX_KEPT_BYTES:
             _, (_, oldest) = self._kept.popitem(last=False)

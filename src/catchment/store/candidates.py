@@ -83,7 +83,7 @@ class CandidateFailure(NamedTuple):
         return after_failure(self.candidate, is_final=self.is_final, is_blameless=self.is_blameless)
 
 
-def note(
+def record_listed(
     conn: Connection,
     source_id: int,
     listed: Sequence[Listed],

@@ -56,7 +56,7 @@ class FeedVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class FeedStateQuery:
     """What to ask to know whether a feed changed. It is worked out once: that takes longer than asking."""
 
     feed: SavedFeed
@@ -65,32 +65,32 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class FeedState:
     #: Whose feed is as it is now.
-    question: Question
+    query: FeedStateQuery
     mark: FeedVersion
 
 
-def look(conn: Connection, slug: str, question: Question | None) -> Sighting | None:
-    """The feed as it is now, without its items; `question` is that of the last look, if there was one."""
-    mark = _ask(conn, question) if question else None
-    if question and mark:
-        return Sighting(question=question, mark=mark)
+def look(conn: Connection, slug: str, query: FeedStateQuery | None) -> FeedState | None:
+    """The feed as it is now, without its items; `query` is that of the last look, if there was one."""
+    mark = _ask(conn, query) if query else None
+    if query and mark:
+        return FeedState(query=query, mark=mark)
     feed = feeds.find(conn, slug)
     if feed is None:
         return None
-    question = _question(feed, conn.dialect)
-    mark = _ask(conn, question)
-    return Sighting(question=question, mark=mark) if mark else None
+    query = _state_query(feed, conn.dialect)
+    mark = _ask(conn, query)
+    return FeedState(query=query, mark=mark) if mark else None
 
 
-def _ask(conn: Connection, question: Question) -> FeedVersion | None:
-    """The mark; None if the feed is not what the question takes it for any more."""
-    row = conn.exec_driver_sql(question.sql, question.parameters).one_or_none()
+def _ask(conn: Connection, query: FeedStateQuery) -> FeedVersion | None:
+    """The mark; None if the feed is not what the query takes it for any more."""
+    row = conn.exec_driver_sql(query.sql, query.parameters).one_or_none()
     if row is None:
         return None
     version, is_admin, edits, edited_at, times, changed_at = row
-    feed = question.feed
+    feed = query.feed
     if (version, bool(is_admin)) != (feed.version, feed.sees_all and feed.owner_id is not None):
         return None
     read = UtcDateTime().result_processor(conn.dialect, None)
@@ -98,7 +98,7 @@ def _ask(conn: Connection, question: Question) -> FeedVersion | None:
     return FeedVersion(edits=edits or 0, changes=int(times), changed_at=max(moments, default=None))
 
 
-def _question(feed: SavedFeed, dialect: Dialect) -> Question:
+def _state_query(feed: SavedFeed, dialect: Dialect) -> FeedStateQuery:
     counted = _counting(feed, dialect).subquery()
     edits = changes.alias()
     statement = (
@@ -119,7 +119,9 @@ def _question(feed: SavedFeed, dialect: Dialect) -> Question:
     assert isinstance(compiled, SQLCompiler)
     given = compiled.params
     order = compiled.positiontup
-    return Question(feed=feed, sql=str(compiled), parameters=tuple(given[name] for name in order) if order else given)
+    return FeedStateQuery(
+        feed=feed, sql=str(compiled), parameters=tuple(given[name] for name in order) if order else given
+    )
 
 
 def only_source(conn: Connection, feed: SavedFeed) -> Source | None:

@@ -146,24 +146,24 @@ class XClient:
         *,
         key: str,
         base_url: str,
-        ledger: SpendingLog,
+        spending: SpendingLog,
         requests_per_second: float = 20.0,
         max_retries: int = 3,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._key = key
         self._base_url = base_url
-        self._ledger = ledger
+        self._spending = spending
         self._pacer = Pacer(key_pace(requests_per_second))
         self._max_retries = max_retries
         self._sleep = sleep
 
     async def preview(self, http: SendRequest, timeline: TweetTimeline) -> ProviderPage:
         """The first page, which is kept for the collection that may follow."""
-        if body := await self._ledger.previewed(timeline.address):
+        if body := await self._spending.previewed(timeline.address):
             return page_of(body)
         page = await self._page(http, timeline, "")
-        await self._ledger.keep_previewed(timeline.address, page.body)
+        await self._spending.keep_previewed(timeline.address, page.body)
         return page
 
     async def pages(
@@ -175,7 +175,7 @@ class XClient:
         if limit < 1:
             raise InvalidInput("The limit is at least 1.", field="limit")
         count, cursor, seen = 0, "", set[str]()
-        body = await self._ledger.take_previewed(timeline.address) if is_first else None
+        body = await self._spending.take_previewed(timeline.address) if is_first else None
         while count < limit:
             page = page_of(body) if body and not cursor else await self._page(http, timeline, cursor)
             yield page
@@ -187,7 +187,7 @@ class XClient:
             seen.add(cursor)
 
     async def _page(self, http: SendRequest, timeline: TweetTimeline, cursor: str) -> ProviderPage:
-        if cap := await self._ledger.take_page():
+        if cap := await self._spending.take_page():
             raise XError(cap.message, trouble=XTrouble.CAP_REACHED, retry_after=cap.seconds)
         response = await self._ask(http, timeline, cursor)
         # Whatever is said of the answer later on, the key is not in it.
@@ -196,7 +196,7 @@ class XClient:
             return read_page(masked)
         except XError as error:
             if error.trouble in TROUBLES_OF_ALL:
-                await self._ledger.record_trouble(error)
+                await self._spending.record_trouble(error)
             raise
 
     async def _ask(self, http: SendRequest, timeline: TweetTimeline, cursor: str) -> Response:

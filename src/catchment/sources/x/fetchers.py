@@ -224,7 +224,7 @@ def make_scraper(settings: Settings, memory: Memory) -> Scraper | None:
     client = XClient(
         key=settings.twitter_api_key,
         base_url=settings.twitter_base_url,
-        ledger=memory,
+        spending=memory,
         requests_per_second=settings.twitter_requests_per_second,
         max_retries=settings.twitter_max_retries,
     )
@@ -234,4 +234,4 @@ def make_scraper(settings: Settings, memory: Memory) -> Scraper | None:
         most=settings.scraper_max_limit,
         alpha=settings.scraper_ema_alpha,
     )
-    return Scraper(client=client, books=memory, rules=rules, early_stop=settings.scraper_early_stop_threshold)
+    return Scraper(client=client, history=memory, rules=rules, early_stop=settings.scraper_early_stop_threshold)

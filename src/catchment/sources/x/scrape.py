@@ -150,9 +150,9 @@ class _Buffer:
 
 
 class Scraper:
-    def __init__(self, *, client: XClient, books: ScrapeHistory, rules: LimitRules, early_stop: int) -> None:
+    def __init__(self, *, client: XClient, history: ScrapeHistory, rules: LimitRules, early_stop: int) -> None:
         self._client = client
-        self._books = books
+        self._history = history
         self._rules = rules
         self._early_stop = early_stop
 
@@ -170,38 +170,38 @@ class Scraper:
 
         What breaks off in the middle gives back what came until then, as it was paid for; what fails at once is raised.
         """
-        stats = await self._books.stats(timeline.subject)
+        stats = await self._history.stats(timeline.subject)
         limit = next_limit(stats, self._rules)
         look = _Look(
             timeline=timeline, stats=stats, limit=limit, most=most, window=window, depth=depth, is_first=is_first
         )
-        haul = _Buffer()
+        buffer = _Buffer()
         try:
-            await self._fill(haul, http, look)
+            await self._fill(buffer, http, look)
         except VisitError as error:
-            if not haul.tweets:
+            if not buffer.tweets:
                 raise
             trouble = error.trouble if isinstance(error, XError) else None
-            return replace(_scrape(look, haul, Reach.PART), broken_off=str(error), trouble=trouble)
-        return _scrape(look, haul, self._reach(look, haul))
+            return replace(_scrape(look, buffer, Reach.PART), broken_off=str(error), trouble=trouble)
+        return _scrape(look, buffer, self._reach(look, buffer))
 
     async def preview(self, http: SendRequest, timeline: TweetTimeline) -> Sequence[Tweet]:
         """What is on the first page, for somebody who wants to see what there is."""
         page = await self._client.preview(http, timeline)
         return _Buffer().take(parse_page(page.body, author=timeline.author))
 
-    async def _fill(self, haul: _Buffer, http: SendRequest, look: _Look) -> None:
+    async def _fill(self, buffer: _Buffer, http: SendRequest, look: _Look) -> None:
         count, cursor = 0, None
         is_enough = bool(self._early_stop) and look.depth is Depth.NEWS
         async for page in self._client.pages(http, look.timeline, limit=look.asked, is_first=look.is_first):
-            haul.is_below = haul.met
-            tweets = haul.take(parse_page(page.body, author=look.timeline.author))
-            in_order = [tweet for tweet in tweets if tweet.tweet_id not in haul.pinned]
-            haul.met = haul.met or await self._meets_known(in_order, look.stats)
-            if any(map(look.window.is_after, in_order)) or (haul.met and is_enough):
+            buffer.is_below = buffer.met
+            tweets = buffer.take(parse_page(page.body, author=look.timeline.author))
+            in_order = [tweet for tweet in tweets if tweet.tweet_id not in buffer.pinned]
+            buffer.met = buffer.met or await self._meets_known(in_order, look.stats)
+            if any(map(look.window.is_after, in_order)) or (buffer.met and is_enough):
                 return
             count, cursor = count + page.count, page.next_cursor
-        haul.met = haul.met or cursor is None or count < look.asked
+        buffer.met = buffer.met or cursor is None or count < look.asked
 
     async def _meets_known(self, tweets: Sequence[Tweet], stats: FetchStats | None) -> bool:
         """Whether the page runs into what the last look that was read to its end has left: older pages would bring
@@ -210,16 +210,16 @@ class Scraper:
         if stats is None or not tweets:
             return False
         ids = [tweet.tweet_id for tweet in tweets]
-        return longest_run(ids, await self._books.known(ids, by=stats.last_fetch_at)) >= max(self._early_stop, 1)
+        return longest_run(ids, await self._history.known(ids, by=stats.last_fetch_at)) >= max(self._early_stop, 1)
 
-    def _reach(self, look: _Look, haul: _Buffer) -> Reach:
+    def _reach(self, look: _Look, buffer: _Buffer) -> Reach:
         # What lies below what was known is no news, and says nothing about how many there will be.
-        if look.window != ALWAYS or (haul.is_below and look.depth is not Depth.NEWS):
+        if look.window != ALWAYS or (buffer.is_below and look.depth is not Depth.NEWS):
             return Reach.PART
-        is_cut = look.most is not None and len(haul.tweets) > look.most
+        is_cut = look.most is not None and len(buffer.tweets) > look.most
         # Below what came at first nothing is missing, unless that is too little to be run into.
         is_first = look.stats is None and (look.most is None or look.most >= self._early_stop)
-        if is_first or (haul.met and not is_cut):
+        if is_first or (buffer.met and not is_cut):
             return Reach.END
         if look.asked < look.limit or is_cut:
             return Reach.PART
@@ -227,13 +227,13 @@ class Scraper:
         return Reach.LIMIT if look.limit < self._rules.most else Reach.END
 
 
-def _scrape(look: _Look, haul: _Buffer, reach: Reach) -> Scrape:
-    wanted = [tweet for tweet in haul.tweets.values() if look.window.holds(tweet)]
+def _scrape(look: _Look, buffer: _Buffer, reach: Reach) -> Scrape:
+    wanted = [tweet for tweet in buffer.tweets.values() if look.window.holds(tweet)]
     return Scrape(
         subject=look.timeline.subject,
         tweets=tuple(wanted[: look.most]),
-        warnings=tuple(haul.warnings),
-        unusable=haul.unusable,
+        warnings=tuple(buffer.warnings),
+        unusable=buffer.unusable,
         reach=reach,
     )
 

@@ -50,16 +50,16 @@ def _serving(format_: FeedFormat) -> Callable[..., Awaitable[Response]]:
         renderer = system_of(request).renderer
         # Short names are plain ASCII; anything else names nothing, and might be more than a store can compare.
         asked = slug if slug.isascii() and slug.isprintable() else ""
-        edition = await renderer.look(asked, format_, folder_url=folder_url(request))
-        if edition is None or not _may_read(edition.feed, caller, token):
+        rendered = await renderer.look(asked, format_, folder_url=folder_url(request))
+        if rendered is None or not _may_read(rendered.feed, caller, token):
             raise NotFound("There is no such feed, or not for whoever asks like this.")
         headers = {
-            **validators(edition.tag, edition.changed_at),
-            "Cache-Control": _CACHING[edition.feed.is_public],
+            **validators(rendered.tag, rendered.changed_at),
+            "Cache-Control": _CACHING[rendered.feed.is_public],
         }
-        if is_unchanged(request.headers, edition.tag, edition.changed_at):
+        if is_unchanged(request.headers, rendered.tag, rendered.changed_at):
             return Response(status_code=304, headers=headers)
-        return Response(await renderer.printed(edition), media_type=format_.media_type, headers=headers)
+        return Response(await renderer.document(rendered), media_type=format_.media_type, headers=headers)
 
     serve.__doc__ = f"A saved view as {format_.value.upper()}; 304 when it is as the reader knows it."
     return serve
