@@ -13,7 +13,7 @@ from catchment.domain.crawling import HANDLING
 from catchment.domain.execution import MEDIA_CRAWLER
 from catchment.publish.bucket import DEFAULT_URL, WORKFLOW_FILES, write_workflows
 from catchment.settings import Settings
-from catchment.web.crawler import cookies, reading
+from catchment.web.crawler import cookies, notes
 from catchment.web.routes import workflow
 
 ROOT = Path(__file__).parent.parent.parent
@@ -109,7 +109,7 @@ def test_the_scripts_act_by_the_table_of_errors(name: str) -> None:
 def test_every_request_is_one_that_the_api_answers(path: Path) -> None:
     answered = {
         (method, route.path)
-        for module in (workflow, reading, cookies)
+        for module in (workflow, notes, cookies)
         for route in module.router.routes
         if isinstance(route, APIRoute)
         for method in route.methods

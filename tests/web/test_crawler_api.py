@@ -20,7 +20,7 @@ from catchment.simulator.services.crawl import TroubleKind
 from catchment.sources.platforms.request import RequestOutcome
 from catchment.store.tables import metadata
 from catchment.web.crawler.envelope import Asking
-from catchment.web.crawler.reading import answer_of, status_of
+from catchment.web.crawler.notes import answer_of, status_of
 from catchment.web.crawler.shapes import DetailIn
 from crawler_site import START, CrawlerSite, cookie_value, crawler_site, session_of
 from stores import on_sqlite_alone

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from catchment.fetch.guard import AddressGuard
     from catchment.jobs.scheduler import JobScheduler
     from catchment.manage.accounts import Accounts
-    from catchment.manage.alerts import AlertDesk
+    from catchment.manage.alerts import Alerts
     from catchment.manage.apply import Applier
     from catchment.manage.authentication import Authenticator
     from catchment.manage.catalog import Catalog, RuntimeOptions
@@ -289,10 +289,10 @@ class System(Storeless):
         return NoticeSender(schemes=schemes, allow_networks=self.settings.allow_networks)
 
     @cached_property
-    def alert_desk(self) -> AlertDesk:
-        from catchment.manage.alerts import AlertDesk
+    def alerts(self) -> Alerts:
+        from catchment.manage.alerts import Alerts
 
-        return AlertDesk(store=self.store, clock=self.clock)
+        return Alerts(store=self.store, clock=self.clock)
 
     # Accounts, and who is let in.
 

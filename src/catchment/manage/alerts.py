@@ -28,7 +28,7 @@ def may_change(conn: Connection, alert: Alert, caller: Caller) -> bool:
     return source is not None and caller.may_change(source)
 
 
-class AlertDesk:
+class Alerts:
     """One rule for all of it: an admin may, and for an alert about a source whoever may change the source."""
 
     def __init__(self, *, store: Store, clock: Clock) -> None:

@@ -11,7 +11,7 @@ from catchment import __version__
 from catchment.bootstrap import System
 from catchment.monitor.status import View
 from catchment.web.crawler import cookies as crawler_cookies
-from catchment.web.crawler import reading
+from catchment.web.crawler import notes as crawler_notes
 from catchment.web.dashboard import read_board
 from catchment.web.errors import install_error_handlers
 from catchment.web.greader import routes as greader
@@ -91,7 +91,7 @@ _ROUTERS = (
     admin_webhooks.router,
     tweets.router,
     tweets.follows_router,
-    reading.router,
+    crawler_notes.router,
     crawler_cookies.router,
     workflow.router,
     greader.router,

@@ -14,7 +14,7 @@ from catchment.bootstrap import System
 from catchment.errors import SettingsError
 from catchment.settings import Settings
 from catchment.web.app import create_app
-from catchment.web.frontdoor import bounded_protocol, bounds_of, raise_descriptor_limit
+from catchment.web.connection_limits import bounded_protocol, limits_of, raise_descriptor_limit
 from catchment.web.live import Live
 
 #: Requests in flight have this long to end once a stop was asked for.
@@ -58,7 +58,7 @@ async def serve_app(
         # What others say of where they come from is not believed, on this machine either.
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=settings.trusted_proxies,
-        http=bounded_protocol(bounds_of(settings, descriptors=raise_descriptor_limit())),
+        http=bounded_protocol(limits_of(settings, descriptors=raise_descriptor_limit())),
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     server = _Server(config, lambda: on_ready(_base_url(listener)))

@@ -71,7 +71,7 @@ async def parameters(request: Request) -> Parameters:
     body = (await request.body()).decode("utf-8", "replace") if is_form and request.method == "POST" else ""
     query = str(request.scope["query_string"], "latin-1")
     try:
-        # The whole of the two is bounded: by the front door and by the cap on bodies.
+        # The whole of the two is bounded: by the limits on connections and by the cap on bodies.
         pairs = [pair for text in (query, body) for pair in _pairs(text)]
     except ValueError as error:
         raise InvalidInput(f"The parameters cannot be read: {error}.") from error

@@ -99,16 +99,16 @@ async def act_on_alert(page: SignedInPage) -> Response:
     """`do` says what, with the id of the alert: `acknowledge 12`."""
     form = await page.form()
     action, _, told = str(form.get("do", "")).partition(" ")
-    alert_id, desk, caller = number_of(told), page.system.alert_desk, page.caller
+    alert_id, alerts, caller = number_of(told), page.system.alerts, page.caller
     match action:
         case "acknowledge":
-            alert = await desk.acknowledge(alert_id, caller)
+            alert = await alerts.acknowledge(alert_id, caller)
         case "withdraw":
-            alert = await desk.withdraw(alert_id, caller)
+            alert = await alerts.withdraw(alert_id, caller)
         case "mute":
-            alert = await desk.mute(alert_id, number_of(str(form.get("minutes", ""))), caller)
+            alert = await alerts.mute(alert_id, number_of(str(form.get("minutes", ""))), caller)
         case "unmute":
-            alert = await desk.unmute(alert_id, caller)
+            alert = await alerts.unmute(alert_id, caller)
         case _:
             raise InvalidInput(f"Nobody can do {action[:40]!r} to an alert.")
     opposite = {"acknowledge": "withdraw", "mute": "unmute"}.get(action)

@@ -66,24 +66,24 @@ class MuteIn(BaseModel):
 @alerts_router.post("/{alert_id}/acknowledge", responses=problems(401, 403, 404, 409, 422))
 async def acknowledge_alert(alert_id: PathId, system: TheSystem, caller: Known) -> AlertOut:
     """Say that you look after it: nothing more is told of it until it ends."""
-    return AlertOut.model_validate(await system.alert_desk.acknowledge(alert_id, caller))
+    return AlertOut.model_validate(await system.alerts.acknowledge(alert_id, caller))
 
 
 @alerts_router.delete("/{alert_id}/acknowledge", responses=problems(401, 403, 404, 422))
 async def withdraw_alert(alert_id: PathId, system: TheSystem, caller: Known) -> AlertOut:
     """Take that back."""
-    return AlertOut.model_validate(await system.alert_desk.withdraw(alert_id, caller))
+    return AlertOut.model_validate(await system.alerts.withdraw(alert_id, caller))
 
 
 @alerts_router.post("/{alert_id}/mute", responses=problems(401, 403, 404, *OF_A_BODY))
 async def mute_alert(alert_id: PathId, body: MuteIn, system: TheSystem, caller: Known) -> AlertOut:
     """Have nothing told of it for a time, however often it comes back; that it ended is told if its beginning was."""
-    return AlertOut.model_validate(await system.alert_desk.mute(alert_id, body.minutes, caller))
+    return AlertOut.model_validate(await system.alerts.mute(alert_id, body.minutes, caller))
 
 
 @alerts_router.delete("/{alert_id}/mute", responses=problems(401, 403, 404, 422))
 async def unmute_alert(alert_id: PathId, system: TheSystem, caller: Known) -> AlertOut:
-    return AlertOut.model_validate(await system.alert_desk.unmute(alert_id, caller))
+    return AlertOut.model_validate(await system.alerts.unmute(alert_id, caller))
 
 
 router = APIRouter(prefix="/api/collector", tags=["collector"])

@@ -1,4 +1,4 @@
-"""The front door: how much of a caller is taken in before anybody knows what they want.
+"""Limits on connections: how much of a caller is taken in before anybody knows what they want.
 
 Bytes and number of headers, the time that a request takes to arrive, and connections, an address and in all. Whoever
 comes when it is full takes the place of the one who has been silent for longest; only where everybody is being served
@@ -50,7 +50,7 @@ class ConnectionLimits:
             return False
 
 
-def bounds_of(settings: Settings, *, descriptors: int) -> ConnectionLimits:
+def limits_of(settings: Settings, *, descriptors: int) -> ConnectionLimits:
     """As the settings say, but so that there are descriptors left for collecting."""
     spare = SPARE_DESCRIPTORS + DESCRIPTORS_PER_VISIT * settings.concurrency
     return ConnectionLimits(
@@ -79,26 +79,26 @@ class Phase(Enum):
     BODY = auto()
 
 
-class Door:
+class ConnectionLimiter:
     """Who is in. The longest silent come first in `_inside`."""
 
-    def __init__(self, bounds: ConnectionLimits) -> None:
-        self.bounds = bounds
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.limits = limits
         self._inside: dict[BoundedConnection, str] = {}
         self._of: Counter[str] = Counter()
 
-    def enter(self, caller: BoundedConnection, address: str) -> bool:
+    def admit(self, caller: BoundedConnection, address: str) -> bool:
         """Let somebody in, in the place of somebody else if need be; False where no place could be made."""
-        place = "" if self.bounds.is_proxy(address) else neighbourhood(address)
+        place = "" if self.limits.is_proxy(address) else neighbourhood(address)
         self._inside[caller] = place
         self._of[place] += 1
-        if place and self._of[place] > self.bounds.per_address:
+        if place and self._of[place] > self.limits.per_address:
             return self._make_room(caller, place)
-        return len(self._inside) <= self.bounds.connections or self._make_room(caller, None)
+        return len(self._inside) <= self.limits.connections or self._make_room(caller, None)
 
     @property
     def is_overrun(self) -> bool:
-        return len(self._inside) > self.bounds.connections + RESERVE
+        return len(self._inside) > self.limits.connections + RESERVE
 
     def leave(self, caller: BoundedConnection) -> None:
         place = self._inside.pop(caller, None)
@@ -122,9 +122,9 @@ class Door:
 
 
 class BoundedConnection(HttpToolsProtocol):
-    """One connection, bounded. Made for a door by `bounded_protocol`."""
+    """One connection, bounded. Made for a limiter by `bounded_protocol`."""
 
-    door: ClassVar[Door]
+    limiter: ClassVar[ConnectionLimiter]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -141,14 +141,14 @@ class BoundedConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._is_crowded = not self.door.enter(self, self.client[0] if self.client else "")
+        self._is_crowded = not self.limiter.admit(self, self.client[0] if self.client else "")
         self._expect(HEAD_SECONDS)
-        if self._is_crowded and self.door.is_overrun:
+        if self._is_crowded and self.limiter.is_overrun:
             self.turn_away()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._expect(None)
-        self.door.leave(self)
+        self.limiter.leave(self)
         super().connection_lost(exc)
 
     def turn_away(self) -> None:
@@ -186,8 +186,8 @@ class BoundedConnection(HttpToolsProtocol):
         self._refuse_if(self._is_crowded and not is_important, HTTPStatus.SERVICE_UNAVAILABLE)
         if not self._is_refused:
             self._phase = Phase.BODY
-            self._expect(self.door.bounds.request_seconds)
-            self.door.heard(self)
+            self._expect(self.limiter.limits.request_seconds)
+            self.limiter.heard(self)
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -206,7 +206,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._deadline.cancel()
             self._deadline = None
         if seconds is not None:
-            self._deadline = self.loop.call_later(min(seconds, self.door.bounds.request_seconds), self._end_late)
+            self._deadline = self.loop.call_later(min(seconds, self.limiter.limits.request_seconds), self._end_late)
 
     def _end_late(self) -> None:
         waits_for_head = self._phase is Phase.HEAD and not self.is_served
@@ -229,6 +229,6 @@ class BoundedConnection(HttpToolsProtocol):
         self.transport.close()
 
 
-def bounded_protocol(bounds: ConnectionLimits) -> type[BoundedConnection]:
-    """The protocol of one server: all of its connections go through the same door."""
-    return type("BoundedProtocol", (BoundedConnection,), {"door": Door(bounds)})
+def bounded_protocol(limits: ConnectionLimits) -> type[BoundedConnection]:
+    """The protocol of one server: all of its connections have the same limiter."""
+    return type("BoundedProtocol", (BoundedConnection,), {"limiter": ConnectionLimiter(limits)})

@@ -17,7 +17,14 @@ from catchment.errors import OutOfDescriptors
 from catchment.fetch.failures import translated
 from catchment.settings import Settings
 from catchment.web.app import create_app
-from catchment.web.frontdoor import MAX_HEADER_BYTES, MAX_HEADERS, RESERVE, ConnectionLimits, Door, bounds_of
+from catchment.web.connection_limits import (
+    MAX_HEADER_BYTES,
+    MAX_HEADERS,
+    RESERVE,
+    ConnectionLimiter,
+    ConnectionLimits,
+    limits_of,
+)
 from catchment.web.server import serve_app
 
 pytestmark = pytest.mark.proves("R-20")
@@ -156,24 +163,24 @@ async def test_the_connections_of_a_proxy_are_those_of_many(lean_site: Site):
 
 def test_descriptors_are_left_for_collecting():
     settings = Settings(max_connections=1000, concurrency=50)
-    assert bounds_of(settings, descriptors=65_536).connections == 1000
-    assert bounds_of(settings, descriptors=1024).connections == 1024 - 256 - 4 * 50 - RESERVE
-    assert bounds_of(settings, descriptors=64).connections == RESERVE
+    assert limits_of(settings, descriptors=65_536).connections == 1000
+    assert limits_of(settings, descriptors=1024).connections == 1024 - 256 - 4 * 50 - RESERVE
+    assert limits_of(settings, descriptors=64).connections == RESERVE
 
 
 def test_whoever_left_is_counted_no_more():
-    door = Door(ConnectionLimits(connections=10, per_address=1, request_seconds=1))
+    limiter = ConnectionLimiter(ConnectionLimits(connections=10, per_address=1, request_seconds=1))
 
     class Caller:
         is_served = True
 
     one, two, three = Caller(), Caller(), Caller()
-    assert door.enter(one, "192.0.2.1")  # type: ignore[arg-type]
-    assert not door.enter(two, "192.0.2.1")  # type: ignore[arg-type]
-    door.leave(one)  # type: ignore[arg-type]
-    door.leave(one)  # type: ignore[arg-type]
-    door.leave(two)  # type: ignore[arg-type]
-    assert door.enter(three, "192.0.2.1")  # type: ignore[arg-type]
+    assert limiter.admit(one, "192.0.2.1")  # type: ignore[arg-type]
+    assert not limiter.admit(two, "192.0.2.1")  # type: ignore[arg-type]
+    limiter.leave(one)  # type: ignore[arg-type]
+    limiter.leave(one)  # type: ignore[arg-type]
+    limiter.leave(two)  # type: ignore[arg-type]
+    assert limiter.admit(three, "192.0.2.1")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
