@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import replace
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
+from catchment.cli.console import say
 from catchment.cli.session import FAILED, command_for, read_settings, run_async
 from catchment.cli.signals import stop_on_signals
 from catchment.cli.up import Host, Port, listening_on, serve_and_collect
+from catchment.domain.alert import Alert
+from catchment.domain.alert_rules import AlertRule
 from catchment.domain.caller import OPERATOR
+from catchment.domain.cookie import CookieStatus
 from catchment.domain.note import Platform
-from catchment.errors import InvalidInput
+from catchment.errors import Conflict, InvalidInput, SettingsError
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -26,33 +34,6 @@ if TYPE_CHECKING:
     from catchment.simulator.server import SimulatedWeb
     from catchment.simulator.services.xhs import XhsService
     from catchment.simulator.world import World
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from catchment.bootstrap import System
-import secrets
-
-if TYPE_CHECKING:
-    from catchment.settings import Settings
-    from catchment.simulator.server import SimulatedWeb
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from dataclasses import dataclass
-from enum import StrEnum
-from functools import partial
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, TypeVar
-
-from catchment.cli.console import say
-from catchment.domain.alert import Alert
-from catchment.domain.alert_rules import AlertRule
-from catchment.domain.cookie import CookieStatus
-from catchment.errors import Conflict, SettingsError
-
-if TYPE_CHECKING:
-    from catchment.bootstrap import System
-    from catchment.simulator.services.xhs import XhsService
-
 
 #: What would cost money, tell others, or take the place of something real. It has its default in a demo.
 LEFT_ALONE: Final = (
