@@ -87,6 +87,36 @@ async def test_what_takes_too_long_is_killed_and_the_next_is_read_by_another():
         assert pool.pids != [process.pid]
 
 
+async def test_the_time_of_a_document_ends_with_it_however_late_the_start_of_its_process_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """What went on counting would end a later document, and a process that has nothing to do with it."""
+    counting: list[asyncio.TimerHandle] = []
+    was_read = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    call_later, start = loop.call_later, asyncio.create_subprocess_exec
+
+    def watched(seconds: float, then: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
+        handle = call_later(seconds, then, *args)
+        if seconds == 50:
+            counting.append(handle)
+        return handle
+
+    async def told_late(*command: str, **given: Any) -> object:
+        process = await start(*command, **given)
+        await was_read.wait()
+        return process
+
+    monkeypatch.setattr(loop, "call_later", watched)
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", told_late)
+    async with ParserPool(size=1, seconds=50, idle_seconds=60) as pool:
+        assert await titles(pool) == ["Title a", "Title b"]
+        was_read.set()
+        assert await titles(pool) == ["Title a", "Title b"]
+        assert len(counting) == 2
+        assert all(handle.cancelled() for handle in counting)
+
+
 async def test_the_death_of_a_process_is_the_failure_of_what_it_was_reading_only():
     async with at_work() as (pool, process):
         process.send_signal(STOPPED)

@@ -229,11 +229,12 @@ class _ParserProcess(asyncio.Protocol):
     async def _start(self) -> None:
         ours, theirs = socket.socketpair()
         self._line, _ = await self._loop.create_unix_connection(lambda: self, sock=ours)
+        # Before: on a busy machine it may have greeted us, and have been asked something, before its start is told.
+        self._timer = self._loop.call_later(_START_SECONDS, self.kill)
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command(), stdin=theirs.fileno(), stdout=DEVNULL, env={}, start_new_session=True
             )
-        self._timer = self._loop.call_later(_START_SECONDS, self.kill)
 
     def _command(self) -> list[str]:
         limits = (str(self._pool.max_bytes), str(self._pool.seconds))
