@@ -67,6 +67,41 @@ async def test_a_collector_at_work_notices_both_jumps_by_itself(system, site, cl
     assert any(line.startswith("WARNING The clock jumped back") for line in log)
 
 
+@on_both_stores
+@pytest.mark.proves("R-16")
+async def test_a_clock_that_leapt_throws_nothing_away_before_it_has_kept_to_it_for_a_day(system, site, clock):
+    """Neither a collector at work nor a job that comes before it has looked, nor a process that began afterwards."""
+    await add(system, site.feed("1"))
+    await collect(system)
+    await system.cleaner.tidy(clock.now())
+    clock.jump(YEARS)
+    assert await system.cleaner.tidy(clock.now()) == 0
+    clock.advance(23 * HOUR)
+    assert await system.cleaner.tidy(clock.now()) == 0
+    clock.jump(-YEARS - 23 * HOUR)
+    assert await system.cleaner.tidy(clock.now()) == 0
+    clock.advance(timedelta(days=29))
+    assert await system.cleaner.tidy(clock.now()) == 0
+    clock.jump(YEARS)
+    assert await system.cleaner.tidy(clock.now()) == 0
+    clock.advance(25 * HOUR)
+    assert await system.cleaner.tidy(clock.now()) == 1
+
+
+@pytest.mark.proves("R-16")
+async def test_a_machine_that_sleeps_every_night_is_cleaned_all_the_same(system, site, clock):
+    await add(system, site.feed("1"))
+    await collect(system)
+    await system.cleaner.tidy(clock.now())
+    for _ in range(32):
+        clock.advance(12 * HOUR)
+        clock.jump(12 * HOUR)
+        removed = await system.cleaner.tidy(clock.now())
+        if removed:
+            return
+    pytest.fail("nothing was ever cleaned")
+
+
 @pytest.mark.proves("R-16")
 async def test_what_is_paused_stays_paused_and_time_that_passes_is_no_jump(system, site, clock, log):
     source = await add(system, site.feed("1"))

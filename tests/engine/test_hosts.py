@@ -17,7 +17,6 @@ from catchment.domain.caller import OPERATOR
 from catchment.domain.run import RunKind
 from catchment.domain.source import Why
 from catchment.engine import pool
-from catchment.engine.cleanup import Cleaner
 from catchment.errors import StoreError
 from catchment.manage.catalog import Change
 from catchment.monitor.status import Language, next_check_reason
@@ -426,7 +425,7 @@ async def test_hosts_that_nobody_shares_any_more_are_forgotten_once_nothing_hold
             await system.store.write(sources.delete, added[host][0], now=clock.now())
 
         async def left():
-            await Cleaner(store=system.store, clock=clock, keep=30 * DAY).tidy_if_due()
+            await system.cleaner.tidy_if_due()
             return {row.host for row in await host_rows(system)}
 
         assert await left() == {"127.0.0.1", "127.0.0.2", "127.0.0.3"}, "shared, looked after, asked to be left alone"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from catchment.domain.source import Source
     from catchment.engine.cadence import Cadences
     from catchment.engine.cleanup import Cleaner
+    from catchment.engine.clock_monitor import ClockMonitor
     from catchment.engine.collector import Collector
     from catchment.engine.leases import LeasePolicy
     from catchment.fetch.apprise import NoticeSender
@@ -403,12 +404,19 @@ class System(Storeless):
         return Visits(catalog=self.catalog, collector=self.collector)
 
     @cached_property
+    def clock_monitor(self) -> ClockMonitor:
+        from catchment.engine.clock_monitor import ClockMonitor
+
+        return ClockMonitor(store=self.store, clock=self.clock, lease=timedelta(seconds=self.settings.lease_seconds))
+
+    @cached_property
     def cleaner(self) -> Cleaner:
         from catchment.engine.cleanup import Cleaner
 
         return Cleaner(
             store=self.store,
             clock=self.clock,
+            clock_monitor=self.clock_monitor,
             keep=timedelta(days=self.settings.keep_days),
             keep_trail=timedelta(days=self.settings.audit_days),
         )

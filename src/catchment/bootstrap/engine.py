@@ -50,6 +50,7 @@ def make_collector(system: System) -> Collector:
         committer=committer,
         cadences=system.cadences,
         cleaner=system.cleaner,
+        clock_monitor=system.clock_monitor,
         leases=leases,
         clock=clock,
     )

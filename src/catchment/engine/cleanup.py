@@ -10,6 +10,7 @@ from loguru import logger
 
 from catchment.clock import Clock
 from catchment.domain.source import UNDO
+from catchment.engine.clock_monitor import ClockMonitor
 from catchment.store import alerts, audit_trail, fetch_log, hosts, items, outbox, reading, runs
 from catchment.store.database import Store
 
@@ -20,10 +21,17 @@ BATCH = 500
 
 class Cleaner:
     def __init__(
-        self, *, store: Store, clock: Clock, keep: timedelta, keep_trail: timedelta = timedelta(days=90)
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        clock_monitor: ClockMonitor,
+        keep: timedelta,
+        keep_trail: timedelta = timedelta(days=90),
     ) -> None:
         self._store = store
         self._clock = clock
+        self._clock_monitor = clock_monitor
         self._keep = keep
         self._keep_trail = keep_trail
         self._last: datetime | None = None
@@ -36,7 +44,10 @@ class Cleaner:
             await self.tidy(now)
 
     async def tidy(self, now: datetime) -> int:
-        """Remove what is too old and return how many items went."""
+        """Remove what is too old and return how many items went; none by a clock that may be wrong."""
+        if await self._clock_monitor.is_doubtful():
+            logger.info("nothing is cleaned until the clock, which leapt forward, has kept to it for a day")
+            return 0
         before = now - self._keep
         removed = await self._in_batches(partial(items.delete_old, now=now, keep=self._keep, limit=BATCH))
         await self._in_batches(partial(items.delete_of_removed, before=now - UNDO, limit=BATCH))

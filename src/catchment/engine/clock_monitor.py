@@ -21,6 +21,8 @@ from catchment.store.database import Store
 
 #: Clocks of machines differ a little, and are set right by seconds; none of that is a jump.
 TOLERANCE = timedelta(minutes=5)
+#: A clock that leapt forward by this much may be wrong. It is taken at its word once it has kept to that for as long.
+LEAP = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,19 +74,26 @@ class ClockMonitor:
         last, self._last = self._last, self._read()
         jump = jump_between(last, self._last) if last is not None else None
         if jump is not None:
-            await self._repair(described_jump(jump), is_jump=True)
+            await self._repair(described_jump(jump), jump)
+
+    async def is_doubtful(self) -> bool:
+        """Whether it leapt forward so lately that what is old by it may not be."""
+        await self.look()
+        leap = await self._store.read(alerts.last_incident, Incident.CLOCK_LEAPT)
+        return leap is not None and self._clock.now() - leap[0] < LEAP
 
     def _read(self) -> ClockReading:
         return ClockReading(at=self._clock.now(), elapsed=self._clock.elapsed())
 
-    async def _repair(self, what: str, *, is_jump: bool = False) -> None:
-        told = await self._store.write(_repair, what, is_jump=is_jump, now=self._clock.now(), lease=self._lease)
+    async def _repair(self, what: str, jump: timedelta | None = None) -> None:
+        told = await self._store.write(_repair, what, jump, now=self._clock.now(), lease=self._lease)
         if told:
             logger.warning("{}", told)
 
 
-def _repair(conn: Connection, what: str, *, is_jump: bool, now: datetime, lease: timedelta) -> str | None:
+def _repair(conn: Connection, what: str, jump: timedelta | None, *, now: datetime, lease: timedelta) -> str | None:
     """What is to be told of it, if anything is."""
+    is_jump = jump is not None
     latest = not_before(now)
     pulled = pull_back_sources(conn, now=now, latest=latest)
     pull_back_deliveries(conn, now=now, latest=latest)
@@ -94,4 +103,6 @@ def _repair(conn: Connection, what: str, *, is_jump: bool, now: datetime, lease:
     told = f"{what} {pulled} source(s) that waited for a later time are due now." if pulled else what
     forget_incidents_ahead(conn, latest=latest)
     alerts.record_incident(conn, Incident.CLOCK_JUMPED, message=told, now=now)
+    if jump is not None and jump >= LEAP:
+        alerts.record_incident(conn, Incident.CLOCK_LEAPT, now=now)
     return told

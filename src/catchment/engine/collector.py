@@ -49,6 +49,7 @@ class Collector:
         committer: Committer,
         cadences: Cadences,
         cleaner: Cleaner,
+        clock_monitor: ClockMonitor,
         leases: LeasePolicy,
         clock: Clock,
     ) -> None:
@@ -61,7 +62,7 @@ class Collector:
         self._cleaner = cleaner
         self._leases = leases
         self._clock = clock
-        self._clock_watch = ClockMonitor(store=store, clock=clock, lease=leases.duration)
+        self._clock_monitor = clock_monitor
         self._ticking = asyncio.Lock()
         self._asking = asyncio.Lock()
         self._round = Round([])
@@ -85,7 +86,7 @@ class Collector:
         Nothing new is begun from the moment that `stop` is set.
         Raises TimeoutError when work had to be cut off.
         """
-        await self._clock_watch.start()
+        await self._clock_monitor.start()
         await self._cadences.apply()
         await self._store.write(sources.wake_types, self._registry.can_fetch, now=self._clock.now())
         await self._store.write(_register, leases=self._leases, now=self._clock.now())
@@ -139,7 +140,7 @@ class Collector:
         return (await self._look_around()).now
 
     async def _look_around(self) -> Seating:
-        await self._clock_watch.look()
+        await self._clock_monitor.look()
         await self._cadences.apply()
         await recover(self._store, self._clock)
         if await self._store.read(jobs.is_paused, COLLECTOR_TICK):

@@ -30,6 +30,8 @@ class Incident(StrEnum):
     X_NO_CREDIT = "x_no_credit"
     X_RATE_LIMITED = "x_rate_limited"
     CLOCK_JUMPED = "clock_jumped"
+    #: By so much that what is old by it may not be.
+    CLOCK_LEAPT = "clock_leapt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
