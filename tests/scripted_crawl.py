@@ -57,7 +57,7 @@ class ScriptedSite:
 
     lane = None
 
-    async def list_pages(self, _: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
+    async def list_pages(self, _: Mapping[bytes, KnownListing]) -> AsyncIterator[Told]:
         listed = [Listed(url, page.lastmod) for url, page in self.pages.items() if url not in self.unlisted]
         for start in range(0, len(listed), self.stretch):
             self._step()

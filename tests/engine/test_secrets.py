@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from aiohttp import web
-from sqlalchemy import text, update
+from sqlalchemy import select, update
 
 from catchment.bootstrap import System
 from catchment.crypto import is_sealed
@@ -22,7 +23,7 @@ from catchment.manage.webhooks import SUMMARIZATION, NewWebhook
 from catchment.monitor.audit import audit_store
 from catchment.redact import MASK
 from catchment.store import outbox
-from catchment.store.tables import sources, webhooks
+from catchment.store.tables import metadata, sources, webhooks
 from collecting import collect, collect_one, get
 from feed_site import FeedSite
 from stores import on_both_stores, on_sqlite_alone
@@ -52,8 +53,8 @@ async def add(system: System, url: str, **options: Any):
 async def written(system: System) -> str:
     """Every text of the store that could hold them."""
     rows = []
-    for table in ("sources", "webhooks", "outbox", "raw_items", "fetch_log", "changes"):
-        found = await system.store.read(lambda conn, name=table: conn.execute(text(f"SELECT * FROM {name}")).all())
+    for table in metadata.sorted_tables:
+        found = await system.store.read(lambda conn, one=table: conn.execute(select(one)).all())
         rows += [str(row) for row in found]
     return "\n".join(rows)
 
@@ -76,6 +77,24 @@ async def test_the_token_in_an_address_is_sent_and_stands_nowhere(system: System
     assert TOKEN not in everything + str(log)
     assert VALUE not in everything + str(log)
     assert await audit_store(system.store) == []
+
+
+@on_both_stores
+@pytest.mark.proves("R-23")
+async def test_the_token_in_the_address_of_a_sitemap_stands_nowhere_and_it_is_known_all_the_same(
+    system: System, site: FeedSite, clock, log
+):
+    page = site.serve("<html><head><title>One</title></head><body><p>Words.</p></body></html>", path="/page")
+    listed = f"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><url><loc>{page}</loc></url></urlset>"
+    url = site.serve(listed, path="/sitemap.xml", headers={"ETag": '"1"'})
+    await system.catalog.add(Draft(type="sitemap", config={"url": f"{url}?token={TOKEN}"}, name="one"), OPERATOR)
+    for _ in range(2):
+        [result] = await collect(system)
+        assert result.error is None
+        clock.advance(timedelta(days=1))
+    asked = [request.headers.get("If-None-Match") for request in site.requests if request.query.get("token") == TOKEN]
+    assert asked == [None, '"1"']
+    assert TOKEN not in await written(system) + str(log)
 
 
 @pytest.mark.proves("R-23")

@@ -174,7 +174,7 @@ class AsListed:
         self.address = crawl_session.address
         self.name = crawl_session.name
 
-    async def list_pages(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
+    async def list_pages(self, known: Mapping[bytes, KnownListing]) -> AsyncIterator[Told]:
         async for told in self._crawl_session.list_pages(known):
             yield replace(told, listed=self._first(told)) if isinstance(told, ListingPage) else told
             if len(self._order) >= self.policy.max_items:

@@ -99,11 +99,11 @@ class CrawlSession(Protocol):
     #: What only one crawl at a time goes along; the others come back later.
     lane: asyncio.Lock | None
 
-    def list_pages(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
+    def list_pages(self, known: Mapping[bytes, KnownListing]) -> AsyncIterator[Told]:
         """List what there is, document by document, in pages of about a thousand.
 
-        `known` are the documents that were read before: one that did not change, or that was looked at in this round
-        already, need not be read again.
+        `known` are the documents that were read before, by the `short_hash` of their address: one that did not change,
+        or that was looked at in this round already, need not be read again.
         """
         ...
 

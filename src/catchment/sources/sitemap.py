@@ -173,7 +173,7 @@ class SitemapCrawlSession:
         self.address = str(config.url)
         self.name = text(context.source.config, "site_name", default=context.source.name)
 
-    async def list_pages(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
+    async def list_pages(self, known: Mapping[bytes, KnownListing]) -> AsyncIterator[Told]:
         roots = await self._roots()
         async with self._context.parsers.one_alone() as parsers:
             tree = SitemapTree(self._stream, parsers, keeps=self._config.filters.keeps_url, now=self._context.now)

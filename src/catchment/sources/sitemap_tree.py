@@ -18,6 +18,7 @@ from catchment.domain.candidate import (
     Told,
     Unchanged,
 )
+from catchment.domain.item import short_hash
 from catchment.errors import HttpError, ParseError, ParserFailed, VisitError
 from catchment.fetch.body import StreamedResponse
 from catchment.fetch.client import Request
@@ -105,14 +106,14 @@ class SitemapTree:
         self._is_circling = False
         self._failures: dict[str, VisitError] = {}
 
-    async def walk(self, roots: Iterable[str], known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:
+    async def walk(self, roots: Iterable[str], known: Mapping[bytes, KnownListing]) -> AsyncIterator[Told]:
         """Every sitemap below the roots, each branch to its end. One that fails is remarked upon, unless none could be
         read.
         """
         self._meet(SitemapDocument(url=root) for root in roots)
         while self._ahead and self._barren < MAX_CIRCLING_INDEXES:
             document = self._ahead.pop()
-            async for told in self._visit(document, known.get(document.url)):
+            async for told in self._visit(document, known.get(short_hash(document.url))):
                 yield told
         for remark in self._remarks():
             yield ListingWarning(message=remark)

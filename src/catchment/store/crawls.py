@@ -21,6 +21,7 @@ from catchment.domain.candidate import (
     is_doubtful,
 )
 from catchment.domain.item import short_hash
+from catchment.redact import redact_url
 from catchment.store import candidates as found
 from catchment.store.candidates import SEEN_AT, WITH_LISTINGS
 from catchment.store.tables import candidates, crawls, listings
@@ -72,11 +73,11 @@ def forget(conn: Connection, source_id: int) -> None:
         conn.execute(delete(table).where(table.c.source_id == source_id))
 
 
-def list_listings(conn: Connection, source_id: int, *, round_began_at: datetime) -> dict[str, KnownListing]:
-    """The documents that were read to their end, by address."""
+def list_listings(conn: Connection, source_id: int, *, round_began_at: datetime) -> dict[bytes, KnownListing]:
+    """The documents that were read to their end, by the hash of their address, which may hold a secret."""
     rows = conn.execute(select(listings).where(listings.c.source_id == source_id, listings.c.read_at.is_not(None)))
     return {
-        row.url: KnownListing(listing=_listing(row), read_at=row.read_at, is_done=row.seen_at >= round_began_at)
+        row.key: KnownListing(listing=_listing(row), read_at=row.read_at, is_done=row.seen_at >= round_began_at)
         for row in rows
     }
 
@@ -87,7 +88,7 @@ def open_listing(conn: Connection, source_id: int, url: str, *, now: datetime) -
     known = select(listings.c.id).where(listings.c.source_id == source_id, listings.c.key == key)
     number: int | None = conn.execute(known).scalar_one_or_none()
     if number is None:
-        row = {"source_id": source_id, "key": key, "url": url, "seen_at": now}
+        row = {"source_id": source_id, "key": key, "url": redact_url(url), "seen_at": now}
         number = int(conn.execute(insert(listings).returning(listings.c.id), row).scalar_one())
     return number
 
@@ -96,14 +97,13 @@ def close_listing(conn: Connection, source_id: int, listing: Listing, *, now: da
     """It was read to its end: what it lists was noted as seen `now`, and what it no longer lists was not."""
     number = open_listing(conn, source_id, listing.url, now=now)
     known = update(listings).where(listings.c.id == number)
-    conn.execute(known.values(**as_row(listing), read_at=now, seen_at=now))
+    conn.execute(known.values(**as_row(listing) | {"url": redact_url(listing.url)}, read_at=now, seen_at=now))
 
 
 def vouch(conn: Connection, source_id: int, url: str, *, now: datetime) -> None:
     """A document is as it was, or could not be read: whatever it listed counts as listed still."""
-    conn.execute(
-        update(listings).where(listings.c.source_id == source_id, listings.c.key == short_hash(url)).values(seen_at=now)
-    )
+    known = update(listings).where(listings.c.source_id == source_id, listings.c.key == short_hash(url))
+    conn.execute(known.values(url=redact_url(url), seen_at=now))
 
 
 def settle(conn: Connection, source_id: int, policy: CandidatePolicy, *, now: datetime) -> Settled:

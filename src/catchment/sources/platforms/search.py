@@ -241,7 +241,7 @@ class KeywordCrawlSession:
         self.address = f"{platform}:{config.keyword}"
         self.name = config.keyword
 
-    async def list_pages(self, known: Mapping[str, KnownListing]) -> AsyncIterator[Told]:  # noqa: ARG002 - searched anew
+    async def list_pages(self, known: Mapping[bytes, KnownListing]) -> AsyncIterator[Told]:  # noqa: ARG002 - searched anew
         for number in range(1, self._config.pages + 1):
             found = await self._search(number)
             exec_meta = {"workflow_trace_id": self._trace_id, "crawled_at": self._now.isoformat()}
