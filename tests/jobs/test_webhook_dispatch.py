@@ -225,6 +225,23 @@ async def test_a_redirect_is_a_failed_delivery_that_says_where_it_pointed(system
 
 
 @pytest.mark.proves("R-42")
+@pytest.mark.parametrize("length", [20 << 20, 10], ids=["more than anybody reads", "less than it said"])
+async def test_what_is_answered_with_2xx_is_delivered_whatever_is_wrong_with_the_rest_of_the_answer(
+    system, site, length
+):
+    async def answer(request):
+        response = web.StreamResponse(headers={"Content-Length": str(length)})
+        await response.prepare(request)
+        await response.write(b"x")
+        request.transport.close()
+        return response
+
+    hook = await hook_at(system, site.script(answer, path="/hook"))
+    await system.webhooks.ping(hook.id)
+    assert await courier_of(system).deliver_due() == "1 delivered"
+
+
+@pytest.mark.proves("R-42")
 @pytest.mark.parametrize("status", [300, 304, 404, 500])
 async def test_nothing_but_2xx_is_a_delivery(system, site, status):
     hook = await hook_at(system, site.serve("", path="/hook", status=status))

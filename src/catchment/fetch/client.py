@@ -170,6 +170,8 @@ class Request:
     own_pace: bool = False
     #: For what is handed over rather than asked for: it is for this address alone, so that a redirect is a failure.
     follow_redirects: bool = True
+    #: Without it, that it was answered is enough: whatever is wrong with the body of the answer changes nothing.
+    needs_body: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +230,7 @@ class HttpClient:
         async with self._answered(request, seconds) as (hop, reply):
             self._note_hold(request, hop, reply)
             with translating(hop.url):
-                body = await self._read(reply)
+                body = await (self._read(reply) if request.needs_body else self._read_leniently(reply))
         answer = self._judged(hop, _response(hop, reply, body), keep_failures=request.keep_failures)
         asked = answer.headers.get("Retry-After")
         return replace(answer, retry_after=retry_after(asked, self._clock.now())) if asked else answer
@@ -245,7 +247,7 @@ class HttpClient:
             body = Arriving(reply, self._stream_decoder(reply), hop.url)
             with translating(hop.url):
                 is_failure = reply.status >= _FIRST_FAILURE
-                start = await (self._read_failure(reply) if is_failure else body.peek(_PEEKED_BYTES))
+                start = await (self._read_leniently(reply) if is_failure else body.peek(_PEEKED_BYTES))
             head = self._judged(hop, _response(hop, reply, start), keep_failures=False)
             yield StreamedResponse(
                 status=head.status, url=head.url, headers=head.headers, permanent_url=head.permanent_url, body=body
@@ -295,7 +297,7 @@ class HttpClient:
                     if not request.follow_redirects:
                         raise redirect_error(reply.status, hop.url, reply.headers["Location"])
                     with translating(hop.url):
-                        await self._read_failure(reply)
+                        await self._read_leniently(reply)
             hop = next_hop(
                 hop,
                 status=reply.status,
@@ -362,17 +364,17 @@ class HttpClient:
 
     async def _read(self, reply: aiohttp.ClientResponse) -> bytes:
         if reply.status >= _FIRST_FAILURE:
-            return await self._read_failure(reply)
+            return await self._read_leniently(reply)
         packed = await _read_whole(reply, self._limits.body_bytes)
         encoding = reply.headers.get("Content-Encoding")
         return packed if encoding is None else await self._decoded(packed, encoding)
 
-    async def _read_failure(self, reply: aiohttp.ClientResponse) -> bytes:
-        """A failure's page only helps to tell what it is: when it is broken too, the status says enough."""
+    async def _read_leniently(self, reply: aiohttp.ClientResponse) -> bytes:
+        """What only helps to tell what it is, such as a failure's page: where it is broken, the status says enough."""
         try:
             packed = await _read_whole(reply, _FAILURE_BYTES)
             return await self._decoded(packed, reply.headers.get("Content-Encoding", ""))
-        except (BadBody, aiohttp.ClientPayloadError):
+        except (BadBody, aiohttp.ClientPayloadError, TimeoutError):
             return b""
 
     async def _decoded(self, packed: bytes, encoding: str) -> bytes:

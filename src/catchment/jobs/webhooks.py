@@ -129,6 +129,7 @@ class WebhookDispatcher:
                 allow_private=hook.allow_private,
                 timeout_seconds=TIMEOUT_SECONDS,
                 follow_redirects=False,
+                needs_body=hook.format is WebhookFormat.LARK,
             )
         )
         if refusal := refusal_in(answer.body, hook.format):
