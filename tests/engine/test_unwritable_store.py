@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import text
 
 from catchment.bootstrap import System, open_system
+from catchment.cli.up import serve_and_collect
 from catchment.domain.caller import OPERATOR
 from catchment.errors import FullStore, ReadOnlyStore, StoreError
 from catchment.monitor.status import View, snapshot
@@ -139,6 +140,20 @@ async def test_postgresql_that_takes_no_writes_is_told_and_blames_no_source(post
         with pytest.raises(ReadOnlyStore):
             await system.store.write(lambda conn: conn.execute(text("DELETE FROM config")))
         _allow_writes(url, allowed=True)
+
+
+@pytest.mark.proves("R-25")
+async def test_a_start_on_a_store_that_takes_no_writes_ends_with_that_before_anybody_is_served(
+    postgres_url, open_test_system, capsys
+):
+    url = store_url(postgres_url)
+    async with open_test_system(database_url=postgres_url, port=0) as system:
+        _allow_writes(url, allowed=False)
+        await system.store.close()
+        with pytest.raises(ReadOnlyStore):
+            await serve_and_collect(system, asyncio.Event())
+        _allow_writes(url, allowed=True)
+    assert "Catchment is at" not in capsys.readouterr().out
 
 
 def _allow_writes(url, *, allowed: bool) -> None:

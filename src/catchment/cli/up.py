@@ -63,6 +63,8 @@ async def serve_and_collect(
     """Both side by side until the stop; False when collecting had to be cut off."""
     from catchment.web.server import serve
 
+    # Before anybody is told that it listens: whoever comes would only see it end.
+    await system.store.checked.require(system.clock.now())
     await seal_plain(system)
     await follow_environment(system)
     listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -377,6 +377,10 @@ class WriteCheck:
             self._trouble = WriteTrouble.FULL if isinstance(error, FullStore) else WriteTrouble.READ_ONLY
             raise
 
+    async def require(self, now: datetime) -> None:
+        """A StoreError where it cannot be written: for whoever begins what cannot do without."""
+        await self._store.write(_write_a_little, now=now)
+
     async def trouble(self, now: datetime) -> WriteTrouble | None:
         """What keeps the store from being written; None while nothing does."""
         if self._is_recent(self._failed_at, FAILING_SECONDS):
