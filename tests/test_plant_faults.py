@@ -41,6 +41,15 @@ def test_the_repair_of_every_number_of_r_is_taken_back_by_a_fault():
     assert promised <= {fault.proves for fault in script().read_faults()}
 
 
+def test_a_test_that_could_not_be_begun_has_noticed_nothing(tmp_path, monkeypatch):
+    plant = script()
+    (tmp_path / "module.py").write_text("limit = 5\n")
+    fault = plant.Fault(name="off by one", file="module.py", old="= 5", new="= 6", tests=())
+    for line, caught in (("FAILED tests/test_limits.py::test_five", True), ("ERROR tests/test_limits.py", False)):
+        monkeypatch.setattr(plant, "run_suite", lambda *_, line=line: (1, line))
+        assert plant.try_fault(fault, tmp_path).caught is caught
+
+
 def test_a_planted_fault_is_gone_afterwards(tmp_path):
     plant = script()
     (tmp_path / "module.py").write_text("limit = 5\n")
