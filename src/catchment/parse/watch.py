@@ -36,7 +36,8 @@ _MADE: Final = (
 _COUNT: Final = r"\d[\d.,']{0,15}+\s?[kKmM万千]?\+?"
 _LOOKED_AT: Final = (
     r"(?:views?|visitors?|visits|readers|reads|hits|likes|shares|followers|downloads|users online|online now|watching"
-    r"|Aufrufe|Besucher|Leser|vues|visitas)\b|次(?:浏览|阅读|访问|播放|观看|下载)|人(?:阅读|浏览|在看|看过|在线)"
+    r"|comments?|replies|Aufrufe|Besucher|Leser|Kommentare|vues|commentaires|visitas|comentarios)\b"
+    r"|次(?:浏览|阅读|访问|播放|观看|下载)|人(?:阅读|浏览|在看|看过|在线|点赞)|[条則则]评论|个赞"
 )
 _COUNTERS: Final = (
     r"(?:\b(?:views|visitors|visits|page ?views|reads|hits|likes|users online|visitor number)"
@@ -54,7 +55,12 @@ _MOMENTS: Final = (
     r"\b\d{1,2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:\s?[ap]\.?m\b\.?)?",
 )
 _COUNTS: Final = (rf"(?<!\w){_COUNT}\s?(?:{_LOOKED_AT})", rf"{_COUNTERS}\s?[:：]?\s?{_COUNT}")
-_VOLATILE: Final = re.compile("|".join((*_AGES, *_MOMENTS, *_COUNTS)), re.IGNORECASE)
+#: What it took to make the page.
+_EFFORTS: Final = (
+    r"\b(?:generated|rendered|loaded|executed|created) in \d{1,6}(?:\.\d{1,9})?\s?(?:ms|milliseconds|s|sec|seconds)\b",
+    r"\b\d{1,6} (?:(?:SQL|database|DB) )?queries\b",
+)
+_VOLATILE: Final = re.compile("|".join((*_AGES, *_MOMENTS, *_COUNTS, *_EFFORTS)), re.IGNORECASE)
 #: Characters in which such words are looked for; what is longer is data rather than something to read.
 MAX_SEARCHED = 300_000
 
