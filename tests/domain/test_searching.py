@@ -120,6 +120,36 @@ def test_no_text_makes_a_token_that_a_store_would_read_as_something_else(text: s
     assert not any(set(token) & set("\"'\\ _*:&|!()<>\0") for token in tokens_of(text))
 
 
+@pytest.mark.proves("S-03")
+@pytest.mark.parametrize(
+    ("q", "tokens"),
+    [
+        ("climate policy", ["climate", "policy"]),
+        ('"climate policy"', ["climate", "policy"]),
+        ("人工智能", ["人工", "工智", "智能"]),
+        ("A股", ["a", "股*"]),
+        ("micro* chip", ["chip"]),
+        ("mic* micro*", ["micro*"]),
+    ],
+)
+def test_an_index_is_asked_for_words_and_for_a_beginning_only_where_there_is_nothing_else(q: str, tokens: list[str]):
+    rough = read_query(q).rough()
+    assert ["".join(term.tokens) + "*" * term.is_prefix for term in rough.terms] == tokens
+
+
+@given(
+    st.lists(WORDS | HAN | st.sampled_from(["abc*", "-abc", '"ab ab"', '-"ab ab"', "A股"]), min_size=1, max_size=4),
+    HAN,
+    WORDS,
+)
+def test_what_a_search_finds_is_among_what_the_index_is_asked_for(parts: list[str], han: str, word: str):
+    with suppress(InvalidInput):
+        query = read_query(" ".join(parts))
+        for text in (" ".join(parts), " ".join([*reversed(parts), han]), f"{word} {''.join(parts)}"):
+            if query.finds(tokens_of(text)):
+                assert query.rough().finds(tokens_of(text))
+
+
 def test_no_phrase_reaches_from_the_title_into_the_text():
     tokens = item_tokens(title="open", author="source", content="code", mark="_7")
     assert tokens == ["open", "_7", "source", "_7", "code"]

@@ -186,30 +186,88 @@ async def test_the_last_visits_of_many_sources_are_read_in_one_statement(store: 
         assert [visit.started_at for visit in visits] == [NOW + timedelta(minutes=minute) for minute in (5, 6, 7)]
 
 
-@pytest.mark.proves("S-03", "G-06")
-async def test_a_search_for_common_words_asks_so_many_blocks_and_goes_on_by_its_cursor(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(search, "MAX_AT_ONCE", -1)
-    monkeypatch.setattr(search, "BLOCK", 16)
-    monkeypatch.setattr(search, "MAX_BLOCKS", 3)
+async def indexed(store: Store, monkeypatch: pytest.MonkeyPatch, **bounds: int) -> None:
+    """900 items of `word`, in blocks of 16, with these bounds of a search."""
+    for name, value in {"BLOCK": 16, **bounds}.items():
+        monkeypatch.setattr(search, name, value)
     await store.write(fill)
     while await store.write(search.take_in, 1000):
         pass
 
-    def pages(conn: Connection, q: str) -> tuple[list[int], int]:
-        seen, most, after = list[int](), 0, None
-        while True:
-            with statements() as asked:
-                page = search.find(conn, read_query(q), ItemFilter(all_sources=True), after=after, limit=1000)
-            most = max(most, len(asked))
-            seen += [item.id for item in page.items]
-            after = page.next
-            if after is None:
-                return seen, most
 
-    seen, most = await store.read(pages, "word")
-    assert sorted(seen) == sorted(await store.read(in_order, public=False))
-    assert len(seen) == len(set(seen))
-    assert most <= 6
-    assert (await store.read(pages, "nowhere"))[0] == []
+def pages_of(conn: Connection, q: str, limit: int = 1000) -> tuple[list[int], list[int]]:
+    """The numbers of all finds, by page after page, and how often the index was asked for each."""
+    seen, asked_for, after = list[int](), list[int](), None
+    while True:
+        with statements() as asked:
+            page = search.find(conn, read_query(q), ItemFilter(all_sources=True), after=after, limit=limit)
+        asked_for.append(sum("search_index" in sql for sql, _ in asked))
+        seen += [item.id for item in page.items]
+        after = page.next
+        if after is None:
+            return seen, asked_for
+
+
+@pytest.mark.proves("S-03", "G-06")
+@pytest.mark.parametrize("q", ["word", "wor*", '"word 1"', "word -nowhere"])
+async def test_a_search_asks_so_many_blocks_for_a_page_and_goes_on_by_its_cursor(
+    store: Store, monkeypatch: pytest.MonkeyPatch, q: str
+):
+    await indexed(store, monkeypatch, MAX_BLOCKS=3, MAX_TOGETHER=2)
+    seen, asked = await store.read(pages_of, q)
+    everything = await store.read(in_order, public=False)
+    assert len(seen) == len(set(seen)) == (len(everything) if "1" not in q else len(everything) // VISITS)
+    assert max(asked) <= 4, "two groups of blocks, each asked once and, for a phrase, looked at closely once"
+    assert len(asked) == -(-(max(everything) // 16 + 1) // 3)
+
+
+@pytest.mark.proves("S-03", "G-06")
+async def test_the_newest_of_a_common_word_cost_two_looks_and_a_rare_one_as_many_as_blocks_double(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    await indexed(store, monkeypatch, LOOK=11)
+    assert (await store.read(pages_of, "word", 10))[1][0] <= 2, "the newest block is not full"
+    oldest = make_item(native_id="0 0", title="needle")
+    await store.write(items.update_changed, [(1, oldest)], now=NOW)
+    await store.write(search.take_in, 10)
+    blocks = SOURCES * VISITS * 3 // 16 + 1
+    seen, asked = await store.read(pages_of, "needle")
+    assert (len(seen), len(asked)) == (1, 1)
+    assert asked[0] <= 3 + -(-blocks // search.MAX_TOGETHER), "1, 2, 4 and then 8 blocks together"
+
+
+@pytest.mark.proves("S-03", "G-06")
+async def test_words_that_never_stand_side_by_side_are_looked_for_so_far_at_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    await indexed(store, monkeypatch, CLOSE_LOOK=20, MAX_CLOSE_LOOKS=100)
+    seen, asked = await store.read(pages_of, '"1 word"')
+    assert seen == []
+    assert max(asked) <= 2 * (100 // 20 + 4), "of 100 items with both words, and what the blocks cost"
+    assert len(asked) >= SOURCES * 3 * VISITS // 100 // 2
+
+
+@pytest.mark.proves("S-03", "G-06")
+async def test_a_search_reads_the_index_alone(store: Store, monkeypatch: pytest.MonkeyPatch):
+    await indexed(store, monkeypatch)
+
+    def plans(conn: Connection) -> list[str]:
+        if conn.dialect.name != "sqlite":
+            conn.exec_driver_sql("SET LOCAL enable_seqscan = off")  # which it would prefer on so small a table
+        with statements() as asked:
+            search.find(conn, read_query('"word 1" wor*'), ItemFilter(all_sources=True), after=None, limit=5)
+        explain = "EXPLAIN QUERY PLAN" if conn.dialect.name == "sqlite" else "EXPLAIN"
+        return [
+            str(line[-1])
+            for sql, values in asked
+            if "search_index" in sql
+            for line in conn.exec_driver_sql(f"{explain} {sql}", values).all()
+        ]
+
+    lines = await store.read(plans)
+    if store.url.get_backend_name() == "sqlite":
+        assert lines
+        assert all("VIRTUAL TABLE INDEX" in line and ":M" in line for line in lines), lines
+    else:
+        assert any("Bitmap Index Scan on search_index_words" in line for line in lines), lines
+        assert any("search_index_pkey" in line for line in lines), "a close look goes by number"

@@ -85,7 +85,7 @@ async def test_a_cleaned_item_leaves_the_index(store: Store):
         await store.write(
             lambda conn: conn.execute(text("INSERT INTO search_index(search_index) VALUES('integrity-check')"))
         )
-        count = "SELECT count(*) FROM search_index WHERE search_index MATCH 'one'"
+        count = "SELECT count(*) FROM search_index WHERE search_index MATCH '\"0_one\"'"
     else:
         count = "SELECT count(*) FROM search_index"
     assert await store.read(lambda conn: conn.execute(text(count)).scalar_one()) == 1

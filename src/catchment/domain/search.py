@@ -49,6 +49,15 @@ class Term:
     tokens: tuple[str, ...]
     is_prefix: bool = False
 
+    def parts(self) -> tuple[Term, ...]:
+        """Each token for itself."""
+        *others, last = self.tokens
+        return (*(Term(tokens=(token,)) for token in others), Term(tokens=(last,), is_prefix=self.is_prefix))
+
+    def is_beginning(self) -> bool:
+        """Of a word that is written with spaces; a single character of a pair begins far fewer."""
+        return self.is_prefix and len(self.tokens[-1]) >= MIN_PREFIX
+
     def stands_in(self, text: str) -> bool:
         """In tokens with gaps between and around them."""
         return f"{_GAP}{_GAP.join(self.tokens)}{'' if self.is_prefix else _GAP}" in text
@@ -66,6 +75,18 @@ class SearchQuery:
         text = f"{_GAP}{_GAP.join(tokens)}{_GAP}"
         return all(term.stands_in(text) for term in self.terms) and not any(
             term.stands_in(text) for term in self.without
+        )
+
+    def rough(self) -> SearchQuery:
+        """What an index answers without a look at where words stand: each token for itself. It finds what this finds.
+
+        Very many words begin alike, so a beginning is left out, unless there is nothing else; then the longest stays.
+        """
+        parts = dict.fromkeys(part for term in self.terms for part in term.parts())
+        narrow = [part for part in parts if not part.is_beginning()]
+        return SearchQuery(
+            terms=tuple(narrow or [max(parts, key=lambda part: len(part.tokens[0]))]),
+            without=tuple(term for term in self.without if term.parts() == (term,) and not term.is_prefix),
         )
 
 

@@ -2,8 +2,10 @@
 
 Storing an item only writes its number down, by a trigger; batches take it in afterwards. SQLite's index keeps no texts
 (FTS5, contentless), so the queue carries what an item said when it was indexed, which is what has to be given up; the
-first such row counts. On PostgreSQL it is a `tsvector` with a GIN index, which knows no order: each text bears a token
-for the block of numbers that its item is in, so that the newest can be asked for first.
+first such row counts. On PostgreSQL it is a `tsvector` with a GIN index.
+
+Every token bears the block of numbers that its item is in, so that a block is an index of its own: the newest are asked
+first, and a page costs what it takes to fill it, however much is stored below.
 """
 
 from __future__ import annotations
@@ -45,8 +47,10 @@ MAX_LOOKED_AT = 5_000
 LOOK, FURTHER_LOOK = 101, 1_000
 #: Whoever stores beside others may get higher numbers for what was collected earlier; by so much at most.
 OVERLAP = timedelta(minutes=10)
-#: Finds that PostgreSQL sorts at once; items to a block of numbers, and blocks that are asked for one page.
-MAX_AT_ONCE, BLOCK, MAX_BLOCKS = 6_000, 512, 40
+#: Items to a block of numbers. Blocks that are asked together, while hardly anything is found, and for one page.
+BLOCK, MAX_TOGETHER, MAX_BLOCKS = 8_192, 8, 128
+#: Of what has all the words, so many are looked at more closely at once, and for one page.
+CLOSE_LOOK, MAX_CLOSE_LOOKS = 500, 2_000
 #: Any number will do, as long as every process asks for the same one.
 INDEXING_LOCK = 7_767_003
 
@@ -231,9 +235,8 @@ def _pair(moment: Any, item_id: Any) -> Any:
 def candidates(conn: Connection, query: SearchQuery, source_ids: Sequence[int], *, most: int) -> list[int]:
     """The newest items that may be finds, also those that wait to be taken in: whoever asks has to look at them."""
     newest = select(_queue.c.item_id).order_by(_queue.c.item_id.desc()).limit(MAX_WAITING)
-    named = [_mark(one) for one in source_ids] if len(source_ids) <= MAX_NAMED_SOURCES else []
-    look = _search_sqlite if conn.dialect.name == "sqlite" else _search_postgres
-    found = [place.item_id for place in islice(look(conn, query, named, END), most) if place.is_find]
+    named = source_ids if len(source_ids) <= MAX_NAMED_SOURCES else ()
+    found = [place.item_id for place in islice(_places(conn, query, named, 0, END), most) if place.is_find]
     return list(dict.fromkeys([*conn.execute(newest).scalars(), *found]))
 
 
@@ -242,11 +245,7 @@ def _search(conn: Connection, query: SearchQuery, wanted: ItemFilter, after: Pla
     if named == []:
         return
     lowest, end = _numbers(conn, wanted)
-    look = _search_sqlite if conn.dialect.name == "sqlite" else _search_postgres
-    for place in look(conn, query, [_mark(one) for one in named or ()], min(end, after.item_id if after else END)):
-        if place.item_id < lowest:
-            return
-        yield place
+    yield from _places(conn, query, named or (), lowest, min(end, after.item_id if after else END))
 
 
 def _numbers(conn: Connection, wanted: ItemFilter) -> tuple[int, int]:
@@ -273,73 +272,100 @@ def _mark(source_id: int) -> str:
     return f"_{source_id}"
 
 
-def _search_sqlite(conn: Connection, query: SearchQuery, marks: Sequence[str], before: int) -> Iterator[Place]:
-    match, look = _fts5(query, marks), LOOK
-    while True:
-        ids = conn.execute(_SQLITE_FIND, {"match": match, "before": before, "most": look}).scalars().all()
-        yield from (Place(item_id=number) for number in ids)
-        if len(ids) < look:
-            return
-        before, look = ids[-1], FURTHER_LOOK
-
-
-def _search_postgres(conn: Connection, query: SearchQuery, marks: Sequence[str], before: int) -> Iterator[Place]:
-    """All finds at once where they are few, by the store's own estimate; else block by block, the newest first.
-
-    Of many blocks together each find would be held against each of them, which takes seconds.
+def _places(
+    conn: Connection, query: SearchQuery, source_ids: Sequence[int], lowest: int, before: int
+) -> Iterator[Place]:
+    """Finds between two numbers, the newest first, as far as one page looks; where that is not the end, a last place
+    says so that is none.
     """
-    asked = _tsquery(query, marks)
-    if _estimate(conn, asked) <= MAX_AT_ONCE:
-        yield from _found(conn, asked, before)
+    first, last = conn.execute(_NUMBERS).one()
+    if last is None:
         return
-    top = conn.execute(text("SELECT max(item_id) FROM search_index")).scalar() or 0
-    before = min(before, top + 1)
-    newest = (before - 1) // BLOCK
-    for block in range(newest, max(newest - MAX_BLOCKS, -1), -1):
-        yield from _found(conn, f"({asked}) & {_block_mark(block)}", before)
-    if newest >= MAX_BLOCKS:
-        yield Place(item_id=(newest - MAX_BLOCKS + 1) * BLOCK, is_find=False)
+    lowest, before = max(lowest, first), min(before, last + 1)
+    rough, marks, looks = query.rough(), [_mark(one) for one in source_ids], 0
+    oldest = max(lowest // BLOCK, (before - 1) // BLOCK - MAX_BLOCKS + 1)
+    for blocks in _groups((before - 1) // BLOCK, oldest):
+        bottom = max(lowest, blocks[-1] * BLOCK)
+        while some := _ask(conn, rough, marks, blocks, lowest=bottom, before=before):
+            before, looks = some[-1], looks + len(some)
+            finds = some if rough == query else _close_look(conn, query, marks, some)
+            yield from (Place(item_id=number) for number in finds)
+            if rough != query and looks >= MAX_CLOSE_LOOKS:
+                yield Place(item_id=before, is_find=False)
+                return
+            if len(some) < CLOSE_LOOK:
+                break
+        before = bottom
+    if before > lowest:
+        yield Place(item_id=before, is_find=False)
 
 
-def _found(conn: Connection, asked: str, before: int) -> Iterator[Place]:
-    for number in conn.execute(_POSTGRES_FIND, {"asked": asked, "before": before}).scalars().all():
-        yield Place(item_id=number)
+def _groups(newest: int, oldest: int) -> Iterator[range]:
+    """Blocks to be asked together, the newest first: more and more of them."""
+    size = 1
+    while newest >= oldest:
+        yield range(newest, max(newest - size, oldest - 1), -1)
+        newest, size = newest - size, min(2 * size, MAX_TOGETHER)
 
 
-def _estimate(conn: Connection, asked: str) -> int:
-    plan = conn.execute(_POSTGRES_ESTIMATE, {"asked": asked}).scalar_one()
-    return int(plan[0]["Plan"]["Plan Rows"])
+def _ask(
+    conn: Connection, query: SearchQuery, marks: Sequence[str], blocks: Sequence[int], *, lowest: int, before: int
+) -> Sequence[int]:
+    """The newest numbers of a range that the index has for a query, which is in these blocks."""
+    values = {"asked": _in_blocks(conn, query, marks, blocks), "lowest": lowest, "before": before, "most": CLOSE_LOOK}
+    find = _SQLITE_FIND if conn.dialect.name == "sqlite" else _POSTGRES_FIND
+    return conn.execute(find, values).scalars().all()
+
+
+def _close_look(conn: Connection, query: SearchQuery, marks: Sequence[str], ids: Sequence[int]) -> Sequence[int]:
+    """Those of some items that are finds."""
+    blocks = sorted({number // BLOCK for number in ids}, reverse=True)
+    if conn.dialect.name == "sqlite":
+        found = set(_ask(conn, query, marks, blocks, lowest=ids[-1], before=ids[0] + 1))
+    else:
+        values = {"asked": _in_blocks(conn, query, marks, blocks), "ids": list(ids)}
+        found = set(conn.execute(_POSTGRES_CLOSE_LOOK, values).scalars())
+    return [number for number in ids if number in found]
+
+
+def _in_blocks(conn: Connection, query: SearchQuery, marks: Sequence[str], blocks: Sequence[int]) -> Any:
+    if conn.dialect.name == "sqlite":
+        return " OR ".join(_fts5(query, marks, _block_mark(block)) for block in blocks)
+    return [_tsquery(query, marks, _block_mark(block)) for block in blocks]
 
 
 def _block_mark(block: int) -> str:
-    return f"_b{block}"
+    """What the tokens of the block's items begin with."""
+    return f"{block:x}_"
 
 
-def _fts5(query: SearchQuery, marks: Sequence[str]) -> str:
-    wanted = [_fts5_term(term) for term in query.terms]
+def _fts5(query: SearchQuery, marks: Sequence[str], block: str) -> str:
+    wanted = [_fts5_term(term, block) for term in query.terms]
     if marks:
-        wanted.append(f"({' OR '.join(_quoted(mark) for mark in marks)})")
+        wanted.append(f"({' OR '.join(_quoted([mark], block) for mark in marks)})")
     match = f"({' AND '.join(wanted)})"
-    return f"{match} NOT ({' OR '.join(map(_fts5_term, query.without))})" if query.without else match
+    return (
+        f"({match} NOT ({' OR '.join(_fts5_term(term, block) for term in query.without)}))" if query.without else match
+    )
 
 
-def _fts5_term(term: Term) -> str:
-    return _quoted(" ".join(term.tokens)) + ("*" if term.is_prefix else "")
+def _fts5_term(term: Term, block: str) -> str:
+    return _quoted(term.tokens, block) + "*" * term.is_prefix
 
 
-def _quoted(words: str) -> str:
-    return f'"{words}"'
+def _quoted(tokens: Sequence[str], block: str) -> str:
+    return f'"{" ".join(block + token for token in tokens)}"'
 
 
-def _tsquery(query: SearchQuery, marks: Sequence[str]) -> str:
-    parts = [_tsquery_term(term) for term in query.terms]
+def _tsquery(query: SearchQuery, marks: Sequence[str], block: str) -> str:
+    parts = [_tsquery_term(term, block) for term in query.terms]
     if marks:
-        parts.append(f"({' | '.join(repr(mark) for mark in marks)})")
-    return " & ".join([*parts, *(f"!{_tsquery_term(term)}" for term in query.without)])
+        parts.append(f"({' | '.join(repr(block + mark) for mark in marks)})")
+    return " & ".join([*parts, *(f"!{_tsquery_term(term, block)}" for term in query.without)])
 
 
-def _tsquery_term(term: Term) -> str:
-    *others, last = (f"'{token}'" for token in term.tokens)
+def _tsquery_term(term: Term, block: str) -> str:
+    *others, last = (f"'{block}{token}'" for token in term.tokens)
     return f"({' <-> '.join([*others, last + ':*' * term.is_prefix])})"
 
 
@@ -350,7 +376,7 @@ def _take_in_sqlite(conn: Connection, limit: int) -> int:
     new = [(row.item_id, row.source_id, row.title, row.author, row.content) for row in rows]
     for statement, texts in ((_SQLITE_REMOVE, old), (_SQLITE_ADD, new)):
         # Without a source, it was not in the index, or is not there any more.
-        values = [{"id": number, "words": " ".join(_words(*rest))} for number, *rest in texts if rest[0] is not None]
+        values = [{"id": row[0], "words": " ".join(_words(*row))} for row in texts if row[1] is not None]
         if values:
             conn.execute(statement, values)
     conn.execute(_DONE, {"ids": [row.item_id for row in rows]})
@@ -371,30 +397,32 @@ def _take_in_postgres(conn: Connection, limit: int) -> int:
     return len(ids)
 
 
-def _words(source_id: int, title: str, author: str, content: str) -> list[str]:
-    return item_tokens(title=title, author=author, content=content, mark=_mark(source_id))
+def _words(item_id: int, source_id: int, title: str, author: str, content: str) -> list[str]:
+    block = _block_mark(item_id // BLOCK)
+    return [block + token for token in item_tokens(title=title, author=author, content=content, mark=_mark(source_id))]
 
 
 def _tsvector(row: Any) -> str:
     """As PostgreSQL writes one: each token with its places."""
     places: defaultdict[str, list[str]] = defaultdict(list)
-    words = [*_words(row.source_id, row.title, row.author, row.content), _block_mark(row.id // BLOCK)]
-    for place, token in enumerate(words, 1):
+    for place, token in enumerate(_words(*row), 1):
         places[token].append(str(place))
     return " ".join(f"'{token}':{','.join(at)}" for token, at in places.items())
 
 
+_NUMBERS = select(func.min(raw_items.c.id), func.max(raw_items.c.id))
 _SQLITE_FIND = text(
-    "SELECT rowid FROM search_index WHERE search_index MATCH :match AND rowid < :before ORDER BY rowid DESC LIMIT :most"
+    "SELECT rowid FROM search_index WHERE search_index MATCH :asked AND rowid >= :lowest AND rowid < :before "
+    "ORDER BY rowid DESC LIMIT :most"
 )
 # Sorted after it was found: in the order of the key, every text would be read to look for the words in it.
 _POSTGRES_FIND = text(
-    "WITH found AS MATERIALIZED "
-    "(SELECT item_id FROM search_index WHERE words @@ CAST(:asked AS tsquery) AND item_id < :before) "
-    "SELECT item_id FROM found ORDER BY item_id DESC"
+    "WITH found AS MATERIALIZED (SELECT item_id FROM search_index WHERE words @@ ANY (CAST(:asked AS tsquery[]))) "
+    "SELECT item_id FROM found WHERE item_id >= :lowest AND item_id < :before ORDER BY item_id DESC LIMIT :most"
 )
-_POSTGRES_ESTIMATE = text(
-    "EXPLAIN (FORMAT JSON) SELECT item_id FROM search_index WHERE words @@ CAST(:asked AS tsquery)"
+_POSTGRES_CLOSE_LOOK = text(
+    "WITH near AS MATERIALIZED (SELECT item_id, words FROM search_index WHERE item_id = ANY (:ids)) "
+    "SELECT item_id FROM near WHERE words @@ ANY (CAST(:asked AS tsquery[]))"
 )
 _WAITING = text(
     "SELECT search_queue.item_id, search_queue.source_id AS old_source_id, search_queue.title AS old_title, "

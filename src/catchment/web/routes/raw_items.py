@@ -30,7 +30,7 @@ from catchment.web.inputs import (
 from catchment.web.middleware import only_looks
 from catchment.web.outputs import Moment, Out, stream_list
 
-MAX_LISTED, MAX_FOR_DIGEST, MAX_OFFSET = 200, 500, 100_000
+MAX_LISTED, MAX_FOR_DIGEST, MAX_OFFSET = 200, 500, 10_000
 SOURCES_AT_ONCE = 500
 _TOO_FAR = f"An offset goes up to {MAX_OFFSET:,}: from there on, follow the Link header of each page."
 router = APIRouter(prefix="/api/raw-items", tags=["items"], responses=problems(401, 422))
@@ -96,7 +96,7 @@ async def list_items(
 ) -> list[ItemOut]:
     """What was collected from the sources you may see, newest first; at most 200 at once.
 
-    The `Link` header leads to the next page, by a `cursor`. An `offset` goes up to 100,000.
+    The `Link` header leads to the next page, by a `cursor`. An `offset` goes up to 10,000.
     """
     query = ItemQuery(
         user_id=caller.user_id,
