@@ -62,8 +62,11 @@ COMMANDS = (
     "users list",
     "hooks list",
     "cookies list",
+    "cookies forecast",
+    "crawl executions",
     "undo",
     "x status",
+    "x follows",
 )
 
 

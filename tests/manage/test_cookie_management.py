@@ -45,13 +45,13 @@ async def add(system, name="a", value=VALUE, **settings):
 
 
 async def value_of(system, name="a"):
-    async with system.cookies._pool.lend(Platform.XHS, name=name) as lent:
+    async with system.cookies._pool().lend(Platform.XHS, name=name) as lent:
         return lent.value
 
 
 async def fail(system, code=Code.COOKIE_INVALID):
     with pytest.raises(CrawlError):
-        async with system.cookies._pool.lend(Platform.XHS):
+        async with system.cookies._pool().lend(Platform.XHS):
             raise CrawlError(code, "no")
 
 
@@ -98,7 +98,7 @@ async def test_an_error_of_the_old_value_is_not_held_against_the_new_one(system,
     await add(system)
 
     async def use_the_old_one():
-        async with system.cookies._pool.lend(Platform.XHS):
+        async with system.cookies._pool().lend(Platform.XHS):
             clock.advance(MINUTE)
             await add(system, value=NEW_VALUE)
             raise CrawlError(Code.ACCOUNT_BANNED, "the old one")
@@ -240,7 +240,7 @@ async def test_a_cookie_that_is_not_there_is_not_found(system, act):
 
 async def test_a_removed_cookie_is_gone_and_its_user_undisturbed(system):
     await add(system)
-    async with system.cookies._pool.lend(Platform.XHS) as lent:
+    async with system.cookies._pool().lend(Platform.XHS) as lent:
         await system.cookies.remove("a")
     assert lent.value == VALUE
     assert await system.cookies.list() == []
@@ -255,7 +255,7 @@ class TestRotation:
         async with open_test_system(**ROTATED) as rotated:
             assert await value_of(rotated) == VALUE
             seen: list[tuple[int, int]] = []
-            async with rotated.cookies._pool.lend(Platform.XHS, name="b") as lent:
+            async with rotated.cookies._pool().lend(Platform.XHS, name="b") as lent:
                 found = await rotated.cookies.rotate(lambda done, total: seen.append((done, total)))
             assert (found.total, found.resealed, found.unreadable) == (3, 3, ())
             assert seen == [(1, 3), (2, 3), (3, 3)]
@@ -273,7 +273,7 @@ class TestRotation:
             await rotated.cookies.rotate()
             await add(rotated, "c", value=NEW_VALUE)
         await add(system, "d")
-        async with system.cookies._pool.lend(Platform.XHS) as lent:
+        async with system.cookies._pool().lend(Platform.XHS) as lent:
             assert lent.name == "d"
 
     async def test_one_whose_key_is_not_at_hand_is_named_and_left_as_it_is(self, system, open_test_system):
@@ -322,7 +322,7 @@ class TestChecking:
         mine = system.cookies
         reader = PlatformReader(
             platforms={Platform.XHS: Answering(answer)},
-            pool=mine._pool,
+            pool=mine._pool(),
             http=system.http,
             journal=system.reader._journal,
             known_address=system.reader._known_address,
@@ -332,7 +332,7 @@ class TestChecking:
             store=system.store,
             pool=mine._pool,
             seal=mine._seal,
-            reader=reader,
+            reader=lambda: reader,
             clock=system.clock,
             policy=mine._policy,
             wait_seconds=1.0,
@@ -361,7 +361,7 @@ class TestChecking:
 
     async def test_a_cookie_that_stays_in_use_is_not_waited_for_without_an_end(self, system):
         await add(system)
-        async with system.cookies._pool.lend(Platform.XHS):
+        async with system.cookies._pool().lend(Platform.XHS):
             with pytest.raises(CrawlError) as busy:
                 await self.cookies(system, True).check("a")
         assert busy.value.code is Code.TIMEOUT_ERROR

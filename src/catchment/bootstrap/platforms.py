@@ -7,18 +7,16 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from catchment.crypto import Vault, derive_key
 from catchment.domain.cookie import CookiePolicy
 from catchment.domain.note import Platform
 from catchment.manage.cookies import Cookies
-from catchment.platforms.cookies import CookieSeal, RequestLog, StoredCookiePool
 from catchment.settings import Settings
-from catchment.sources.platforms.reader import PlatformReader, ReadPolicy
-from catchment.sources.platforms.registry import make_platforms
-from catchment.store import found_notes
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
+    from catchment.crypto import Vault
+    from catchment.platforms.cookies import CookieSeal, StoredCookiePool
+    from catchment.sources.platforms.reader import PlatformReader, ReadPolicy
 
 
 class PlatformParts:
@@ -28,6 +26,11 @@ class PlatformParts:
 
     @cached_property
     def reader(self) -> PlatformReader:
+        from catchment.platforms.cookies import RequestLog
+        from catchment.sources.platforms.reader import PlatformReader
+        from catchment.sources.platforms.registry import make_platforms
+        from catchment.store import found_notes
+
         system = self._system
 
         async def known_address(platform: Platform, note_id: str) -> str | None:
@@ -47,9 +50,9 @@ class PlatformParts:
         system = self._system
         return Cookies(
             store=system.store,
-            pool=self._cookie_pool,
-            seal=self._cookie_seal,
-            reader=self.reader,
+            pool=lambda: self._cookie_pool,
+            seal=lambda: self._cookie_seal,
+            reader=lambda: self.reader,
             clock=system.clock,
             policy=cookie_policy(self._settings),
             wait_seconds=self._settings.detail_batch_timeout,
@@ -57,10 +60,14 @@ class PlatformParts:
 
     @cached_property
     def _cookie_seal(self) -> CookieSeal:
+        from catchment.platforms.cookies import CookieSeal
+
         return CookieSeal(vault=_cookie_vault(self._settings), key_id=self._settings.cookie_key_id)
 
     @cached_property
     def _cookie_pool(self) -> StoredCookiePool:
+        from catchment.platforms.cookies import StoredCookiePool
+
         system = self._system
         return StoredCookiePool(
             store=system.store,
@@ -85,6 +92,8 @@ def _cookie_vault(settings: Settings) -> Vault | None:
     """None without a key; earlier keys open what they sealed until it is rotated."""
     if not settings.cookie_master_key:
         return None
+    from catchment.crypto import Vault, derive_key
+
     passphrases = {**settings.cookie_earlier_keys, settings.cookie_key_id: settings.cookie_master_key}
     keys = {
         key_id: partial(derive_key, passphrase, settings.cookie_key_salt) for key_id, passphrase in passphrases.items()
@@ -93,6 +102,8 @@ def _cookie_vault(settings: Settings) -> Vault | None:
 
 
 def _read_policy(settings: Settings) -> ReadPolicy:
+    from catchment.sources.platforms.reader import ReadPolicy
+
     return ReadPolicy(
         search_seconds=settings.search_timeout,
         note_seconds=settings.detail_timeout,

@@ -6,25 +6,25 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
-from catchment.crypto import Unsealable
 from catchment.domain.audit_trail import AuditEntry, deed
 from catchment.domain.cookie import Cookie, CookiePolicy, CookieStatus, as_of, missing_parts, renewed
 from catchment.domain.cookie_pool import HOUR, Forecast, forecast
 from catchment.domain.note import Platform
 from catchment.errors import Conflict, InvalidInput, NotFound
-from catchment.fetch.options import LentCookie
-from catchment.platforms.cookies import CookieSeal, StoredCookiePool
-from catchment.sources.platforms.reader import PlatformReader
-from catchment.sources.platforms.request import Waiting
 from catchment.store import cookies
 from catchment.store.audit_trail import recorded
 from catchment.store.cookies import CookieChange
 from catchment.store.database import Store
+
+if TYPE_CHECKING:
+    from catchment.fetch.options import LentCookie
+    from catchment.platforms.cookies import CookieSeal, StoredCookiePool
+    from catchment.sources.platforms.reader import PlatformReader
 
 MAX_NAME = 50
 #: No browser sends more to one site.
@@ -76,13 +76,14 @@ class Cookies:
         self,
         *,
         store: Store,
-        pool: StoredCookiePool,
-        seal: CookieSeal,
-        reader: PlatformReader,
+        pool: Callable[[], StoredCookiePool],
+        seal: Callable[[], CookieSeal],
+        reader: Callable[[], PlatformReader],
         clock: Clock,
         policy: CookiePolicy,
         wait_seconds: float,
     ) -> None:
+        """What opens cookies and asks platforms is made when it is first needed: a list needs nothing of it."""
         self._store = store
         self._pool = pool
         self._seal = seal
@@ -97,12 +98,12 @@ class Cookies:
         settings = settings or CookieChanges()
         name, value = _checked_name(name), _checked_value(value, platform)
         _check(settings)
-        now = self._clock.now()
+        now, seal = self._clock.now(), self._seal()
         new = Cookie(
             name=name,
             platform=platform,
-            sealed=self._seal.seal(name, value),
-            key_id=self._seal.key_id,
+            sealed=seal.seal(name, value),
+            key_id=seal.key_id,
             created_at=now,
             updated_at=now,
             counted_since=now,
@@ -137,13 +138,14 @@ class Cookies:
 
     async def check(self, name: str) -> Checked:
         """Ask the platform whether it knows the cookie; if it does not, the cookie is invalid."""
+        from catchment.sources.platforms.request import Waiting
 
         async def ask(lent: LentCookie) -> bool:
             await self._keep_distance(name)
-            return await self._reader.is_valid(lent)
+            return await self._reader().is_valid(lent)
 
         async with Waiting(self._wait_seconds).ends_in_time():
-            is_valid = await self._pool.check(name, ask)
+            is_valid = await self._pool().check(name, ask)
         cookie = await self.get(name)
         return Checked(
             name=name,
@@ -155,15 +157,18 @@ class Cookies:
 
     async def rotate(self, progress: Progress | None = None) -> Rotated:
         """Seal with the present key what is sealed with earlier ones; lending goes on meanwhile."""
-        stale = [one for one in await self._store.read(cookies.list_all) if one.key_id != self._seal.key_id]
+        from catchment.crypto import Unsealable
+
+        seal = self._seal()
+        stale = [one for one in await self._store.read(cookies.list_all) if one.key_id != seal.key_id]
         resealed, unreadable = 0, []
         for number, cookie in enumerate(stale, 1):
             try:
-                sealed = self._seal.seal(cookie.name, self._seal.open(cookie))
+                sealed = seal.seal(cookie.name, seal.open(cookie))
             except Unsealable:
                 unreadable.append(cookie.name)
             else:
-                resealed += await self._store.write(cookies.reseal, cookie, sealed=sealed, key_id=self._seal.key_id)
+                resealed += await self._store.write(cookies.reseal, cookie, sealed=sealed, key_id=seal.key_id)
             if progress is not None:
                 progress(number, len(stale))
         return Rotated(total=len(stale), resealed=resealed, unreadable=tuple(unreadable))

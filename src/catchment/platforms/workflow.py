@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from loguru import logger
 from sqlalchemy import Connection
@@ -36,11 +36,12 @@ from catchment.domain.run import Run, RunStatus
 from catchment.domain.source import Source
 from catchment.domain.visit import VisitResult
 from catchment.engine.background import background_tasks
-from catchment.engine.collector import Collector
 from catchment.errors import Conflict, LeaseLost, NotFound, StoreError
-from catchment.sources.platforms.search import PLATFORM_OF_TYPE
 from catchment.store import candidates, executions, found_notes, notes, runs, sources
 from catchment.store.database import Store
+
+if TYPE_CHECKING:
+    from catchment.engine.collector import Collector
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -216,6 +217,8 @@ class KeywordCrawl:
 
     async def keywords(self, *, platform: Platform | None = None, source_id: int | None = None) -> list[Source]:
         """The keyword sources that are active, in the order in which they were added."""
+        from catchment.sources.platforms.search import PLATFORM_OF_TYPE
+
         found = await self._store.read(sources.list_active_of_types, list(PLATFORM_OF_TYPE))
         return [
             source
