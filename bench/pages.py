@@ -50,6 +50,7 @@ ENDLESS = {"/api/events"}
 #: Asked for whole: streamed, so that the first byte and the others' wait count.
 WHOLE = {
     "/api/sources",
+    "/api/collector/status",
     "/api/raw-items/stats",
     "/api/sources/export",
     "/api/items/export",

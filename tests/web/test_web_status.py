@@ -28,6 +28,7 @@ from catchment.store import candidates, fetch_log, runs, sources
 from catchment.store.database import PostgresStore
 from catchment.store.fetch_log import LogLine
 from catchment.web.app import create_app
+from catchment.web.routes import collector
 from stores import on_both_stores, on_sqlite_alone
 
 pytestmark = on_sqlite_alone
@@ -100,6 +101,22 @@ async def test_the_service_sees_every_source_a_user_their_own_and_public_ones(si
     assert set(await rows(site, "service")) == set(await rows(site, "admin")) == {"hers", "his", "public"}
     assert set(await rows(site, "alice")) == {"hers", "public"}
     assert (await site.get("/api/collector/status", "bob")).json()["stats"]["total_sources"] == 2
+
+
+@pytest.mark.proves("A-14", "S-03")
+async def test_the_status_of_many_sources_is_read_by_pages_and_holds_each_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    for number in range(5):
+        await site.add_source(site.alice, f"feed{number}")
+    whole = (await site.get("/api/collector/status", "alice")).json()
+    monkeypatch.setattr(collector, "SOURCES_AT_ONCE", 2)
+    asked = list[int]()
+    listed = sources.list_visible
+    monkeypatch.setattr(sources, "list_visible", lambda *args, **kwargs: [asked.append(1), listed(*args, **kwargs)][1])
+    assert (await site.get("/api/collector/status", "alice")).json() == whole
+    assert [row["name"] for row in whole["sources"]] == [f"feed{number}" for number in range(5)]
+    assert len(asked) == 4, "by twos, and once for nothing more"
 
 
 @pytest.mark.proves("A-15")

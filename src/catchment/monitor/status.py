@@ -253,21 +253,28 @@ async def snapshot(
 ) -> StatusSnapshot:
     trouble = await store.checked.trouble(now)
     found, stats, collector, shown = await store.read(_gather, view, now=now)
-    pages = await store.read(read_backlogs, found, registry=registry)
+    health = await describe_some(found, store=store, registry=registry, intervals=intervals, view=view, now=now)
     return StatusSnapshot(
         at=now,
         store=StoreState(writable=trouble is None, trouble=trouble),
-        sources=tuple(
-            replace(
-                describe(source, registry=registry, intervals=intervals, view=view, now=now), pages=pages.get(source.id)
-            )
-            for source in found
-        ),
+        sources=tuple(health),
         stats=stats,
         collector=collector,
         alerts=tuple(alert for alert in shown if alert.is_open),
         resolved=tuple(alert for alert in shown if not alert.is_open),
     )
+
+
+async def describe_some(
+    found: Sequence[Source], *, store: Store, registry: Registry, intervals: Intervals, view: View, now: datetime
+) -> list[SourceHealth]:
+    pages = await store.read(read_backlogs, found, registry=registry)
+    return [
+        replace(
+            describe(source, registry=registry, intervals=intervals, view=view, now=now), pages=pages.get(source.id)
+        )
+        for source in found
+    ]
 
 
 def describe(source: Source, *, registry: Registry, intervals: Intervals, view: View, now: datetime) -> SourceHealth:

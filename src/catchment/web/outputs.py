@@ -64,8 +64,11 @@ class Out(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
 
-async def stream_list(pages: AsyncIterator[Sequence[Out]]) -> StreamingResponse:
-    """A JSON list, written a page at a time: it may be long, and others are answered between two pages.
+async def stream_list(
+    pages: AsyncIterator[Sequence[Out]], *, before: bytes = b"", after: bytes = b""
+) -> StreamingResponse:
+    """A JSON list, written a page at a time: it may be long, and others are answered between two pages. What it stands
+    in goes before and after it.
 
     The first page is read before anything is sent, so that what goes wrong is told by its own status.
     """
@@ -73,10 +76,10 @@ async def stream_list(pages: AsyncIterator[Sequence[Out]]) -> StreamingResponse:
     first = await anext(pages, list[Out]())
 
     async def written() -> AsyncIterator[bytes]:
-        yield b"[" + _joined(first)
+        yield before + b"[" + _joined(first)
         async for page in pages:
             yield b"," + _joined(page)
-        yield b"]"
+        yield b"]" + after
 
     return StreamingResponse(written(), media_type="application/json")
 

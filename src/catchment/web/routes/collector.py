@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime, timedelta
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request, Response
 from pydantic import AliasPath, BaseModel, Field
 
+from catchment.bootstrap import System
 from catchment.domain.alert_rules import AlertRule, Severity
 from catchment.domain.source import PausedBy, SourceStatus
 from catchment.manage.alerts import MAX_MUTE
 from catchment.monitor.alerting import list_alerts
-from catchment.monitor.status import Mark, View
+from catchment.monitor.status import Mark, View, describe_some
+from catchment.schedule.intervals import Intervals
+from catchment.store import sources
 from catchment.store.database import WriteTrouble
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import PathId
-from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Out
+from catchment.web.middleware import only_looks
+from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Out, stream_list
 from catchment.web.translations import TheLanguage
 
+SOURCES_AT_ONCE = 100
+_SOURCES, _NO_SOURCES = b'"sources":', b'"sources":[]'
 alerts_router = APIRouter(prefix="/api/alerts", tags=["alerts"])
 
 
@@ -147,7 +154,29 @@ class StatusOut(Out):
     alerts: list[AlertOut] = Field(description="Those that fire.")
 
 
-@router.get("/status", responses=problems(401))
-async def collector_status(system: TheSystem, caller: Known, language: TheLanguage) -> StatusOut:
-    """Every source you may see with its health and next check, counts of the last 24 hours, the collector itself."""
-    return StatusOut.model_validate(await system.snapshot(View(caller=caller, language=language)))
+@router.get("/status", response_model=StatusOut, responses=problems(401))
+async def collector_status(request: Request, system: TheSystem, caller: Known, language: TheLanguage) -> Response:
+    """Every source you may see with its health and next check, counts of the last 24 hours, the collector itself.
+
+    The sources are streamed.
+    """
+    if only_looks(request):
+        return Response(media_type="application/json")
+    view, intervals = View(caller=caller, language=language, most=0), await system.cadences.load()
+    taken = await system.snapshot(view)
+    before, after = StatusOut.model_validate(taken).model_dump_json().encode().split(_NO_SOURCES, 1)
+    return await stream_list(_health(system, view, intervals, taken.at), before=before + _SOURCES, after=after)
+
+
+async def _health(
+    system: System, view: View, intervals: Intervals, now: datetime
+) -> AsyncIterator[Sequence[SourceHealthOut]]:
+    after_id, caller = 0, view.caller
+    while found := await system.store.read(
+        sources.list_visible, caller.user_id, all_sources=caller.sees_all, limit=SOURCES_AT_ONCE, after_id=after_id
+    ):
+        health = await describe_some(
+            found, store=system.store, registry=system.registry, intervals=intervals, view=view, now=now
+        )
+        yield [SourceHealthOut.model_validate(one) for one in health]
+        after_id = found[-1].id
