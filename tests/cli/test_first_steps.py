@@ -158,6 +158,33 @@ class TestStores:
         assert (nothing / "catchment.sqlite3").exists()
 
     @pytest.mark.proves("R-37")
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("add", "http://10.0.0.1/feed"),
+            ("add", "https://example.org/feed", "--no-check", "--config", '{"ulr": 1}'),
+            ("import", "missing.opml"),
+            ("packs", "install", "nowhere"),
+            ("keys", "create", "phone", "--user", "nobody@example.org"),
+            ("feeds", "create", "No Slug"),
+            ("hooks", "add", "ftp://example.org", "--name", "ops"),
+            ("config", "set", "FETCH_INTERVAL_RSS", "often"),
+            ("x", "follow", "not a name!", "--reason", "any"),
+        ],
+        ids=lambda words: " ".join(words[:3]),
+    )
+    def test_a_command_that_is_refused_makes_no_store(self, nothing: Path, words: tuple[str, ...]) -> None:
+        result = Command(nothing)(*words)
+        assert (result.exit_code, result.stderr.count("\n")) == (1, 1), result.output
+        assert not nothing.parent.exists(), "nothing was made"
+
+    @pytest.mark.proves("R-37")
+    async def test_what_is_added_first_is_looked_at_once(self, start: Start, site: FeedSite) -> None:
+        added = await start("add", site.feed("a"), CATCHMENT_ALLOW_NETWORKS="127.0.0.1")
+        assert await added.ends() == 0
+        assert len(site.requests) == 1
+
+    @pytest.mark.proves("R-37")
     def test_a_command_that_reads_makes_no_tables_in_a_database_either(
         self, catchment: Command, postgres_url: str
     ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from catchment.cli.console import AsJson, print_facts, print_json, read_json_object, say
-from catchment.cli.session import with_store_if_any, with_system
+from catchment.cli.session import with_new_store, with_store_if_any
 from catchment.cli.sources import source_shape
 from catchment.domain.caller import OPERATOR
 from catchment.domain.confidential import masked
@@ -54,8 +54,12 @@ def add(
     pasted = Pasted(text=text, type=type_, config=read_config(config))
     wishes = _Arguments(name=name, is_public=public, tags=tuple(tag or ()), interval=interval)
 
+    looked: list[Resolved] = []
+
     async def work(system: System) -> tuple[Resolved, dict[str, Any]]:
-        resolved = await _resolve(system, pasted, check=not no_check)
+        if not looked:
+            looked.append(await _resolve(system, pasted, check=not no_check))
+        [resolved] = looked
         if not force:
             resolved.refuse_missing("--force adds it all the same.")
         draft = wishes.draft(resolved)
@@ -63,7 +67,7 @@ def add(
             return resolved, _planned(system, draft, resolved)
         return resolved, await source_shape(system, await system.catalog.add(draft, OPERATOR))
 
-    resolved, shape = with_store_if_any(work) if dry_run else with_system(work, makes_store=True)
+    resolved, shape = with_store_if_any(work) if dry_run else with_new_store(work)
     if resolved.doubt:
         say(f"Warning: it could not be checked now, which does not keep it from being added: {resolved.doubt}")
     if as_json:

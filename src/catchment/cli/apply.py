@@ -38,7 +38,7 @@ def apply(
     async def prepare(system: System) -> Plan | list[BadLine]:
         return await system.applier.prepare(listing, OPERATOR, prune=prune)
 
-    prepared = with_store_if_any(prepare) if dry_run else with_system(prepare, makes_store=True)
+    prepared = with_store_if_any(prepare)
     if isinstance(prepared, list):
         raise _refused(prepared, as_json=as_json)
     if not as_json:
@@ -48,7 +48,7 @@ def apply(
     if acts:
         if not yes:
             _confirm(can_ask=not as_json and file != STANDARD_INPUT and sys.stdin.isatty())
-        failures = with_system(lambda system: system.applier.carry_out(prepared, OPERATOR))
+        failures = with_system(lambda system: system.applier.carry_out(prepared, OPERATOR), makes_store=True)
     _report(prepared, failures, applied=acts, as_json=as_json)
 
 

@@ -35,10 +35,20 @@ STANDARD_INPUT = "-"
 WEB = ("http://", "https://")
 
 
-async def read_file_or_url(system: System, file: str) -> bytes:
-    if file.lower().startswith(WEB):
-        return (await system.http.get(file)).body
-    return await asyncio.to_thread(read_file, file)
+class FileOnce:
+    """A file, an address or standard input, read once however often it is asked for."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._body: bytes | None = None
+
+    async def read(self, system: System) -> bytes:
+        if self._body is None:
+            if self._file.lower().startswith(WEB):
+                self._body = (await system.http.get(self._file)).body
+            else:
+                self._body = await asyncio.to_thread(read_file, self._file)
+        return self._body
 
 
 def read_file(file: str) -> bytes:

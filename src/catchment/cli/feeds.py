@@ -22,7 +22,7 @@ from catchment.cli.console import (
     read_json_object,
     say,
 )
-from catchment.cli.session import FAILED, with_system
+from catchment.cli.session import FAILED, with_new_store, with_system
 from catchment.domain.caller import OPERATOR
 from catchment.errors import InvalidInput, VisitError
 from catchment.redact import redact_text
@@ -89,7 +89,7 @@ def create(
         filter={**_read_filter(filter_), **{key: value for key, value in named.items() if value}, "limit": limit},
         is_public=public,
     )
-    made = with_system(lambda system: system.feeds.add(draft, OPERATOR), makes_store=True)
+    made = with_new_store(lambda system: system.feeds.add(draft, OPERATOR))
     if not as_json:
         typer.echo(f"Published {made.feed.slug}: /feeds/{made.feed.slug}.rss, .atom and .json")
     _print_made(made, as_json=as_json)

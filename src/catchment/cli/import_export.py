@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.console import AsJson, print_json, print_table, progress_bar, read_file_or_url, say, write_file
-from catchment.cli.session import with_system
+from catchment.cli.console import AsJson, FileOnce, print_json, print_table, progress_bar, say, write_file
+from catchment.cli.session import with_new_store, with_system
 from catchment.domain.caller import OPERATOR
 from catchment.domain.listing import ListFormat
 
@@ -39,14 +39,16 @@ def import_(
     """
     from catchment.manage.import_export import count_results, import_sources
 
+    body = FileOnce(file)
+
     async def work(system: System) -> list[ImportedLine]:
-        body = await read_file_or_url(system, file)
+        read = await body.read(system)
         with progress_bar() as progress:
             return await import_sources(
-                system.catalog, system.parsers, body, OPERATOR, trusted=trust, progress=progress
+                system.catalog, system.parsers, read, OPERATOR, trusted=trust, progress=progress
             )
 
-    lines = with_system(work, makes_store=True)
+    lines = with_new_store(work)
     counts = count_results(lines)
     if as_json:
         print_json({"results": lines, "totals": counts})

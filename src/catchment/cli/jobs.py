@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from catchment.cli.console import AsJson, print_list, print_result
-from catchment.cli.session import FAILED, with_system
+from catchment.cli.session import FAILED, with_new_store, with_system
 from catchment.domain.run import COLLECTOR_TICK
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def set_(name: Option, value: Annotated[str, typer.Argument(help="Its value.")],
 
     Example: catchment config set FETCH_INTERVAL_RSS 60
     """
-    _print_options(with_system(lambda system: system.options.change({name: value}), makes_store=True), as_json=as_json)
+    _print_options(with_new_store(lambda system: system.options.change({name: value})), as_json=as_json)
 
 
 @config.command()

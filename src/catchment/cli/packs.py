@@ -11,6 +11,7 @@ from catchment.cli.console import (
     STANDARD_INPUT,
     WEB,
     AsJson,
+    FileOnce,
     ShowAll,
     print_facts,
     print_json,
@@ -18,12 +19,11 @@ from catchment.cli.console import (
     print_result,
     print_table,
     read_file,
-    read_file_or_url,
     say,
     write_file,
 )
 from catchment.cli.import_export import Output, print_lines
-from catchment.cli.session import with_system
+from catchment.cli.session import with_new_store, with_system
 from catchment.domain.caller import OPERATOR
 from catchment.domain.listing import ListFormat
 
@@ -64,7 +64,7 @@ def create(
             return await system.packs.make(draft, OPERATOR)
         return await system.packs.make_from_sources(draft, OPERATOR, ids=source or (), tags=tag or ())
 
-    made = with_system(work, makes_store=True)
+    made = with_new_store(work)
     for note in made.notes:
         say(note)
     print_result(
@@ -116,13 +116,15 @@ def install(
     """
     from catchment.manage.import_export import read_sources_apart
 
+    body = FileOnce(pack)
+
     async def work(system: System) -> Installed:
         if not _is_file(pack):
             return await system.packs.install(pack, OPERATOR)
-        listing = await read_sources_apart(system.parsers, await read_file_or_url(system, pack))
+        listing = await read_sources_apart(system.parsers, await body.read(system))
         return await system.packs.install_entries(listing.entries, OPERATOR)
 
-    installed = with_system(work, makes_store=True)
+    installed = with_new_store(work)
     if as_json:
         totals = {"ok": True, "added": installed.added, "skipped": installed.skipped}
         print_json({**totals, "results": installed.lines})

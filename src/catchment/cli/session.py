@@ -50,38 +50,52 @@ def with_system(
 
     A store that is not there is made only for a command that puts something into it.
     """
+    chosen = settings or read_settings()
+    if makes_store:
+        _name_new_store(chosen)
+    return _in_session(work, chosen, makes_store=makes_store)
+
+
+def _in_session(work: Callable[[System], Coroutine[Any, Any, T]], settings: Settings, *, makes_store: bool) -> T:
     from catchment.bootstrap import open_system
     from catchment.domain.audit_trail import acting
     from catchment.domain.caller import OPERATOR
 
     async def session() -> T:
-        chosen = settings or read_settings()
         acting.set(OPERATOR)
-        if makes_store:
-            _name_new_store(chosen)
-        async with open_system(chosen, makes_store=makes_store) as system:
-            _name_unknown_intervals(chosen, system)
+        async with open_system(settings, makes_store=makes_store) as system:
+            _name_unknown_intervals(settings, system)
             return await work(system)
 
     return run_async(session())
+
+
+def with_new_store(work: Callable[[System], Coroutine[Any, Any, T]]) -> T:
+    """As `with_system`, for what puts something into the store at once: one that is not there yet is made only for work
+    that can be done, which is tried on an empty one first.
+    """
+    settings = read_settings()
+    try:
+        return with_system(work, settings)
+    except MissingStore:
+        _with_empty_store(work, settings)
+        return with_system(work, settings, makes_store=True)
 
 
 def with_store_if_any(work: Callable[[System], Coroutine[Any, Any, T]]) -> T:
     """As `with_system`, for what only shows what would be done: where there is no store yet, on an empty one that is
     gone afterwards.
     """
-    from catchment.bootstrap import open_system
-
-    async def session(settings: Settings) -> T:
-        async with open_system(settings) as system:
-            return await work(system)
-
     settings = read_settings()
     try:
         return with_system(work, settings)
     except MissingStore:
-        with TemporaryDirectory() as folder:
-            return run_async(session(replace(settings, home=Path(folder), database_url="")))
+        return _with_empty_store(work, settings)
+
+
+def _with_empty_store(work: Callable[[System], Coroutine[Any, Any, T]], settings: Settings) -> T:
+    with TemporaryDirectory() as folder:
+        return _in_session(work, replace(settings, home=Path(folder), database_url=""), makes_store=True)
 
 
 def _name_unknown_intervals(settings: Settings, system: System) -> None:

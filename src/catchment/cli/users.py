@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from catchment.cli.console import AsJson, ShowAll, print_json, print_list, print_result, storable
-from catchment.cli.session import with_system
+from catchment.cli.session import with_new_store, with_system
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -52,7 +52,7 @@ def create(
         own_role = Role(role) if role else None
         return await system.accounts.create_key(name, user_id=user_id, role=own_role, scope=Scope(scope))
 
-    made = with_system(work, makes_store=True)
+    made = with_new_store(work)
     if as_json:
         print_json({"key": made.key, "api_key": made.secret})
     else:
@@ -118,7 +118,7 @@ def add_user(
 
     Example: catchment users add ada@example.org --name "Ada" --json
     """
-    made = with_system(lambda system: system.accounts.enrol(email, name=name, is_admin=admin), makes_store=True)
+    made = with_new_store(lambda system: system.accounts.enrol(email, name=name, is_admin=admin))
     if as_json:
         print_json(made)
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from catchment.cli.console import AsJson, columns_of, print_json, print_list, print_result, say, storable
-from catchment.cli.session import with_system
+from catchment.cli.session import with_new_store, with_system
 from catchment.domain.outbox import WebhookFormat
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def add(
         format=form,
         feed=feed,
     )
-    hook, secret = with_system(lambda system: system.webhooks.add(new), makes_store=True)
+    hook, secret = with_new_store(lambda system: system.webhooks.add(new))
     if as_json:
         print_json({**_shape(hook), "secret": secret})
     else:

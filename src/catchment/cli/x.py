@@ -19,7 +19,7 @@ from catchment.cli.console import (
     progress_bar,
     say,
 )
-from catchment.cli.session import FAILED, with_system
+from catchment.cli.session import FAILED, with_new_store, with_system
 from catchment.cli.signals import stop_on_signals
 from catchment.domain.run import LEAST_INTERVAL, MAX_INTERVAL, SCRAPER_JOB
 from catchment.domain.scrape_task import LEAST_LIMIT, MAX_LIMIT, TaskStatus, how_far
@@ -208,9 +208,7 @@ def follow(
 
     Example: catchment x follow @openai --reason "model news"
     """
-    added = with_system(
-        lambda system: system.follows.add(username, reason=reason, added_by="operator"), makes_store=True
-    )
+    added = with_new_store(lambda system: system.follows.add(username, reason=reason, added_by="operator"))
     print_result(added, f"Following @{added.username}.", as_json=as_json)
 
 
