@@ -77,6 +77,35 @@ async def test_adding_a_source_answers_with_its_id_and_subscribes_its_maker(site
     assert (shown["status"], shown["next_fetch_at"], shown["next_check_at"]) == ("pending", None, shown["created_at"])
 
 
+@pytest.mark.proves("R-48")
+async def test_a_field_that_there_is_not_is_refused_with_the_one_that_is_likely_meant(site: Site):
+    source = await site.add_source(site.alice, "blog")
+    body = {"type": "rss", "config": {"url": "https://a.example/feed"}}
+    for method, path, wrong, meant in [
+        ("POST", "/api/sources", {**body, "is_publik": True}, "is_public"),
+        ("POST", "/api/sources", {**body, "fetch_interval_minute": 5}, "fetch_interval_minutes"),
+        ("PUT", f"/api/sources/{source.id}", {"nam": "x"}, "name"),
+        ("POST", "/api/sources/resolve", {"url": "hn", "forced": True}, "force"),
+        ("POST", "/api/feeds", {"slug": "a", "titel": "A"}, "title"),
+        ("POST", "/api/keys", {"name": "a", "scopes": "read"}, "scope"),
+    ]:
+        answer = await site.ask(method, path, "alice", json=wrong)
+        field = next(name for name in wrong if name not in {*body, "url", "slug", "name"})
+        assert (answer.status_code, answer.json()["field"]) == (422, field), answer.text
+        assert answer.json()["error"] == f"The body has no {field!r}; did you mean {meant!r}?"
+    assert [one["name"] for one in (await site.get("/api/sources", "alice")).json()] == ["blog"]
+    far = await site.put(f"/api/sources/{source.id}", "alice", json={"zzz": 1})
+    assert "there are name, type, config, is_active, isActive" in far.json()["error"]
+
+
+@pytest.mark.proves("R-48")
+async def test_what_was_read_may_be_sent_back_with_a_change_in_it(site: Site):
+    source = await site.add_source(site.alice, "blog")
+    shown = (await site.get(f"/api/sources/{source.id}", "alice")).json()
+    answer = await site.put(f"/api/sources/{source.id}", "alice", json={**shown, "name": "Another"})
+    assert (answer.status_code, answer.json()["name"]) == (200, "Another"), answer.text
+
+
 async def test_what_the_environments_keys_add_belongs_to_nobody_and_is_private(site: Site):
     body = {"type": "rss", "config": {"url": "https://a.example/feed"}}
     added = (await site.post("/api/sources", "service", json=body)).json()

@@ -38,7 +38,7 @@ from catchment.redact import redact_url
 from catchment.schedule.due import after_interval_change
 from catchment.schedule.intervals import MAX_MINUTES, read_minutes
 from catchment.settings import INTERVAL_PREFIX
-from catchment.settings.spec import likely_one
+from catchment.settings.spec import refuse_unknown
 from catchment.sources.registry import Registry
 from catchment.store import audit_trail, config, overview, sources
 from catchment.store.database import Store
@@ -375,10 +375,7 @@ class Catalog:
         if own is None:
             return
         known = [*sorted(own), *sorted(OPTION_KEYS - {SEALED_KEY, UNRESOLVED_KEY}), CHANNEL_KEY, HTML_URL]
-        for key in sorted(set(keys).difference(known, OPTION_KEYS)):
-            meant = likely_one(key, known)
-            hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(known)}."
-            raise InvalidInput(f"The config of a {source_type} source has no {key!r}; {hint}", field=key)
+        refuse_unknown(f"The config of a {source_type} source", set(keys).difference(OPTION_KEYS), known)
 
     def _with_checked_options(self, config: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """The config, once everything in it is known to be right."""

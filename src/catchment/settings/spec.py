@@ -9,6 +9,8 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from catchment.errors import InvalidInput
+
 _EXPECTED: dict[Callable[[str], Any], str] = {}
 
 
@@ -143,6 +145,8 @@ SHARED_PREFIXES: Final = ("COLLECTOR_", "SCRAPER_", "TWITTER_", "FEISHU_", "AUTO
 #: Ours, but read by n8n and by the tests.
 ELSEWHERE: Final = frozenset({"CATCHMENT_URL", "CATCHMENT_API_KEY", "CATCHMENT_REAL_DATA"})
 LIKENESS: Final = 0.75
+#: Of a name that is not known, so much is said back.
+MAX_QUOTED: Final = 100
 
 
 def unknown_variables(
@@ -168,3 +172,11 @@ def _likely_variable(name: str, known: Collection[str]) -> str:
 def likely_one(name: str, known: Iterable[str]) -> str:
     """What was likely meant by a name that is not known, or ""."""
     return next(iter(get_close_matches(name, known, n=1, cutoff=LIKENESS)), "")
+
+
+def refuse_unknown(what: str, given: Iterable[str], known: Collection[str]) -> None:
+    """InvalidInput for the first key that is none, with the one that is likely meant, or with all that there are."""
+    for key in sorted(set(given).difference(known)):
+        meant = likely_one(key, known)
+        hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(known)}."
+        raise InvalidInput(f"{what} has no {key[:MAX_QUOTED]!r}; {hint}", field=key[:MAX_QUOTED])

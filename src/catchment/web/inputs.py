@@ -6,15 +6,24 @@ import base64
 import json
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
 from fastapi import Path, Query, Request
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    WithJsonSchema,
+    model_validator,
+)
 
 from catchment.bootstrap import System
 from catchment.domain.item import is_storable
 from catchment.errors import InvalidInput
+from catchment.settings.spec import refuse_unknown
 
 
 def base_url(request: Request) -> str:
@@ -127,6 +136,31 @@ Config = Annotated[
     AfterValidator(check_json),
     WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "string", "contentMediaType": "application/json"}]}),
 ]
+
+
+class In(BaseModel):
+    """A body that somebody writes: a field that it does not have is refused, with the one that is likely meant."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    #: An answer of ours that may be sent back as it came: what of it cannot be set is passed over.
+    answer: ClassVar[type[BaseModel] | None] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_unknown(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        own = [name for field in cls.model_fields for name in cls._names_of(field)]
+        refuse_unknown("The body", given.keys() - set(cls.answer.model_fields if cls.answer else ()), own)
+        return {name: value for name, value in given.items() if name in own}
+
+    @classmethod
+    def _names_of(cls, field: str) -> list[str]:
+        alias = cls.model_fields[field].validation_alias
+        return [str(name) for name in alias.choices] if isinstance(alias, AliasChoices) else [field]
+
+
 PathId = Annotated[int, Path(ge=1, le=MAX_ID)]
 Since = Annotated[Instant | None, Query(description="Only what is as new as this; a time without zone is UTC.")]
 Offset = Annotated[int, Query(ge=0, le=MAX_ID)]

@@ -16,7 +16,7 @@ from catchment.manage.scraper_schedule import ScheduleView, WrongMoment
 from catchment.monitor.status import Language
 from catchment.web.auth import ADMIN_ONLY, AdminOnly, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import Instant, PathId, Text
+from catchment.web.inputs import In, Instant, PathId, Text
 from catchment.web.outputs import Moment, Ok, Out
 from catchment.web.routes.me import UserOut
 from catchment.web.translations import AdministrationsLanguage
@@ -24,7 +24,7 @@ from catchment.web.translations import AdministrationsLanguage
 users_router = APIRouter(prefix="/api/admin/users", tags=["users"], responses=problems(401, 403))
 
 
-class UserIn(BaseModel):
+class UserIn(In):
     email: Text = Field(max_length=MAX_EMAIL, examples=["ada@example.org"])
     name: Text = Field("", max_length=MAX_NAME)
     is_admin: bool = False
@@ -157,11 +157,11 @@ _BAD_MOMENTS = {
 }
 
 
-class IntervalIn(BaseModel):
+class IntervalIn(In):
     interval_seconds: int = Field(ge=LEAST_INTERVAL, le=MAX_INTERVAL, examples=[3600])
 
 
-class NextRunIn(BaseModel):
+class NextRunIn(In):
     next_run_time: Instant = Field(description="ISO 8601, in the future; a time without zone is UTC.")
 
 

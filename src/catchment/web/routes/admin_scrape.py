@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, Field, StrictBool, StrictInt
+from pydantic import Field, StrictBool, StrictInt
 
 from catchment.bootstrap import System
 from catchment.domain.scrape_task import (
@@ -22,7 +22,7 @@ from catchment.domain.scrape_task import (
 from catchment.errors import InvalidInput
 from catchment.web.auth import AdminOnly, TheSystem
 from catchment.web.errors import ErrorHandlingRoute, InvalidProblem, problem, problems
-from catchment.web.inputs import BackwardWindow, Instant, Text, check_window
+from catchment.web.inputs import BackwardWindow, In, Instant, Text, check_window
 from catchment.web.outputs import Moment, Out
 
 TASK_NAME = "scrape"
@@ -51,7 +51,7 @@ router = APIRouter(
 TaskId = Annotated[str, Path(max_length=64)]
 
 
-class ScrapeIn(BaseModel):
+class ScrapeIn(In):
     usernames: Text | None = Field(default=None, examples=["openai,nasa"])
     limit: StrictInt | None = Field(
         default=None, description="Of each, read this far, also below what is known; left out: 100 at most, the news."

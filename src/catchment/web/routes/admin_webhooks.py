@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from catchment.domain.outbox import WebhookFormat
 from catchment.manage.webhooks import LISTENABLE, NewWebhook, usual_topics
 from catchment.web.auth import AdminOnly, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import MAX_ID, PathId, Text
+from catchment.web.inputs import MAX_ID, In, PathId, Text
 from catchment.web.outputs import Moment, Ok, Out
 
 router = APIRouter(prefix="/api/admin/webhooks", tags=["webhooks"], responses=problems(401, 403))
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api/admin/webhooks", tags=["webhooks"], responses=pr
 MAX_LETTERS = 500
 
 
-class WebhookIn(BaseModel):
+class WebhookIn(In):
     name: Text = Field(max_length=200, examples=["ops"])
     url: Text = Field(
         examples=["https://example.org/hook"], description="Of the format apprise, an address of Apprise: tgram://…"

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 
 from fastapi import APIRouter, Request, Response
-from pydantic import AliasPath, BaseModel, Field
+from pydantic import AliasPath, Field
 
 from catchment.bootstrap import System
 from catchment.domain.alert_rules import AlertRule, Severity
@@ -19,7 +19,7 @@ from catchment.store import sources
 from catchment.store.database import WriteTrouble
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import PathId
+from catchment.web.inputs import In, PathId
 from catchment.web.middleware import only_looks
 from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Out, stream_list
 from catchment.web.translations import TheLanguage
@@ -66,7 +66,7 @@ async def alerts(system: TheSystem, caller: Known) -> AlertsOut:
     )
 
 
-class MuteIn(BaseModel):
+class MuteIn(In):
     minutes: int = Field(ge=1, le=MAX_MUTE // timedelta(minutes=1), examples=[60])
 
 

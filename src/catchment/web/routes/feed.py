@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel, Field
+from pydantic import Field
 from sqlalchemy import Connection
 
 from catchment import __version__
@@ -24,7 +24,7 @@ from catchment.store import digests, users
 from catchment.store.digests import DigestQuery
 from catchment.web.auth import SERVICE_ONLY, Anyone, TheSystem
 from catchment.web.errors import OF_A_BODY, problems, problems_of_page
-from catchment.web.inputs import MAX_ID, Instant, JsonObject, Limit, Offset, PathId, Since, Text, base_url
+from catchment.web.inputs import MAX_ID, In, Instant, JsonObject, Limit, Offset, PathId, Since, Text, base_url
 from catchment.web.outputs import Moment, Out, is_same_document, validators
 from catchment.web.pages import OpenPage
 from catchment.web.routes.item_pages import readable
@@ -33,10 +33,10 @@ MAX_DIGESTS = 200
 digests_router = APIRouter(prefix="/api/digests", tags=["digests"], responses=problems(401, 422))
 
 
-class DigestIn(BaseModel):
+class DigestIn(In):
     type: DigestType
     content: Text = Field(examples=["# Today\n\n- What happened"])
-    metadata: JsonObject = {}
+    metadata: JsonObject = Field(default_factory=dict)
     user_id: Annotated[int, Field(ge=1, le=MAX_ID)] | None = Field(
         default=None, description="Whose it is; left out, it is everybody's."
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
-from pydantic import AliasChoices, BaseModel, Field
+from pydantic import AliasChoices, Field
 
 from catchment.domain.caller import Caller
 from catchment.domain.feed import SavedFeed
@@ -17,7 +17,7 @@ from catchment.manage.feeds import FeedChange, FeedDraft, Published, opens
 from catchment.publish.feed import FeedFormat
 from catchment.web.auth import OPEN, Anyone, Known, TheSystem, resolve_caller, system_of
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import JsonObject, Text, base_url
+from catchment.web.inputs import In, JsonObject, Text, base_url
 from catchment.web.outputs import Moment, Ok, Out, is_unchanged, validators
 
 published_router = APIRouter(prefix="/feeds", tags=["feeds"])
@@ -90,26 +90,6 @@ router = APIRouter(prefix="/api/feeds", tags=["feeds"])
 _PUBLIC = AliasChoices("public", "is_public", "isPublic")
 
 
-class FeedIn(BaseModel):
-    slug: Text = Field(examples=["news"])
-    title: Text = ""
-    description: Text = ""
-    link: Text = ""
-    language: Text = ""
-    filter: JsonObject = Field(default_factory=dict, examples=[{"tags": ["news"]}])
-    is_public: bool = Field(default=False, validation_alias=_PUBLIC)
-
-
-class FeedChangeIn(BaseModel):
-    title: Text | None = None
-    description: Text | None = None
-    link: Text | None = None
-    language: Text | None = None
-    filter: JsonObject | None = None
-    is_public: bool | None = Field(default=None, validation_alias=_PUBLIC)
-    new_token: bool = Field(default=False, description="Make another token; the old one is void.")
-
-
 class FeedOut(Out):
     """A feed. Fields that a caller may not see are left out."""
 
@@ -126,6 +106,28 @@ class FeedOut(Out):
     urls: dict[str, str]
     filter: dict[str, Any] = Field(default_factory=dict, description="Only for those who may change the feed.")
     token: str = Field(default="", description="Shown only when it was just made.")
+
+
+class FeedIn(In):
+    slug: Text = Field(examples=["news"])
+    title: Text = ""
+    description: Text = ""
+    link: Text = ""
+    language: Text = ""
+    filter: JsonObject = Field(default_factory=dict, examples=[{"tags": ["news"]}])
+    is_public: bool = Field(default=False, validation_alias=_PUBLIC)
+
+
+class FeedChangeIn(In):
+    answer = FeedOut
+
+    title: Text | None = None
+    description: Text | None = None
+    link: Text | None = None
+    language: Text | None = None
+    filter: JsonObject | None = None
+    is_public: bool | None = Field(default=None, validation_alias=_PUBLIC)
+    new_token: bool = Field(default=False, description="Make another token; the old one is void.")
 
 
 @router.get("", response_model_exclude_unset=True, responses=problems(401))

@@ -7,14 +7,14 @@ from enum import StrEnum
 from typing import Annotated
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field, StrictInt, StrictStr
+from pydantic import Field, StrictInt, StrictStr
 
 from catchment.errors import InvalidInput
 from catchment.manage.catalog import BATCH, Change
 from catchment.manage.history import DAYS
 from catchment.web.auth import AdminOnly, Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import MAX_ID, Cursor, Limit, PathId, Text, read_cursor, write_cursor
+from catchment.web.inputs import MAX_ID, Cursor, In, Limit, PathId, Text, read_cursor, write_cursor
 from catchment.web.outputs import Moment, Out
 from catchment.web.routes.sources import SourceOut, show_sources_to
 
@@ -67,7 +67,7 @@ class BulkAction(StrEnum):
     RESTORE = "restore"
 
 
-class BulkIn(BaseModel):
+class BulkIn(In):
     """`change` sets the tags, the interval or both; the other actions take neither."""
 
     action: BulkAction

@@ -15,7 +15,7 @@ from catchment.manage.logins import LEAST, MOST
 from catchment.monitor.status import Language
 from catchment.web.auth import DOOR, Known, TheSystem, address_of
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import PathId, Text
+from catchment.web.inputs import In, PathId, Text
 from catchment.web.outputs import Moment, Out
 from catchment.web.translations import AdministrationsLanguage
 
@@ -24,7 +24,7 @@ login_router = APIRouter(prefix="/api/auth", tags=["users"], responses=problems(
 _WRONG = {Language.CHINESE: "邮箱或密码错误", Language.ENGLISH: "Wrong e-mail address or password"}
 
 
-class LoginIn(BaseModel):
+class LoginIn(In):
     email: Text = Field(max_length=MAX_EMAIL, examples=["ada@example.org"])
     password: Text = Field(max_length=MOST)
 
@@ -72,16 +72,18 @@ class NewKeyOut(KeyOut):
     key: str
 
 
-class KeyIn(BaseModel):
+class KeyIn(In):
     name: Text = Field(min_length=1, max_length=MAX_KEY_NAME, examples=["backup script"])
     scope: Scope | None = Field(None, description="What the key in hand may, unless less is wanted.")
 
 
-class UserChange(BaseModel):
+class UserChange(In):
+    answer = UserOut
+
     digests_public: bool = Field(description="Show your digests to everybody, at /feed/{slug} and /api/digests.")
 
 
-class PasswordIn(BaseModel):
+class PasswordIn(In):
     old_password: Text = Field(max_length=MOST)
     new_password: Text = Field(min_length=LEAST, max_length=MOST)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import AfterValidator, AliasChoices, BaseModel, Field, WithJsonSchema
+from pydantic import AfterValidator, AliasChoices, Field, WithJsonSchema
 
 from catchment.domain.listing import Pack, SourceList
 from catchment.manage.packs import MAX_SOURCES, PackDraft, read_places
 from catchment.web.auth import Anyone, Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import MAX_ID, PathId, Text, check_json, or_as_json
+from catchment.web.inputs import MAX_ID, In, PathId, Text, check_json, or_as_json
 from catchment.web.outputs import Moment, Ok, Out
 from catchment.web.routes.sources import LineOut
 
@@ -21,11 +21,11 @@ subscriptions_router = APIRouter(prefix="/api/subscriptions", tags=["subscriptio
 Id = Annotated[int, Field(ge=1, le=MAX_ID)]
 
 
-class SubscribeIn(BaseModel):
+class SubscribeIn(In):
     source_id: Id = Field(validation_alias=AliasChoices("sourceId", "source_id"), examples=[5])
 
 
-class SubscribeManyIn(BaseModel):
+class SubscribeManyIn(In):
     source_ids: list[Id] = Field(
         validation_alias=AliasChoices("sourceIds", "source_ids"), max_length=MAX_AT_ONCE, examples=[[5, 7]]
     )
@@ -80,7 +80,7 @@ Sources = Annotated[
 ]
 
 
-class PackIn(BaseModel):
+class PackIn(In):
     name: Text = Field(examples=["Morning reading"])
     description: Text = ""
     slug: Text | None = None

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
-from pydantic import AliasChoices, BaseModel, Field, StrictInt, StrictStr, TypeAdapter
+from pydantic import AliasChoices, Field, StrictInt, StrictStr, TypeAdapter
 
 from catchment.bootstrap import System
 from catchment.domain.caller import Caller
@@ -19,7 +19,7 @@ from catchment.manage.resolve import MAX_PREVIEWED, Pasted, Resolved
 from catchment.monitor.status import Mark
 from catchment.web.auth import Anyone, Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems, problems_of_page
-from catchment.web.inputs import MAX_ID, Config, ListCursor, PathId, Text, next_link, read_cursor, write_cursor
+from catchment.web.inputs import MAX_ID, Config, In, ListCursor, PathId, Text, next_link, read_cursor, write_cursor
 from catchment.web.middleware import only_looks
 from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Ok, Out, stream_list
 
@@ -30,7 +30,7 @@ MostListed = Annotated[int | None, Query(ge=1, le=MAX_ID, description="So many; 
 router = APIRouter(prefix="/api/sources", tags=["sources"])
 
 
-class PastedIn(BaseModel):
+class PastedIn(In):
     url: Text | None = Field(
         default=None,
         description="An address of any kind, or a name: @handle, r/python, hn.",
@@ -141,27 +141,6 @@ async def export_list(
     return Response(exported.body, media_type=_MEDIA[form], headers={"Content-Disposition": name})
 
 
-class SourceIn(BaseModel):
-    type: Text = Field(examples=["rss"])
-    config: Config = Field(examples=[{"url": "https://example.org/feed"}])
-    name: Text = Field(default="", examples=["Example"])
-    is_public: bool = Field(default=False, validation_alias=AliasChoices("is_public", "isPublic"))
-    tags: tuple[Text, ...] = ()
-    fetch_interval_minutes: StrictInt | StrictStr | None = None
-
-
-class SourceChange(BaseModel):
-    name: Text | None = None
-    type: Text | None = None
-    config: Config | None = None
-    is_active: bool | None = Field(default=None, validation_alias=AliasChoices("is_active", "isActive"))
-    is_public: bool | None = Field(default=None, validation_alias=AliasChoices("is_public", "isPublic"))
-    tags: tuple[Text, ...] | None = None
-    fetch_interval_minutes: StrictInt | StrictStr | None = Field(
-        default=None, description="0 goes back to the interval of the type."
-    )
-
-
 class SourceOut(Out):
     """A source. Fields that a caller may not see are left out."""
 
@@ -193,6 +172,31 @@ class SourceOut(Out):
     gap_at: Moment | None = None
     quiet_since: Moment | None = None
     pages: BacklogOut | None = None
+
+
+class SourceIn(In):
+    answer = ResolvedOut
+
+    type: Text = Field(examples=["rss"])
+    config: Config = Field(examples=[{"url": "https://example.org/feed"}])
+    name: Text = Field(default="", examples=["Example"])
+    is_public: bool = Field(default=False, validation_alias=AliasChoices("is_public", "isPublic"))
+    tags: tuple[Text, ...] = ()
+    fetch_interval_minutes: StrictInt | StrictStr | None = None
+
+
+class SourceChange(In):
+    answer = SourceOut
+
+    name: Text | None = None
+    type: Text | None = None
+    config: Config | None = None
+    is_active: bool | None = Field(default=None, validation_alias=AliasChoices("is_active", "isActive"))
+    is_public: bool | None = Field(default=None, validation_alias=AliasChoices("is_public", "isPublic"))
+    tags: tuple[Text, ...] | None = None
+    fetch_interval_minutes: StrictInt | StrictStr | None = Field(
+        default=None, description="0 goes back to the interval of the type."
+    )
 
 
 @router.get("", response_model=list[SourceOut], response_model_exclude_unset=True, responses=problems(401, 422))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from catchment.domain.tweet import Follow, StoredTweet, normal_username
 from catchment.errors import InvalidInput, NotFound
@@ -14,7 +14,7 @@ from catchment.store import tweets
 from catchment.store.tweets import FeedQuery, TweetQuery
 from catchment.web.auth import AdminOnly, Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
-from catchment.web.inputs import Instant, Limit, Text, check_window, read_cursor, read_timed_cursor, write_cursor
+from catchment.web.inputs import In, Instant, Limit, Text, check_window, read_cursor, read_timed_cursor, write_cursor
 from catchment.web.outputs import Moment, Out
 
 follows_router = APIRouter(tags=["follows"], responses=problems(401))
@@ -24,17 +24,6 @@ MAX_USERNAME = 50
 Username = Annotated[Text, Path(max_length=MAX_USERNAME, description="With or without @, in any case.")]
 
 
-class FollowIn(BaseModel):
-    username: Text = Field(max_length=MAX_USERNAME, examples=["@openai"])
-    reason: Text = Field(min_length=1, max_length=MAX_REASON)
-    added_by: Text = Field(min_length=1, max_length=MAX_ADDED_BY)
-
-
-class FollowChange(BaseModel):
-    reason: Text | None = Field(None, min_length=1, max_length=MAX_REASON)
-    is_active: bool | None = None
-
-
 class FollowOut(Out):
     id: int
     username: str
@@ -42,6 +31,19 @@ class FollowOut(Out):
     reason: str
     added_by: str
     is_active: bool
+
+
+class FollowIn(In):
+    username: Text = Field(max_length=MAX_USERNAME, examples=["@openai"])
+    reason: Text = Field(min_length=1, max_length=MAX_REASON)
+    added_by: Text = Field(min_length=1, max_length=MAX_ADDED_BY)
+
+
+class FollowChange(In):
+    answer = FollowOut
+
+    reason: Text | None = Field(None, min_length=1, max_length=MAX_REASON)
+    is_active: bool | None = None
 
 
 @follows_router.get("/api/scraping/follows")
