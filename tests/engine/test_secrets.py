@@ -72,8 +72,8 @@ async def test_the_token_in_an_address_is_sent_and_stands_nowhere(system: System
     assert kept.config["url"].endswith(f"?page=1&token={MASK}")
     everything = await written(system)
     for form in ListFormat:
-        exported = await export_sources(system.catalog, OPERATOR, form, now=system.clock.now())
-        everything += exported.body.decode() + str(exported.notes)
+        exported = [part async for part in export_sources(system.catalog, OPERATOR, form, now=system.clock.now())]
+        everything += str(exported)
     assert TOKEN not in everything + str(log)
     assert VALUE not in everything + str(log)
     assert await audit_store(system.store) == []
@@ -220,10 +220,11 @@ async def test_a_webhook_of_the_environment_signs_anew_where_it_is_moved_elsewhe
 @pytest.mark.proves("R-23")
 async def test_a_masked_address_in_a_file_is_refused_with_what_to_do(system: System, site: FeedSite):
     await add(system, f"{site.feed('a')}?token={TOKEN}")
-    exported = await export_sources(system.catalog, OPERATOR, ListFormat.OPML, now=system.clock.now())
+    exporting = export_sources(system.catalog, OPERATOR, ListFormat.OPML, now=system.clock.now())
+    exported = b"".join([part.body async for part in exporting])
     [source] = await system.catalog.list(OPERATOR)
     await system.catalog.remove(source.id, OPERATOR)
-    [line] = await import_sources(system.catalog, system.parsers, exported.body, OPERATOR)
+    [line] = await import_sources(system.catalog, system.parsers, exported, OPERATOR)
     assert line.result == "refused"
     assert "write it out" in line.reason
 
@@ -264,9 +265,9 @@ async def test_what_is_secret_in_a_body_is_sent_and_stands_nowhere(system: Syste
     changed = await system.catalog.change(source.id, Change(config={**shown, "max_pages": 1}), OPERATOR)
     everything = str(shown) + await written(system)
     for form in ListFormat:
-        exported = await export_sources(system.catalog, OPERATOR, form, now=system.clock.now())
-        everything += exported.body.decode()
-        assert "body" in str(exported.notes)
+        exported = [part async for part in export_sources(system.catalog, OPERATOR, form, now=system.clock.now())]
+        everything += str(exported)
+        assert "body" in str([part.notes for part in exported])
     pack = PackDraft(name="P", listing=SourceList(entries=(listed_of(changed),)))
     everything += str((await system.packs.make(pack, OPERATOR)).pack.shown())
     assert VALUE not in everything

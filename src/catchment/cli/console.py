@@ -96,6 +96,11 @@ def file_or_stdout(path: Path | None) -> Iterator[BinaryIO]:
         return
     part = path.with_name(f"{path.name}.part")
     try:
+        if path.exists() and not path.is_file():
+            # A pipe or a device, which nothing can take the place of.
+            with path.open("wb") as file:
+                yield file
+            return
         with part.open("wb") as file:
             yield file
         part.replace(path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.console import AsJson, FileOnce, print_json, print_table, progress_bar, say, write_file
+from catchment.cli.console import AsJson, FileOnce, file_or_stdout, print_json, print_table, progress_bar, say
 from catchment.cli.session import with_new_store, with_system
 from catchment.domain.caller import OPERATOR
 from catchment.domain.listing import ListFormat
@@ -72,9 +72,15 @@ def export(
     """
     from catchment.manage.import_export import export_sources
 
-    exported = with_system(lambda system: export_sources(system.catalog, OPERATOR, form, now=system.clock.now()))
-    write_file(output, exported.body)
-    for note in exported.notes:
+    async def work(system: System) -> list[str]:
+        notes: list[str] = []
+        with file_or_stdout(output) as file:
+            async for part in export_sources(system.catalog, OPERATOR, form, now=system.clock.now()):
+                file.write(part.body)
+                notes += part.notes
+        return notes
+
+    for note in with_system(work):
         say(note)
 
 

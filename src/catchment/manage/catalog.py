@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -211,6 +211,18 @@ class Catalog:
         """Those that the caller may see, the oldest first; all of them unless `most` says how many."""
         user, sees_all = caller.user_id, caller.sees_all
         return await self._store.read(sources.list_visible, user, all_sources=sees_all, limit=most, after_id=after_id)
+
+    async def pages(self, caller: Caller, *, most: int) -> AsyncIterator[Sequence[Source]]:
+        """All of them, so many at a time."""
+        after_id = 0
+        while found := await self.list(caller, most=most, after_id=after_id):
+            yield found
+            after_id = found[-1].id
+
+    async def find(self, source_ids: Sequence[int], caller: Caller) -> Sequence[Source]:
+        """In the order given, without those that are gone or not for the caller to see."""
+        found = {one.id: one for one in await self._store.read(sources.get_many, source_ids) if caller.may_see(one)}
+        return [found[one] for one in source_ids if one in found]
 
     async def count(self, caller: Caller) -> int:
         counts = await self._store.read(overview.count_sources, caller.user_id, all_sources=caller.sees_all)

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -24,14 +24,14 @@ from catchment.domain.confidential import (
     secret_paths,
     without,
 )
-from catchment.domain.listing import HTML_URL, BadLine, ListedSource, ListFormat, SourceList, as_entry, read_listed
+from catchment.domain.listing import HTML_URL, BadLine, ListedSource, ListFormat, SourceList, read_listed
 from catchment.domain.options import HEADERS_KEY
 from catchment.domain.source import PausedBy, Source
 from catchment.errors import Conflict, InvalidInput, ParserFailed
 from catchment.manage.catalog import BATCH, MAX_TAG, MAX_TAGS, Added, Catalog, Change, Draft, Refused
 from catchment.parse.opml import MAX_DEPTH, FeedOutline, read_opml
 from catchment.parse.source_lists import read_listing
-from catchment.publish.opml import write_json, write_opml, write_yaml
+from catchment.publish.opml import by_folder, folder_of, list_writer
 from catchment.redact import redact_url
 from catchment.sandbox.pool import ParserPool
 from catchment.sources.shortcuts import address_in
@@ -229,22 +229,46 @@ def _listed(outline: FeedOutline) -> ListedSource:
 TITLE = "Catchment subscriptions"
 
 
+#: Sources that are in memory at a time while they are exported.
+AT_ONCE = 100
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
+    """A piece of the file."""
+
     body: bytes
-    #: What is not in the file, a sentence each.
-    notes: tuple[str, ...]
+    #: What is not in it, a sentence each.
+    notes: tuple[str, ...] = ()
 
 
-async def export_sources(catalog: Catalog, caller: Caller, form: ListFormat, *, now: datetime) -> Exported:
+async def export_sources(
+    catalog: Catalog, caller: Caller, form: ListFormat, *, now: datetime
+) -> AsyncIterator[Exported]:
     """Every source that the caller may change, once each, without its secrets."""
-    sources = [listed_of(source) for source in _once_each(await catalog.list(caller), caller)]
-    if form is ListFormat.OPML:
-        bare = [replace(one, config=without(one.config, secret_paths(one.config))) for one in sources]
-        return Exported(body=write_opml(bare, title=TITLE, created_at=now), notes=_notes(sources, "Left out"))
-    document = {"sources": [as_entry(replace(one, config=masked(one.config))) for one in sources]}
-    body = write_yaml(document) if form is ListFormat.YAML else write_json(document)
-    return Exported(body=body, notes=_notes(sources, "Masked"))
+    writer = list_writer(form, title=TITLE, created_at=now)
+    chosen = await _chosen(catalog, caller, form)
+    for start in range(0, len(chosen), AT_ONCE):
+        sources = [listed_of(source) for source in await catalog.find(chosen[start : start + AT_ONCE], caller)]
+        if form is ListFormat.OPML:
+            bare = [replace(one, config=without(one.config, secret_paths(one.config))) for one in sources]
+            yield Exported(body=writer.write(bare), notes=_notes(sources, "Left out"))
+        else:
+            shown = [replace(one, config=masked(one.config)) for one in sources]
+            yield Exported(body=writer.write(shown), notes=_notes(sources, "Masked"))
+    yield Exported(body=writer.finish())
+
+
+async def _chosen(catalog: Catalog, caller: Caller, form: ListFormat) -> list[int]:
+    """In the order of the file. Several users may have the same source; the caller's own is preferred."""
+    found: dict[str, tuple[int, str]] = {}
+    async for page in catalog.pages(caller, most=AT_ONCE):
+        for source in filter(caller.may_change, page):
+            if source.identity not in found or source.created_by == caller.user_id:
+                found[source.identity] = (source.id, folder_of(source.tags))
+    if form is not ListFormat.OPML:
+        return [source_id for source_id, _ in found.values()]
+    return [source_id for source_id, _ in by_folder(found.values(), lambda one: one[1])]
 
 
 def listed_of(source: Source) -> ListedSource:
@@ -257,15 +281,6 @@ def listed_of(source: Source) -> ListedSource:
         is_public=source.is_public,
         is_active=False if source.paused_by is PausedBy.PERSON else None,
     )
-
-
-def _once_each(sources: Sequence[Source], caller: Caller) -> list[Source]:
-    """Several users may have the same one; the caller's own is preferred."""
-    found: dict[str, Source] = {}
-    for source in sources:
-        if caller.may_change(source) and (source.identity not in found or source.created_by == caller.user_id):
-            found[source.identity] = source
-    return list(found.values())
 
 
 def _notes(sources: Sequence[ListedSource], verb: str) -> tuple[str, ...]:

@@ -69,19 +69,30 @@ async def stream_list(
 ) -> StreamingResponse:
     """A JSON list, written a page at a time: it may be long, and others are answered between two pages. What it stands
     in goes before and after it.
-
-    The first page is read before anything is sent, so that what goes wrong is told by its own status.
     """
-    # Not a tuple: Python 3.11 takes one for the arguments of its StopIteration.
-    first = await anext(pages, list[Out]())
 
     async def written() -> AsyncIterator[bytes]:
-        yield before + b"[" + _joined(first)
+        begin = before + b"["
         async for page in pages:
-            yield b"," + _joined(page)
-        yield b"]" + after
+            yield begin + _joined(page)
+            begin = b","
+        yield (begin if begin != b"," else b"") + b"]" + after
 
-    return StreamingResponse(written(), media_type="application/json")
+    return await stream(written(), media_type="application/json")
+
+
+async def stream(
+    parts: AsyncIterator[bytes], *, media_type: str, headers: Mapping[str, str] | None = None
+) -> StreamingResponse:
+    """The first part is made before anything is sent, so that what goes wrong is told by its own status."""
+    first = await anext(parts, b"")
+
+    async def all_parts() -> AsyncIterator[bytes]:
+        yield first
+        async for part in parts:
+            yield part
+
+    return StreamingResponse(all_parts(), media_type=media_type, headers=headers)
 
 
 def _joined(page: Sequence[Out]) -> bytes:

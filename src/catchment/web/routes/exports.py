@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
-from fastapi.responses import StreamingResponse
 
 from catchment.domain.export import ExportFormat, ExportKind, ExportQuery
 from catchment.errors import SettingsError
@@ -14,6 +13,7 @@ from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import problems_of_page
 from catchment.web.inputs import MAX_ID, Instant, Since, check_window
 from catchment.web.middleware import only_looks
+from catchment.web.outputs import stream
 
 router = APIRouter(prefix="/api/items", tags=["items"])
 Until = Annotated[Instant | None, Query(description="Only what was collected before; a time without zone is UTC.")]
@@ -45,9 +45,9 @@ async def export_items(
     query = ExportQuery(what=what, caller=caller, source_id=source_id, since=since, until=until)
     headers = {"Content-Disposition": f'attachment; filename="catchment-{what}.{form}"'}
     try:
-        stream = await system.exports.start(query, form)
+        parts = await system.exports.start(query, form)
     except SettingsError as error:
         raise HTTPException(501, str(error)) from error
     if only_looks(request):
         return Response(media_type=MEDIA_TYPES[form], headers=headers)
-    return StreamingResponse(stream, media_type=MEDIA_TYPES[form], headers=headers)
+    return await stream(parts, media_type=MEDIA_TYPES[form], headers=headers)

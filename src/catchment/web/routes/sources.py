@@ -21,7 +21,7 @@ from catchment.web.auth import Anyone, Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems, problems_of_page
 from catchment.web.inputs import MAX_ID, Config, In, ListCursor, PathId, Text, next_link, read_cursor, write_cursor
 from catchment.web.middleware import only_looks
-from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Ok, Out, stream_list
+from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Ok, Out, stream, stream_list
 
 MAX_LISTED, AT_ONCE = 200, 100
 #: Of a list that is whole without it.
@@ -133,12 +133,17 @@ async def import_list(request: Request, system: TheSystem, caller: Known) -> Imp
     },
 )
 async def export_list(
-    system: TheSystem, caller: Known, form: Annotated[ListFormat, Query(alias="format")] = ListFormat.OPML
+    request: Request,
+    system: TheSystem,
+    caller: Known,
+    form: Annotated[ListFormat, Query(alias="format")] = ListFormat.OPML,
 ) -> Response:
-    """The sources that you may change, without their secrets."""
-    exported = await export_sources(system.catalog, caller, form, now=system.clock.now())
-    name = f'attachment; filename="catchment.{form}"'
-    return Response(exported.body, media_type=_MEDIA[form], headers={"Content-Disposition": name})
+    """The sources that you may change, without their secrets. The file is written while it is sent."""
+    headers = {"Content-Disposition": f'attachment; filename="catchment.{form}"'}
+    if only_looks(request):
+        return Response(media_type=_MEDIA[form], headers=headers)
+    exported = export_sources(system.catalog, caller, form, now=system.clock.now())
+    return await stream((part.body async for part in exported), media_type=_MEDIA[form], headers=headers)
 
 
 class SourceOut(Out):
@@ -221,10 +226,8 @@ async def list_sources(
 
 
 async def _all(system: System, caller: Caller) -> AsyncIterator[Sequence[SourceOut]]:
-    after_id = 0
-    while found := await system.catalog.list(caller, most=AT_ONCE, after_id=after_id):
+    async for found in system.catalog.pages(caller, most=AT_ONCE):
         yield await show_sources_to(system, caller, found)
-        after_id = found[-1].id
 
 
 @router.post("", status_code=201, response_model_exclude_unset=True, responses=problems(401, 403, 409, *OF_A_BODY))
