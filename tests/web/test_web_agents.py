@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,6 +22,7 @@ from catchment.domain.caller import Scope
 from catchment.domain.item import make_item
 from catchment.store import items
 from catchment.web.app import create_app
+from catchment.web.routes import agents as routes
 from catchment.web.routes.agents import is_own_host
 from catchment.web.server import serve_app
 from feed_site import FeedSite
@@ -227,3 +229,14 @@ async def test_a_missing_extra_is_named(lean_site: Site, monkeypatch: pytest.Mon
     monkeypatch.setitem(__import__("sys").modules, "catchment.agents", None)
     answer = await lean_site.post("/mcp", "alice", json={}, headers={"Host": "localhost"})
     assert (answer.status_code, "catchment[mcp]" in answer.text) == (501, True)
+
+
+@pytest.mark.proves("H-02")
+async def test_what_the_protocol_needs_is_loaded_while_others_are_answered(
+    lean_site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    loading: list[threading.Thread] = []
+    monkeypatch.setattr(routes, "_require_extra", lambda: loading.append(threading.current_thread()))
+    await lean_site.post("/mcp", "alice", json={}, headers={"Host": "localhost"})
+    assert len(loading) == 1
+    assert loading[0] is not threading.main_thread()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -51,7 +52,8 @@ async def mcp(request: Request, system: TheSystem, caller: Keyed) -> Response:
     """The Model Context Protocol, for agents: tools to search, read and list; to add where the key may write."""
     _check_host(request, system.settings)
     check_origin(request)
-    _require_extra()
+    # The first time it takes seconds, in which others are answered.
+    await asyncio.to_thread(_require_extra)
     return _ProtocolResponse(system, caller, await request.body())
 
 
@@ -77,6 +79,8 @@ def _check_host(request: Request, settings: Settings) -> None:
 
 def _require_extra() -> None:
     try:
+        import mcp.server.streamable_http_manager  # noqa: F401
+
         import catchment.agents  # noqa: F401
     except ImportError as error:
         raise HTTPException(501, "Agents need an extra: pip install 'catchment[mcp]'.") from error
