@@ -45,3 +45,14 @@ def test_somebody_who_is_not_there_is_exit_code_1_and_a_sentence(catchment: Comm
         result = catchment(*words)
         assert result.exit_code == 1, words
         assert result.stderr.startswith("Error: There is no user")
+
+
+@pytest.mark.proves("H-01")
+def test_somebody_follows_what_is_public_and_is_told_what_is_not(catchment: Command) -> None:
+    catchment("users", "add", "ada@example.org")
+    for name, words in {"a": ["--public"], "b": ["--public"], "c": []}.items():
+        catchment("add", f"https://{name}.example/feed", "--no-check", *words)
+    assert catchment.json("users", "subscribe", "ada@example.org", "2") == {"added": 1}
+    assert catchment("users", "subscribe", "ada@example.org").stdout == "ada@example.org follows 1 more source(s).\n"
+    refused = catchment("users", "subscribe", "ada@example.org", "3")
+    assert (refused.exit_code, "make it public" in refused.stderr) == (1, True), refused.stderr

@@ -30,6 +30,7 @@ PAGES = [
     "docs/deploy.md",
     "docs/exchange.md",
     "docs/feeds.md",
+    "docs/readers.md",
 ]
 BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<why>[^\n]+?) -->\n)?```(?:sh|console|bash)\n(?P<lines>.*?)^```", re.DOTALL | re.MULTILINE

@@ -62,7 +62,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "feishu": "check",
         "config": "list set unset",
         "keys": "create list revoke",
-        "users": "add list disable enable digests reset-password",
+        "users": "add list disable enable digests reset-password subscribe",
     }
     expected = {(name,) for name in promised} | {(group, one) for group, all_ in groups.items() for one in all_.split()}
     assert set(COMMANDS) == expected

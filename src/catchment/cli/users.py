@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from catchment.manage.accounts import NewKey
 
 keys = typer.Typer(name="keys", help="Create, list and revoke API keys.", no_args_is_help=True)
-users = typer.Typer(name="users", help="Add, list, disable and enable users.", no_args_is_help=True)
+users = typer.Typer(name="users", help="Add, list and disable users; what they follow.", no_args_is_help=True)
 
 Who = Annotated[str, typer.Argument(metavar="USER", help="The user's number or e-mail address.")]
 
@@ -177,6 +177,35 @@ def digests(
     user = with_system(work)
     told = f"The digests of {user.name} <{user.email}> are {'public' if public else 'private'}."
     print_result(user, told, as_json=as_json)
+
+
+@users.command()
+def subscribe(
+    who: Who,
+    source_ids: Annotated[
+        list[int] | None,
+        typer.Argument(metavar="ID", help="Sources, by number; without one, all that they may follow."),
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Have somebody follow sources in their reading app: public ones, and their own.
+
+    Example: catchment users subscribe ada@example.org 5 7
+    """
+    numbers = [storable(one) or 0 for one in source_ids or ()]
+
+    async def work(system: System) -> int:
+        caller = (await system.accounts.find_user(who)).caller()
+        if not numbers:
+            return await system.subscriptions.add_all(caller)
+        return sum([await system.subscriptions.add(one, caller) for one in numbers])
+
+    added = with_system(work)
+    if as_json:
+        print_json({"added": added})
+    else:
+        typer.echo(f"{who} follows {added} more source(s).")
 
 
 @users.command("reset-password")

@@ -32,6 +32,11 @@ class Subscriptions:
         """How many are new; what cannot be subscribed to is passed over."""
         return await self._store.write(_add_many, source_ids, caller, _user_of(caller), now=self._clock.now())
 
+    async def add_all(self, caller: Caller) -> int:
+        """The same with everything that there is."""
+        seen = await self._store.read(sources.list_visible, _user_of(caller), all_sources=False)
+        return await self.add_many([source.id for source in seen], caller)
+
     async def remove(self, source_id: int, caller: Caller) -> None:
         if not await self._store.write(subscriptions.remove, _user_of(caller), source_id):
             raise NotFound(f"You are not subscribed to source {source_id}.")
@@ -53,7 +58,8 @@ def _add(conn: Connection, source_id: int, caller: Caller, user_id: int, *, now:
     if source is None or not caller.may_see(source):
         raise NotFound(f"There is no source {source_id}.")
     if not _is_open_to(source, caller):
-        raise Forbidden(f"Source {source_id} is private and belongs to somebody else.")
+        whose = "nobody: make it public to have it followed" if source.created_by is None else "somebody else"
+        raise Forbidden(f"Source {source_id} is private and belongs to {whose}.")
     return sources.subscribe(conn, user_id, source_id, now=now)
 
 

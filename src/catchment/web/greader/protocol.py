@@ -1,6 +1,7 @@
 """The words of the Google Reader API, read and written: streams, items, moments and parameters. Pure, but for the body.
 
-Clients put parameters into the query, into a form or into both, and repeat them; here they are one list.
+Clients put parameters into the query, into a form or into both, and repeat them; here they are one list, the form
+first: an address that stands in both was not always escaped in the query.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from fastapi import Depends, Request
 
 from catchment.domain.reading import Marks, Position, Stream, StreamKind
 from catchment.errors import InvalidInput
+from catchment.web.csrf import form_data
 from catchment.web.inputs import MAX_ID, check_text, read_timed_cursor, write_cursor
 
 #: Parameters of one request, of which most are the ids of items.
@@ -67,20 +69,25 @@ class Parameters:
 
 
 async def parameters(request: Request) -> Parameters:
-    is_form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
-    body = (await request.body()).decode("utf-8", "replace") if is_form and request.method == "POST" else ""
     query = str(request.scope["query_string"], "latin-1")
     try:
         # The whole of the two is bounded: by the limits on connections and by the cap on bodies.
-        pairs = [pair for text in (query, body) for pair in _pairs(text)]
+        pairs = [*await _form(request), *_pairs(query)]
+        return Parameters(pairs=tuple((name, check_text(value)) for name, value in pairs))
     except ValueError as error:
         raise InvalidInput(f"The parameters cannot be read: {error}.") from error
-    return Parameters(pairs=tuple(pairs))
+
+
+async def _form(request: Request) -> list[tuple[str, str]]:
+    kind = request.headers.get("content-type", "")
+    if request.method == "POST" and kind.startswith("application/x-www-form-urlencoded"):
+        return _pairs((await request.body()).decode("utf-8", "replace"))
+    fields = (await form_data(request)).multi_items() if request.method == "POST" else []
+    return [(name, value) for name, value in fields if isinstance(value, str)]
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
-    return [(name, check_text(value)) for name, value in pairs]
+    return parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
 
 
 TheParameters = Annotated[Parameters, Depends(parameters)]

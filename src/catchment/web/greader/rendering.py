@@ -10,12 +10,15 @@ from typing import Any, Final
 from catchment.domain.listing import HTML_URL
 from catchment.domain.reading import Followed, ItemRef, ReadItem, UnreadCount
 from catchment.manage.reading import shown_address
-from catchment.publish.feed import EntryState, Feed, write_atom
+from catchment.parse.html import plain_text
+from catchment.publish.feed import EntryState, Feed, FeedEntry, write_atom
 from catchment.publish.views import entry_of, within_bounds
 from catchment.web.greader.protocol import LABEL, STATE, long_id, microseconds, seconds
 
 #: By this clients tell what their reader did from what the feed says of an entry.
 _SCHEME: Final = "http://www.google.com/reader/"
+#: So much of the text stands for a title where there is none.
+MAX_MADE_TITLE: Final = 100
 
 
 def feed_id(source_id: int) -> str:
@@ -74,19 +77,20 @@ def item_ref(ref: ItemRef) -> dict[str, Any]:
     }
 
 
-def item(one: ReadItem) -> dict[str, Any]:
+def item(one: ReadItem, base_url: str) -> dict[str, Any]:
+    """There are apps that give up on a whole page for an item without an address or without a title."""
     entry, shown = entry_of(one.shown), one.shown
-    links = [{"href": entry.url, "type": "text/html"}] if entry.url else []
+    address = entry.url or f"{base_url}/items/{one.id}"
     told: dict[str, Any] = {
         "id": long_id(one.id),
         "crawlTimeMsec": str(microseconds(shown.fetched_at) // 1000),
         "timestampUsec": str(microseconds(shown.fetched_at)),
         "published": seconds(entry.published_at),
         "updated": seconds(entry.changed_at),
-        "title": entry.title,
+        "title": _title(entry) or address,
         "author": entry.author,
-        "canonical": [{"href": entry.url}] if entry.url else [],
-        "alternate": links,
+        "canonical": [{"href": address}],
+        "alternate": [{"href": address, "type": "text/html"}],
         "categories": [state.term for state in states(one)],
         "origin": {"streamId": feed_id(shown.source_id), "title": one.source_title, "htmlUrl": ""},
         "summary": {"direction": "ltr", "content": entry.html},
@@ -94,6 +98,11 @@ def item(one: ReadItem) -> dict[str, Any]:
     if entry.enclosures:
         told["enclosure"] = [{"href": file.url, "type": file.type, "length": file.length} for file in entry.enclosures]
     return told
+
+
+def _title(entry: FeedEntry) -> str:
+    """Its own, or the beginning of its text."""
+    return entry.title.strip() or plain_text(entry.html, MAX_MADE_TITLE)
 
 
 def states(one: ReadItem) -> tuple[EntryState, ...]:
@@ -109,7 +118,8 @@ def states(one: ReadItem) -> tuple[EntryState, ...]:
 
 
 def atom(title: str, items: Sequence[ReadItem], *, self_url: str, home_url: str) -> bytes:
-    entries = (replace(entry_of(one.shown), id=long_id(one.id), states=states(one)) for one in items)
+    shown = ((one, entry_of(one.shown)) for one in items)
+    entries = (replace(entry, id=long_id(one.id), title=_title(entry), states=states(one)) for one, entry in shown)
     return write_atom(
         Feed(title=title, description="", home_url=home_url, self_url=self_url, entries=within_bounds(list(entries)))
     )

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
-from fastapi.responses import PlainTextResponse, Response, StreamingResponse
+from fastapi.responses import PlainTextResponse, Response
 
 from catchment.bootstrap import System
 from catchment.domain.caller import Caller
@@ -17,7 +17,7 @@ from catchment.manage.accounts import user_of
 from catchment.manage.import_export import count_results
 from catchment.manage.reading import NOT_FOLLOWED
 from catchment.publish.feed import ATOM_TYPE
-from catchment.web.auth import DOOR, TheSystem, address_of
+from catchment.web.auth import DOOR, TheSystem, address_of, system_of
 from catchment.web.greader import rendering
 from catchment.web.greader.access import ReaderRoute, TheReader, TheWriter, token_in
 from catchment.web.greader.protocol import (
@@ -37,7 +37,7 @@ from catchment.web.greader.protocol import (
     write_continuation,
 )
 from catchment.web.inputs import base_url, check_text
-from catchment.web.outputs import Out
+from catchment.web.outputs import Out, stream
 
 #: Items of one answer: by id alone, with their content, and in a document that is written whole.
 MAX_REFS: Final = 10_000
@@ -137,16 +137,16 @@ async def edit_subscription(system: TheSystem, caller: TheWriter, given: ThePara
         raise InvalidInput("Name a feed by s=feed/… and say ac=subscribe, unsubscribe or edit.", field="ac")
     if len(streams) > 1 and action == "subscribe" and given.first("t"):
         raise InvalidInput("One title is for one feed.", field="t")
-    for stream in streams:
-        await _edit_one(system, caller, stream, given)
+    for named in streams:
+        await _edit_one(system, caller, named, given)
     return "OK"
 
 
-async def _edit_one(system: System, caller: Caller, stream: str, given: Parameters) -> None:
+async def _edit_one(system: System, caller: Caller, named: str, given: Parameters) -> None:
     if given.first("ac") == "subscribe":
-        source_id = (await system.reading.follow(feed_of(stream), caller)).id
+        source_id = (await system.reading.follow(feed_of(named), caller)).id
     else:
-        source_id = await _source_id(system, caller, stream)
+        source_id = await _source_id(system, caller, named)
     if given.first("ac") == "unsubscribe":
         await system.reading.unfollow(source_id, caller)
         return
@@ -296,8 +296,8 @@ async def mark_all_as_read(system: TheSystem, caller: TheWriter, given: TheParam
     """Everything of a stream, up to the moment `ts` if one is given."""
     if not given.first("s"):
         raise InvalidInput("Name a stream by s=….", field="s")
-    stream = await _stream(system, caller, given.first("s"))
-    await system.reading.mark_all(stream, caller, until=moment_of(given, "ts"))
+    marked = await _stream(system, caller, given.first("s"))
+    await system.reading.mark_all(marked, caller, until=moment_of(given, "ts"))
     return "OK"
 
 
@@ -336,21 +336,21 @@ async def _query(system: System, caller: Caller, named: str, given: Parameters, 
 async def _answer_stream(request: Request, system: System, caller: Caller, named: str, given: Parameters) -> Response:
     page = await system.reading.page(await _query(system, caller, named, given, most=MAX_CONTENTS), caller)
     more = {"continuation": write_continuation(page.next)} if page.next else {}
-    head = {**_head(request, system, named), "title": await _title(system, caller, named), **more}
-    return await _streamed(system, caller, head, [ref.at.item_id for ref in page.refs])
+    head = {**_head(system, named), "title": await _title(system, caller, named), **more}
+    return await _streamed(request, caller, head, [ref.at.item_id for ref in page.refs])
 
 
 async def _answer_ids(request: Request, system: System, caller: Caller, given: Parameters) -> Response:
     ids = item_ids(given, most=MAX_CONTENTS)
-    head = {**_head(request, system, f"{STATE}reading-list"), "title": "Items"}
-    return await _streamed(system, caller, head, ids)
+    head = {**_head(system, f"{STATE}reading-list"), "title": "Items"}
+    return await _streamed(request, caller, head, ids)
 
 
-def _head(request: Request, system: System, named: str) -> dict[str, Any]:
+def _head(system: System, named: str) -> dict[str, Any]:
+    # No `self`: servers differ in whether it is a list, and so do the apps that read it.
     return {
         "direction": "ltr",
         "id": named,
-        "self": [{"href": f"{base_url(request)}{request.url.path}"}],
         "updated": seconds(system.clock.now()),
     }
 
@@ -363,26 +363,18 @@ async def _title(system: System, caller: Caller, named: str) -> str:
     return next(mine, "") or (await system.catalog.get(source_id, caller)).name
 
 
-async def _streamed(system: System, caller: Caller, head: dict[str, Any], ids: Sequence[int]) -> Response:
+async def _streamed(request: Request, caller: Caller, head: dict[str, Any], ids: Sequence[int]) -> Response:
     """One JSON object, whose items are read a few at a time: a page of long articles is never in memory whole."""
-    parts = _written(system, caller, head, ids)
-    # The first are read before the answer begins, so that what goes wrong can be said.
-    first = await anext(parts)
-
-    async def all_parts() -> AsyncIterator[bytes]:
-        yield first
-        async for part in parts:
-            yield part
-
-    return StreamingResponse(all_parts(), media_type="application/json; charset=utf-8")
+    return await stream(_written(request, caller, head, ids), media_type="application/json; charset=utf-8")
 
 
-async def _written(system: System, caller: Caller, head: dict[str, Any], ids: Sequence[int]) -> AsyncIterator[bytes]:
+async def _written(request: Request, caller: Caller, head: dict[str, Any], ids: Sequence[int]) -> AsyncIterator[bytes]:
+    system, home = system_of(request), base_url(request)
     opening = json.dumps(head, ensure_ascii=False)[:-1] + ', "items": ['
     separator = ""
     for start in range(0, len(ids), AT_ONCE):
         items = await system.reading.items(ids[start : start + AT_ONCE], caller)
-        written = [json.dumps(rendering.item(one), ensure_ascii=False) for one in items]
+        written = [json.dumps(rendering.item(one, home), ensure_ascii=False) for one in items]
         if written:
             yield (opening + separator + ",\n".join(written)).encode("utf-8", "replace")
             opening, separator = "", ",\n"

@@ -1,0 +1,116 @@
+"""What other published apps ask of the Google Reader API, in their order and their spelling, and what each must find.
+
+Each reads more strictly than the API asks for: what is missing or of another kind ends its whole sync.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from greader_app import ALL, API, READ, STARRED, app_of
+from web_site import Site
+
+from catchment.domain.caller import OPERATOR
+from catchment.domain.item import make_item
+from catchment.manage.catalog import Draft
+from catchment.store import items
+from stores import on_sqlite_alone
+
+pytestmark = [on_sqlite_alone, pytest.mark.proves("H-01")]
+LOGIN = "/greader/accounts/ClientLogin"
+
+
+async def bare_items(site: Site) -> None:
+    """Beside an ordinary item one that has neither title nor address, and one that has nothing but a file."""
+    source = await site.add_source(site.alice, "blog", tags=("Tech",))
+    await site.add_items(source, "ordinary")
+    file = {"enclosures": [{"url": "https://blog.example/a.mp3", "type": "audio/mpeg", "length": 7}]}
+    bare = [
+        make_item(url="", title="", native_id="note", content="<p>A note &amp; no more</p>"),
+        make_item(url="", title="", native_id="file", content="", metadata=file),
+    ]
+    found = [(source.id, one) for one in bare]
+    await site.system.store.write(items.insert_new, found, now=site.system.clock.now())
+
+
+async def test_every_item_has_an_address_and_a_title_for_apps_that_cannot_do_without(site: Site):
+    await bare_items(site)
+    app = await app_of(site, "alice")
+    found = (await app.json("stream/contents", output="json", n=125))["items"]
+    for one in found:
+        assert one["title"].strip()
+        assert [link["href"] for link in one["canonical"]] == [link["href"] for link in one["alternate"]]
+        assert one["canonical"][0]["href"].startswith("http")
+    assert {one["title"] for one in found} >= {"ordinary", "A note & no more"}
+    own = [one for one in found if one["canonical"][0]["href"].endswith(f"/items/{int(one['id'][-16:], 16)}")]
+    assert len(own) == 2
+
+
+async def test_readrops_signs_in_by_a_form_of_several_parts(site: Site):
+    fields = {"Email": (None, "alice@example.org"), "Passwd": (None, site.keys["alice"])}
+    answer = await site.client.post(LOGIN, files=fields)
+    assert (answer.status_code, "Auth=" in answer.text) == (200, True), answer.text
+    wrong = await site.client.post(LOGIN, files={**fields, "Passwd": (None, "wrong")})
+    assert wrong.status_code == 401
+    broken = await site.client.post(LOGIN, content=b"x", headers={"Content-Type": "multipart/form-data"})
+    assert broken.status_code == 400
+
+
+async def test_capy_reader_signs_in_by_the_query(site: Site):
+    asked = {"Email": "alice@example.org", "Passwd": site.keys["alice"]}
+    assert "Auth=" in (await site.client.post(LOGIN, params=asked)).text
+
+
+async def test_read_you_writes_an_address_twice_and_escapes_it_once(site: Site):
+    address = "https://news.example/feed?a=1&b=2"
+    draft = Draft(type="rss", config={"url": address}, name="news", is_public=True)
+    source = await site.system.catalog.add(draft, OPERATOR)
+    app = await app_of(site, "alice")
+    path = f"{API}/subscription/quickadd?output=json&quickadd={address}"
+    form = {"quickadd": address, "T": app.post_token}
+    headers = {"Authorization": f"GoogleLogin auth={app.auth}"}
+    answer = await site.client.post(path, data=form, headers=headers)
+    assert answer.json()["streamId"] == f"feed/{source.id}"
+
+
+def kinds(value: Any) -> Any:
+    return {name: type(inner) for name, inner in value.items()}
+
+
+async def test_newsflash_finds_every_field_of_the_kind_that_it_reads(site: Site):
+    await bare_items(site)
+    app = await app_of(site, "alice")
+    (feed,) = (await app.json("subscription/list"))["subscriptions"]
+    texts = ("id", "title", "url", "htmlUrl", "iconUrl", "sortid")
+    assert kinds(feed) == {**dict.fromkeys(texts, str), "categories": list, "firstitemmsec": str}
+    stream = await app.json(f"stream/contents/{ALL}", n=1000)
+    assert (type(stream["id"]), type(stream["updated"])) == (str, int)
+    assert "self" not in stream, "an object to some, a list to others"
+    for one in stream["items"]:
+        texts = ("id", "title", "author", "timestampUsec", "crawlTimeMsec")
+        lists = ("categories", "alternate", "canonical")
+        whole = {**dict.fromkeys(texts, str), **dict.fromkeys(lists, list), "published": int, "updated": int}
+        assert kinds(one) | {"enclosure": list} == {**whole, "enclosure": list, "origin": dict, "summary": dict}
+        assert kinds(one["origin"]) == {"streamId": str, "title": str, "htmlUrl": str}
+        assert type(one["summary"]["content"]) is str
+        assert all(kinds(file) == {"href": str, "type": str, "length": int} for file in one.get("enclosure", ()))
+    counts = await app.json("unread-count")
+    assert type(counts["max"]) is int
+    assert kinds(counts["unreadcounts"][0]) == {"id": str, "count": int, "newestItemTimestampUsec": str}
+
+
+async def test_a_sync_of_fluent_reader_and_one_of_readrops(site: Site):
+    await bare_items(site)
+    app = await app_of(site, "alice")
+    unread = await app.ids(ALL, output="json", xt=READ, n=1000)
+    whole = (await app.json("stream/contents", output="json", n=125))["items"]
+    assert [int(one["id"].rpartition("/")[2], 16) for one in whole] == unread
+    await app.done("edit-tag", i=[str(one) for one in unread[:2]], a=READ)
+    await app.done("edit-tag", i=str(unread[2]), a=STARRED)
+    assert await app.ids(ALL, xt=READ, n=2**31 - 1) == unread[2:]
+    assert await app.ids(ALL, xt="user/-/state/com.google/unread", n=2500) == unread[:2]
+    left = await app.json(f"stream/contents/{ALL}", xt=[READ, STARRED], n=2**31 - 1)
+    assert left["items"] == []
+    await app.done("mark-all-as-read", s=whole[0]["origin"]["streamId"])
+    assert await app.ids(ALL, xt=READ) == []
