@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from catchment import settings
 from catchment.errors import SettingsError
 from catchment.settings import Settings, load_settings, specs
 
@@ -176,3 +177,12 @@ def test_in_a_clone_and_beside_a_data_folder_with_a_store_the_data_is_found_with
 def test_unknown_variables_are_told_from_those_of_others():
     unknown = load(CATCHMENT_WHATEVER="1", SCRAPER_LIMITS="5", SCRAPER_OF_OTHERS="6", PATH="x").unknown_variables
     assert unknown == {"CATCHMENT_WHATEVER": "", "SCRAPER_LIMITS": "SCRAPER_LIMIT"}
+
+
+@pytest.mark.proves("H-06")
+def test_a_user_without_a_home_has_the_data_in_the_working_folder(monkeypatch: pytest.MonkeyPatch):
+    def nobody_knows(_: str) -> Path:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.setattr(settings, "user_data_path", nobody_knows)
+    assert settings._data_folder() == Path("data")

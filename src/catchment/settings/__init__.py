@@ -57,11 +57,19 @@ class Origin(StrEnum):
     DEFAULT = "default"
 
 
+def _data_folder() -> Path:
+    """The platform's for this user; for one who has no home, as some in containers, one in the working folder."""
+    try:
+        return user_data_path("catchment")
+    except RuntimeError:
+        return Path("data")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(XSettings, CrawlSettings):
     home: Path = setting(
         "CATCHMENT_HOME",
-        user_data_path("catchment"),
+        _data_folder(),
         "Folder of the data, with the SQLite file; without it, `./data` in a clone of the project.",
         path,
         expects="a folder",
