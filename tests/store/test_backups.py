@@ -25,6 +25,7 @@ def test_a_backup_read_back_is_the_store_that_it_was_made_of(store_url, tmp_path
     assert made.size_bytes == made.file.stat().st_size
     assert [path.name for path in made.file.parent.iterdir()] == ["backup.sqlite3"], "nothing else is left there"
     assert stat.S_IMODE(made.file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(made.file.parent.stat().st_mode) == 0o700
     with pytest.raises(Conflict, match="--replace"):
         restore_backup(made.file, url)
     other = make_url(f"sqlite+pysqlite:///{tmp_path}/other.sqlite3")

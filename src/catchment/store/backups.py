@@ -120,7 +120,7 @@ def keep_newest(folder: Path, keep: int) -> Sequence[Path]:
 
 
 def _write(store: URL, file: Path, progress: Progress | None) -> Counts:
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(mode=OWNERS_FOLDER, parents=True, exist_ok=True)
     unfinished = file.with_name(file.name + _UNFINISHED)
     with exclusive_file(unfinished):
         rows = copy_store(store, _url_of(unfinished), progress=progress)
