@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -51,9 +52,24 @@ async def test_every_call_of_the_api_tells_its_errors(lean_site: Site):
             assert not (call.get("parameters") or call.get("requestBody")) or "422" in told, what
 
 
+def shows(schema: dict[str, Any], models: dict[str, Any]) -> bool:
+    """Whether somebody who looks at it sees what to write: an example of it or of a part, a usual value or a choice."""
+    if schema.keys() & {"example", "examples", "default", "enum", "const"}:
+        return True
+    model = models[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else {}
+    parts = [part for word in ("anyOf", "allOf", "oneOf") for part in schema.get(word, ())]
+    parts += [*schema.get("properties", {}).values(), schema.get("items"), model]
+    return any(shows(part, models) for part in parts if part)
+
+
 @pytest.mark.proves("H-03")
 async def test_bodies_and_errors_have_examples(lean_site: Site):
-    models = (await lean_site.get("/openapi.json")).json()["components"]["schemas"]
+    described = (await lean_site.get("/openapi.json")).json()
+    models = described["components"]["schemas"]
+    for path, calls in described["paths"].items():
+        for method, call in calls.items() if path.startswith("/api/") else ():
+            for content in call.get("requestBody", {}).get("content", {}).values():
+                assert "example" in content or shows(content["schema"], models), f"{method.upper()} {path}"
     for model, field in (("PastedIn", "url"), ("SourceIn", "type"), ("SourceIn", "config"), ("FeedIn", "slug")):
         assert models[model]["properties"][field]["examples"], (model, field)
     assert models["Problem"]["properties"]["error"]["examples"]

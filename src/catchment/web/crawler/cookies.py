@@ -52,7 +52,7 @@ class CookieOut(BaseModel):
 
 
 class ChangesIn(BaseModel):
-    is_enabled: bool | None = None
+    is_enabled: bool | None = Field(default=None, examples=[False])
     priority: int | None = Field(default=None, ge=0, le=MAX_PRIORITY)
     daily_limit: int | None = Field(default=None, ge=1, le=MAX_DAILY)
     description: Text | None = Field(default=None, max_length=MAX_DESCRIPTION)

@@ -162,7 +162,9 @@ class IntervalIn(In):
 
 
 class NextRunIn(In):
-    next_run_time: Instant = Field(description="ISO 8601, in the future; a time without zone is UTC.")
+    next_run_time: Instant = Field(
+        examples=["2027-01-01T06:00:00Z"], description="ISO 8601, in the future; a time without zone is UTC."
+    )
 
 
 class ScheduleOut(Out):

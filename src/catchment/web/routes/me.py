@@ -80,11 +80,13 @@ class KeyIn(In):
 class UserChange(In):
     answer = UserOut
 
-    digests_public: bool = Field(description="Show your digests to everybody, at /feed/{slug} and /api/digests.")
+    digests_public: bool = Field(
+        examples=[True], description="Show your digests to everybody, at /feed/{slug} and /api/digests."
+    )
 
 
 class PasswordIn(In):
-    old_password: Text = Field(max_length=MOST)
+    old_password: Text = Field(max_length=MOST, examples=["the one that you have"])
     new_password: Text = Field(min_length=LEAST, max_length=MOST)
 
 

@@ -94,7 +94,11 @@ _FILE: dict[str, Any] = {
         "required": True,
         "description": "The file as it is, in any of the formats; its content shows which it is.",
         "content": {
-            media: {"schema": {"type": "string", "format": "binary"}} for media in ["text/x-opml", "text/plain"]
+            media: {"schema": {"type": "string", "format": "binary"}, "example": example}
+            for media, example in {
+                "text/x-opml": '<opml version="2.0"><body><outline xmlUrl="https://example.org/feed"/></body></opml>',
+                "text/plain": "- https://example.org/feed\n",
+            }.items()
         },
     }
 }
@@ -193,7 +197,7 @@ class SourceIn(In):
 class SourceChange(In):
     answer = SourceOut
 
-    name: Text | None = None
+    name: Text | None = Field(default=None, examples=["Morning paper"])
     type: Text | None = None
     config: Config | None = None
     is_active: bool | None = Field(default=None, validation_alias=AliasChoices("is_active", "isActive"))

@@ -42,7 +42,7 @@ class FollowIn(In):
 class FollowChange(In):
     answer = FollowOut
 
-    reason: Text | None = Field(None, min_length=1, max_length=MAX_REASON)
+    reason: Text | None = Field(None, min_length=1, max_length=MAX_REASON, examples=["model news"])
     is_active: bool | None = None
 
 

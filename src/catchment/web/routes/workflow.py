@@ -184,11 +184,11 @@ class RecoveredOut(Recovered, Envelope[Recovered]):
 
 
 class LockIn(BaseModel):
-    workflow_name: Name
+    workflow_name: Name = Field(examples=["media_crawler"])
 
 
 class StepIn(BaseModel):
-    execution_id: Name
+    execution_id: Name = Field(examples=["20270101-060000-3f1c"])
 
 
 class ReportIn(StepIn):
