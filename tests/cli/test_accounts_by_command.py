@@ -55,4 +55,4 @@ def test_somebody_follows_what_is_public_and_is_told_what_is_not(catchment: Comm
     assert catchment.json("users", "subscribe", "ada@example.org", "2") == {"added": 1}
     assert catchment("users", "subscribe", "ada@example.org").stdout == "ada@example.org follows 1 more source(s).\n"
     refused = catchment("users", "subscribe", "ada@example.org", "3")
-    assert (refused.exit_code, "make it public" in refused.stderr) == (1, True), refused.stderr
+    assert (refused.exit_code, "sources set 3 --public" in refused.stderr) == (1, True), refused.stderr

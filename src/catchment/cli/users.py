@@ -9,6 +9,8 @@ import typer
 
 from catchment.cli.console import AsJson, ShowAll, print_json, print_list, print_result, storable
 from catchment.cli.session import with_new_store, with_system
+from catchment.domain.caller import OPERATOR
+from catchment.errors import InvalidInput
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -199,6 +201,9 @@ def subscribe(
         caller = (await system.accounts.find_user(who)).caller()
         if not numbers:
             return await system.subscriptions.add_all(caller)
+        for one in numbers:
+            if not caller.may_see(await system.catalog.get(one, OPERATOR)):
+                raise InvalidInput(f"Source {one} is private: `catchment sources set {one} --public` opens it.")
         return sum([await system.subscriptions.add(one, caller) for one in numbers])
 
     added = with_system(work)

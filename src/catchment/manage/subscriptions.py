@@ -58,8 +58,7 @@ def _add(conn: Connection, source_id: int, caller: Caller, user_id: int, *, now:
     if source is None or not caller.may_see(source):
         raise NotFound(f"There is no source {source_id}.")
     if not _is_open_to(source, caller):
-        whose = "nobody: make it public to have it followed" if source.created_by is None else "somebody else"
-        raise Forbidden(f"Source {source_id} is private and belongs to {whose}.")
+        raise Forbidden(f"Source {source_id} is private and belongs to somebody else.")
     return sources.subscribe(conn, user_id, source_id, now=now)
 
 
