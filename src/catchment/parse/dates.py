@@ -18,14 +18,14 @@ _MONTHS_OF_YEAR, _HOURS_OF_DAY = 12, 24
 _MAX_SECONDS = 1e11
 #: Of years in two digits, these are of this century; three are those of a clock that counted from 1900.
 _FIRST_SHORT_YEAR = 69
-_TIME = r"(?P<hour>\d{1,2}):?(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?:\.\d{1,9})?"
+_TIME = r"(?P<hour>\d{1,2}):?(?P<minute>(?<=:)\d{1,2}|\d{2})(?::(?P<second>\d{1,2}))?(?:\.\d{1,9})?"
 # After the offset its name may stand: "+0000 UTC".
 _ZONE = r"(?: ?(?P<zone>[a-z]{1,5}|(?:gmt|utc)?[+-]\d{1,2}(?::?\d{2})?)(?:(?<=\d) [a-z]{1,5})?)?\Z"
 _END = rf"(?: ?(?P<half>am|pm))?{_ZONE}"
 # A year, or more of a date, in the ways that ISO 8601 does not know or that sitemaps alone use.
 _LOOSE = re.compile(
     r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\.?,? )?"
-    r"(?:(?P<year>\d{4})(?:[-/. ](?P<month>\d{1,2}|[a-z]{3,9})(?:[-/. ](?P<day>\d{1,2})"
+    r"(?:(?P<year>\d{4})(?!-\d{3})(?:[-/. ](?P<month>\d{1,2}|[a-z]{3,9})(?:[-/. ](?P<day>\d{1,2})"
     rf"(?:(?:T|,? ){_TIME})?)?)?"
     # Whoever writes the year last, and slashes, is taken for an American.
     rf"|(?P<month_>\d{{1,2}})/(?P<day_>\d{{1,2}})/(?P<year_>\d{{4}})(?:,? {_TIME.replace('>', '_>')})?){_END}",
@@ -39,6 +39,8 @@ _WORDS = re.compile(
     rf",? (?P<year_>\d{{4}})(?:,? (?:at )?{_TIME.replace('>', '__>')})?){_END}",
     re.ASCII | re.IGNORECASE,
 )
+# The day of a year, by ISO 8601: "2026-063" is the fourth of March.
+_ORDINAL = re.compile(r"(\d{4})-(\d{3})(?=T|\Z)", re.ASCII)
 # The year before the first: "30 Nov -0001 00:00:00", which the library takes for a time and a zone.
 _NEGATIVE_YEAR = re.compile(r"\d [a-z]{3,9} -\d", re.ASCII | re.IGNORECASE)
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -81,7 +83,7 @@ def parse_date(text: str) -> datetime | None:
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
-            moment = _from_words(text) or _from_rfc822(text)
+            moment = _from_ordinal(text) or _from_words(text) or _from_rfc822(text)
     return None if moment is None else _plausible(moment)
 
 
@@ -148,6 +150,18 @@ def _from_proper_rfc822(text: str) -> datetime | None:
         )  # fmt: skip
         return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
+        return None
+
+
+def _from_ordinal(text: str) -> datetime | None:
+    found = _ORDINAL.match(text)
+    if found is None:
+        return None
+    year, number = map(int, found.groups())
+    try:
+        day = datetime(year, 1, 1, tzinfo=UTC) + timedelta(days=number - 1)
+        return datetime.fromisoformat(f"{day:%Y-%m-%d}{text[found.end() :]}") if day.year == year else None
+    except (ValueError, OverflowError):
         return None
 
 
