@@ -255,6 +255,10 @@ def test_entries_that_are_never_closed_end_where_the_next_begins():
         b"<svg><url/></svg>",
         b"<urlset><url><loc></loc></url></urlset>",
         b"<urlset><ur",
+        b"<urlset>" + b"<a>" * 3_000 + b"</urlset>",
+        b"<urlset>" + b"<a/>" * 3_000 + b"</urlset>",
+        b"<sitemapindex><page><name>https://example.org/</name></page></sitemapindex>",
+        b"<a>" * 3_000 + b"<urlset></urlset>" + b"</a>" * 3_000,
         b"Ceci n'est pas une sitemap.\nMais non.",
     ],
 )
@@ -263,7 +267,12 @@ def test_what_is_no_sitemap_is_an_error_and_never_an_empty_one(body: bytes):
         read(body)
 
 
-@pytest.mark.parametrize("body", [urlset(""), b"<urlset/>", b"<sitemapindex></sitemapindex>"])
+EMPTY_FEED = b"<rss version='2.0'><channel><title>Nothing yet</title></channel></rss>"
+
+
+@pytest.mark.parametrize(
+    "body", [urlset("<!-- none yet -->"), urlset(""), b"<urlset/>", b"<sitemapindex></sitemapindex>", EMPTY_FEED]
+)
 def test_an_empty_sitemap_is_one(body: bytes):
     assert read(body) == []
 

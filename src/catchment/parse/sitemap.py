@@ -39,6 +39,8 @@ _ENTRIES: Final = {
     "rdf": ("item",),
     "feed": ("entry",),
 }
+#: Of these nothing but entries is expected; a feed says something of itself as well.
+_OF_ADDRESSES: Final = frozenset({"urlset", "sitemapindex"})
 _OF_PAGES: Final = frozenset({"html", "head", "body"})
 # The first of them that says something counts. Extensions are told by the prefixes that everybody gives them.
 _LINKS: Final = ("loc", "link", "guid", "id")
@@ -186,6 +188,8 @@ class _Markup:
         self._scanner = Scanner()
         self._root = ""
         self._entry_names: frozenset[str] = frozenset()
+        self._lists_addresses = False
+        #: There is something in it that is an entry, or stands where only entries do.
         self._saw_entry = False
         self._given = 0
         # The entry that is open: the name of its element, the prefix of its own fields, and what they say.
@@ -243,6 +247,8 @@ class _Markup:
             return self._start_entry(tag)
         elif self._entry:
             self._start_field(tag)
+        elif self._lists_addresses:
+            self._saw_entry = True
         return None
 
     def _end(self, name: str) -> SitemapEntry | None:
@@ -263,7 +269,10 @@ class _Markup:
         if name in _ENTRIES:
             self._root = tag.name
             self._entry_names = frozenset(own + entry for entry in _ENTRIES[name] for own in ("", prefix + colon))
+            self._lists_addresses = name in _OF_ADDRESSES
             self.is_whole = tag.is_empty
+        else:
+            self._saw_entry = True
 
     def _start_entry(self, tag: Start) -> SitemapEntry | None:
         """What was never closed ends where the next begins."""
