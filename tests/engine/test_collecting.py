@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import timedelta
 from socket import gethostname
 
 import pytest
 from aiohttp import web
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from catchment.domain.caller import OPERATOR
+from catchment.domain.item import former_fingerprint
 from catchment.domain.run import RunKind
 from catchment.domain.source import PausedBy, Why
 from catchment.engine.collector import Collector
 from catchment.errors import Conflict, NotFound
 from catchment.manage.catalog import Change
 from catchment.store import config, runs, sources
+from catchment.store.items import item_of
 from catchment.store.tables import fetch_log, raw_items
 from collecting import add, collect, collect_one, get, stored
 from eventually import eventually
@@ -32,6 +35,19 @@ MINUTE = timedelta(minutes=1)
 
 async def ids(system):
     return sorted(item.url.rsplit("/", 1)[1] for item in await stored(system))
+
+
+def without_ids(query: str) -> str:
+    """A feed whose items are known by their links."""
+    document = re.sub("<guid.*?</guid>", "", rss("1", "2"))
+    return re.sub("(org/[12])</link>", rf"\1{query}</link>", document)
+
+
+def know_by_the_whole_link(conn):
+    """As items were stored while every part of a link told them apart."""
+    for row in conn.execute(select(raw_items)).all():
+        former = {"dedup_key": row.url, "fingerprint": former_fingerprint(item_of(row))}
+        conn.execute(update(raw_items).where(raw_items.c.id == row.id).values(former))
 
 
 class TestWhatIsCollected:
@@ -66,6 +82,35 @@ class TestWhatIsCollected:
         [edited] = [item for item in await stored(system) if item.url.endswith("/1")]
         assert (edited.id, edited.content, edited.revision) == (first.id, "After of 1", 1)
         assert (edited.fetched_at, edited.updated_at) == (START, clock.now())
+
+    @on_both_stores
+    @pytest.mark.proves("A-26")
+    async def test_links_that_gain_and_change_what_tells_who_led_there_double_and_edit_nothing(
+        self, system, site, clock
+    ):
+        await add(system, site.serve(without_ids("")))
+        await collect(system)
+        first = await stored(system)
+        for query in ("?utm_source=rss&amp;utm_medium=feed", "?fbclid=1", "?fbclid=2", ""):
+            site.serve(without_ids(query))
+            clock.advance(5 * HOUR)
+            [result] = await collect(system)
+            assert (result.fetched, result.inserted, result.updated) == (2, 0, 0)
+        assert await stored(system) == first
+
+    @on_both_stores
+    @pytest.mark.proves("A-26")
+    async def test_what_was_stored_by_its_whole_link_is_not_doubled(self, system, site, clock):
+        await add(system, site.serve(without_ids("?utm_source=rss")))
+        await collect(system)
+        await system.store.write(know_by_the_whole_link)
+        before = await stored(system)
+        assert {item.url for item in before} == {f"https://example.org/{n}?utm_source=rss" for n in "12"}
+        site.serve(without_ids("?utm_source=rss").replace("A feed", "The same feed"))
+        clock.advance(5 * HOUR)
+        [result] = await collect(system)
+        assert (result.fetched, result.inserted, result.updated) == (2, 0, 0)
+        assert await stored(system) == before
 
     @on_both_stores
     @pytest.mark.proves("A-26")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.domain.item import MAX_KEY, make_item
+from catchment.domain.item import MAX_KEY, former_fingerprint, former_key, make_item, short_hash
 from catchment.domain.source import FAILURES_UNTIL_PAUSE, LastError, NextCheck, PausedBy, Why
 from catchment.domain.visit import Collected, Failed, Fetched, Postponed, Skipped, network_is_down
 from catchment.engine.decide import ItemChanges, decide, each_once, held_against, sort_items, without_harm
@@ -110,6 +110,59 @@ def test_a_known_item_whose_content_changed_is_changed_and_not_new():
     edited = make_item(native_id="1", content="after")
     found = sort_items([edited], {before.key: before.fingerprint})
     assert (found.new, found.changed) == ((), (edited,))
+
+
+PAGE = "https://example.org/a"
+TRACKED = [
+    PAGE + "?utm_source=rss&utm_medium=feed",
+    PAGE + "?fbclid=IwAR0x",
+    PAGE + "?UTM_Campaign=spring&amp;gclid=1",
+    PAGE + "?at_medium=RSS&at_campaign=rss",
+]
+
+
+@pytest.mark.proves("A-26")
+@pytest.mark.parametrize("url", TRACKED)
+def test_an_item_known_by_its_link_is_the_same_whoever_led_there(url):
+    before, after = (make_item(url=link, title="Words") for link in (PAGE, url))
+    assert (after.key, after.url) == (PAGE, url)
+    found = sort_items([after], {before.key: before.fingerprint})
+    assert (found.new, found.changed, found.known) == ((), (), 1)
+
+
+@pytest.mark.proves("A-26")
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        (PAGE + "?id=7&utm_source=rss", PAGE + "?id=7"),
+        (PAGE + "?utm_source=rss&id=7&fbclid=1#top", PAGE + "?id=7#top"),
+        (PAGE + "?utm=1&source=rss&outm_id=3", PAGE + "?utm=1&source=rss&outm_id=3"),
+        (PAGE + "#utm_source=rss", PAGE + "#utm_source=rss"),
+        (PAGE + "?", PAGE + "?"),
+    ],
+)
+def test_whatever_else_a_link_says_tells_pages_apart(url, key):
+    assert make_item(url=url).key == key
+
+
+def known_when_links_counted_whole(item):
+    """As it was stored before who led there was left out of account."""
+    return {former_key(item): former_fingerprint(item)}
+
+
+@pytest.mark.proves("A-26")
+@pytest.mark.parametrize("native_id", ["", "tag:1"])
+def test_what_was_known_by_its_whole_link_stays_known_and_is_edited_in_its_place(native_id):
+    (url,) = TRACKED[:1]
+    stored = make_item(native_id=native_id, url=url, title="Words")
+    memory = known_when_links_counted_whole(stored)
+    assert memory == {native_id or url: short_hash(f"Words\0{url}\0\0")}
+    assert sort_items([stored], memory) == ItemChanges(known=1)
+    edited = make_item(native_id=native_id, url=url, title="Other words")
+    found = sort_items([edited], memory)
+    assert [(item.key, item.title) for item in found.changed] == [(native_id or url, "Other words")]
+    assert found.new == ()
+    assert sort_items([edited], {native_id or url: found.changed[0].fingerprint}) == ItemChanges(known=1)
 
 
 @pytest.mark.proves("A-40", "A-29")

@@ -14,6 +14,13 @@ from catchment.errors import InvalidInput
 
 # An escaped NUL, but not an escaped backslash before `u0000`.
 _NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+# What is added to a link to tell who led somebody there, and never where it leads. Twice escaped, it is the same.
+_TRACKER = (
+    r"(?:amp;)?(?:utm_[a-z_]{1,30}|at_(?:medium|campaign|link_type)|fbclid|gclid|gclsrc|dclid|gbraid|wbraid|srsltid"
+    r"|msclkid|yclid|ysclid|twclid|ttclid|li_fat_id|igshid|mc_[ce]id|_hs(?:enc|mi)|mkt_tok|_openstat)="
+)
+_IS_TRACKER = re.compile(_TRACKER, re.IGNORECASE)
+_HAS_TRACKERS = re.compile(r"[?&]" + _TRACKER, re.IGNORECASE)
 
 
 def is_storable(value: Any) -> bool:
@@ -69,8 +76,8 @@ def make_item(
     published_at: datetime | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Item:
-    """An item, known by its own id where it has one, else by its URL, else by its content."""
-    key = _key(native_id or url, title, content)
+    """An item, known by its own id where it has one, else by the page that its URL leads to, else by its content."""
+    key = _key(native_id or page_of(url), title, content)
     return Item(
         key, fingerprint(title, url, author, content), title, url, author, content, published_at, metadata or {}
     )
@@ -78,6 +85,31 @@ def make_item(
 
 def fingerprint(title: str, url: str, author: str, content: str) -> bytes:
     """What a reader would see of an item, in 16 bytes."""
+    return _whole_fingerprint(title, page_of(url), author, content)
+
+
+def page_of(url: str) -> str:
+    """The link without what only tells who led there: with it or without it, it is the same page."""
+    if "?" not in url or not _HAS_TRACKERS.search(url):
+        return url
+    address, mark, fragment = url.partition("#")
+    page, _, query = address.partition("?")
+    kept = "&".join(one for one in query.split("&") if not _IS_TRACKER.match(one))
+    return f"{page}?{kept}{mark}{fragment}" if kept else page + mark + fragment
+
+
+def former_key(item: Item) -> str:
+    """What the item was known by when every part of a link counted."""
+    page = page_of(item.url)
+    return _key(item.url, "", "") if page != item.url and item.key == _key(page, "", "") else item.key
+
+
+def former_fingerprint(item: Item) -> bytes:
+    """The fingerprint of the item when every part of a link counted."""
+    return _whole_fingerprint(item.title, item.url, item.author, item.content)
+
+
+def _whole_fingerprint(title: str, url: str, author: str, content: str) -> bytes:
     return short_hash(f"{title}\0{url}\0{author}\0{content}")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from catchment.domain.item import Item, fingerprint
+from catchment.domain.item import Item, fingerprint, former_fingerprint, former_key
 from catchment.domain.rhythm import Rhythm, learn, mark_gap
 from catchment.domain.source import (
     ADDRESS_KEY,
@@ -63,14 +63,16 @@ def each_once(items: Iterable[Item]) -> list[Item]:
 
 def sort_items(items: Iterable[Item], remembered: Mapping[str, bytes]) -> ItemChanges:
     """Tell new items from changed ones by the fingerprints of what is known; what is the same is neither."""
-    new, changed = [], []
+    new, changed, known = [], [], 0
     for item in items:
-        known = remembered.get(item.key)
-        if known is None:
+        key = item.key if item.key in remembered else former_key(item)
+        if key not in remembered:
             new.append(item)
-        elif known != item.fingerprint:
-            changed.append(item)
-    return ItemChanges(new=tuple(new), changed=tuple(changed), known=len(remembered))
+            continue
+        known += 1
+        if remembered[key] != item.fingerprint and remembered[key] != former_fingerprint(item):
+            changed.append(item._replace(key=key))
+    return ItemChanges(new=tuple(new), changed=tuple(changed), known=known)
 
 
 def without_harm(news: ItemChanges, stored: Iterable[Item]) -> ItemChanges:

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from catchment.domain.item import Item
+from catchment.domain.item import Item, former_key
 from catchment.domain.outbox import Topic
 from catchment.domain.source import Source
 from catchment.engine.decide import NO_NEWS, ItemChanges, each_once, sort_items, without_harm
@@ -58,11 +58,15 @@ def _changes(conn: Connection, found: FoundItems) -> ItemChanges:
     if not found.items:
         return NO_NEWS
     source_id, once = found.source.id, each_once(found.items)
-    known = items.remembered(conn, source_id, [item.key for item in once]) if found.may_be_known else {}
+    known = items.remembered(conn, source_id, _keys(once)) if found.may_be_known else {}
     changes = sort_items(once, known)
     if not (found.is_damaged and found.may_be_known):
         return changes
     return without_harm(changes, items.alike(conn, source_id, new=changes.new, changed=changes.changed))
+
+
+def _keys(found: Sequence[Item]) -> list[str]:
+    return list(dict.fromkeys(key for item in found for key in (item.key, former_key(item))))
 
 
 def _event(source: Source, new: Sequence[Item]) -> dict[str, Any]:
