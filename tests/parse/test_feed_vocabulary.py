@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from codecs import BOM_UTF8
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -48,6 +49,27 @@ class TestElementsOfOtherVocabularies:
         entry = entry_of(rss(item))
         assert (entry.title, entry.author, entry.published, entry.tags) == ("T", "Ann", MOMENT, ("x",))
         assert entry.content == "D"
+
+    def test_a_channel_may_be_written_in_dublin_core(self):
+        channel = f"<dc:title {DC}>T</dc:title><dc:creator {DC}>Ann</dc:creator>"
+        feed = parse_feed(rss("<item><title>a</title></item>", channel=channel))
+        assert (feed.title, feed.entries[0].author) == ("T", "Ann")
+
+    def test_an_author_of_dublin_core_is_one(self):
+        assert entry_of(rss(f"<item {DC}><title>a</title><dc:author>Ann</dc:author></item>")).author == "Ann"
+
+    def test_a_link_that_holds_another_one_leads_where_it_says_itself(self):
+        inner = (
+            "<x:link xmlns:x='http://www.w3.org/1999/xhtml' rel='alternate' media='handheld' href='https://m.x.org/1'/>"
+        )
+        entry = f"<entry><id>1</id><link rel='alternate' href='https://x.org/1'>\n{inner}\n</link></entry>"
+        assert entry_of(atom(entry)).link == "https://x.org/1"
+        assert entry_of(rss("<item><link><b>https://x.org/1</b></link></item>")).link == "https://x.org/1"
+
+    @pytest.mark.parametrize("name", ["fullitem", "body"])
+    def test_the_full_text_by_its_old_names_is_the_content(self, name: str):
+        item = f"<item><title>a</title><description>Lead</description><{name}>&lt;p>All&lt;/p></{name}></item>"
+        assert entry_of(rss(item)).content == "<p>All</p>"
 
     def test_keywords_of_podcasts_and_media_are_tags(self):
         item = """<item xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd'
@@ -102,10 +124,11 @@ def test_a_title_with_markup_keeps_its_words(written: str, title: str, fault: st
 @pytest.mark.proves("R-07")
 @pytest.mark.parametrize("declared", ["utf-8", "iso-8859-1", "windows-1251", "gb2312"])
 @pytest.mark.parametrize("stray", [b"\xe9", b"\x92", b"\xff"])
-def test_utf8_with_a_stray_byte_is_utf8_whatever_it_declares(declared: str, stray: bytes):
+@pytest.mark.parametrize("mark", [b"", BOM_UTF8], ids=["no mark", "marked"])
+def test_utf8_with_a_stray_byte_is_utf8_whatever_it_declares(declared: str, stray: bytes, mark: bytes):
     items = "<item><title>Übergrößen, Čeština</title></item><item><title>X</title></item>"
     body = rss(items).replace(b'"UTF-8"', f'"{declared}"'.encode()).replace(b"<title>X", b"<title>" + stray)
-    first, second = parse_feed(body, content_type=f"text/xml; charset={declared}").entries
+    first, second = parse_feed(mark + body, content_type=f"text/xml; charset={declared}").entries
     assert first.title == "Übergrößen, Čeština"
     assert second.title == stray.decode("cp1252")
 
@@ -132,6 +155,12 @@ class TestTexts:
         shown = self.clean('<p>a<noscript><img src="/y.png" alt="y"></noscript></p>')
         assert shown == '<p>a<img src="https://x.org/y.png" alt="y"></p>'
 
+    @pytest.mark.parametrize("end", ["</iframe>", ""])
+    def test_what_stands_in_a_frame_is_markup(self, end: str):
+        assert self.clean(f"<p>a</p><iframe src='https://v.org/'><p>No <b>frames</b>?</p>{end}").endswith(
+            "<p>No <b>frames</b>?</p>"
+        )
+
     @pytest.mark.parametrize("nothing", ["", " \n ", "<![CDATA[]]>", "<![CDATA[ \n]]>"])
     def test_an_empty_full_text_does_not_win_over_the_description(self, nothing: str):
         full = f"<c:encoded xmlns:c='http://purl.org/rss/1.0/modules/content/'>{nothing}</c:encoded>"
@@ -151,12 +180,23 @@ class TestTexts:
         document = {"version": "https://jsonfeed.org/version/1", "home_page_url": "blog/", "items": []}
         assert parse_feed(json.dumps(document).encode(), url="https://x.org/f").link == "https://x.org/blog/"
 
+    def test_a_link_of_a_channel_leads_where_its_own_base_says(self):
+        feed = atom(
+            "<entry><id>1</id><link href='1'/></entry>", head="<link href='.'/>", attributes="xml:base='/blog/x'"
+        )
+        read = parse_feed(feed, url="https://x.org/feeds/f")
+        assert (read.link, read.entries[0].link) == ("https://x.org/blog/", "https://x.org/blog/1")
+
     @pytest.mark.parametrize("attributes", ["mode='base64' type='text/html'", "type='application/octet-stream'"])
     def test_a_text_in_base64_is_decoded(self, attributes: str):
         text = b64encode("<p>Grüße</p>".encode()).decode()
         assert (
             entry_of(atom(f"<entry><id>1</id><content {attributes}>{text}</content></entry>")).content == "<p>Grüße</p>"
         )
+        title = f"<title {attributes}>{text}</title>"
+        feed = parse_feed(atom(f"<entry><id>1</id>{title}</entry>", head=title))
+        assert (feed.title, feed.entries[0].title) == ("Grüße", "Grüße")
+        assert entry_of(atom("<entry><id>1</id><title type='html'>R2D2</title></entry>")).title == "R2D2"
 
     @pytest.mark.proves("S-01")
     @pytest.mark.parametrize("link", ["/a", "https://x.org/a"])

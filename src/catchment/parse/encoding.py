@@ -89,7 +89,8 @@ def _windows(code: re.Match[bytes]) -> bytes:
 def _read_as(body: bytes, content_type: str) -> tuple[bytes, str]:
     encoding = _marked(body) or _shaped(body)
     if encoding:
-        return _rewritten(body.decode(encoding, "replace").removeprefix("\ufeff")), UTF_8
+        errors = _STRAYS if encoding == UTF_8 else "replace"
+        return _rewritten(body.decode(encoding, errors).removeprefix("\ufeff")), UTF_8
     declared = _declared(body)
     if _is_utf8(body) and not (declared or "").startswith(_SEVEN_BIT):
         return (body if declared == UTF_8 else _redeclared(body)).lstrip(), UTF_8

@@ -31,14 +31,14 @@ _OTHER_SYNTAX = ("script", "style", "svg", "math", "template", "noscript", "ifra
 # A text of which so much is left out as unsafe that the rest is kept whole, such as one with pictures in it.
 _MAX_RAW_BYTES = 8 * MAX_HTML_BYTES
 _DATA_URL = re.compile(r"""\s[\w-]{1,20}+\s*+=\s*+(?:"data:[^"]*+"|'data:[^']*+')""")
-# What a browser without scripts shows, and formulas: without these tags a cleaner leaves what they hold.
+# What a browser without scripts or frames shows, and formulas: without these tags a cleaner leaves what they hold.
 _WRAPPERS = re.compile(
-    r"</?(?:noscript|math|annotation-xml|semantics|maction|menclose|merror|mfenced|mfrac|mi|mmultiscripts|mn|mo|mover"
+    r"</?(?:noscript|iframe|math|annotation-xml|semantics|maction|menclose|merror|mfenced|mfrac|mi|mmultiscripts|mn|mo|mover"
     r"|mpadded|mphantom|mprescripts|mroot|mrow|ms|mspace|msqrt|mstyle|msub|msubsup|msup|mtable|mtd|mtext|mtr|munder"
     r"|munderover)(?:[\s/][^<>]*+)?>",
     re.IGNORECASE,
 )
-_WRAPPER_NAMES = ("noscript", "<math", "NOSCRIPT", "<MATH")
+_WRAPPER_NAMES = ("noscript", "<math", "<iframe", "NOSCRIPT", "<MATH", "<IFRAME")
 # The same formula once more, for programs.
 _ANNOTATION = re.compile(r"<annotation(?:\s[^<>]*+)?>[^<]*+</annotation\s*+>", re.IGNORECASE)
 _NO_CHARACTER = re.compile(r"&#(?:0+|[xX]0+);")
@@ -130,7 +130,7 @@ def _prepared(text: str) -> str:
     """Without what would make a cleaner take markup for text, or text for nothing."""
     if any(map(text.__contains__, _WRAPPER_NAMES)):
         text = _WRAPPERS.sub("", _ANNOTATION.sub("", text))
-    return _NO_CHARACTER.sub("", text) if any(map(text.__contains__, _NO_CHARACTER_STARTS)) else text
+    return _NO_CHARACTER.sub("", text) if "&#" in text and any(map(text.__contains__, _NO_CHARACTER_STARTS)) else text
 
 
 def markdown_as_html(text: str) -> str:

@@ -52,10 +52,10 @@ _FEED_NAMES: Final = {
     )
 }  # fmt: skip
 _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
-    "feed": _FEED_NAMES,
+    "feed": {**_FEED_NAMES, "fullitem": "content", "body": "content"},
     "atom": {**_FEED_NAMES, "id": "id"},
     "dc": {
-        "creator": "creator", "date": "date", "subject": "category", "title": "other title",
+        "creator": "creator", "author": "creator", "date": "date", "subject": "category", "title": "other title",
         "description": "other summary", "issued": "issued", "created": "created", "modified": "modified",
     },
     "content": {"encoded": "encoded"},
@@ -107,12 +107,14 @@ def read(root: Element, url: str, *, summaries: bool = True, has_bases: bool = T
     items = [root] if _local(root.tag) in _ENTRIES else list(_items(root))
     info = _Vocabulary(_namespace(channel.tag), is_atom=_local(root.tag) == "feed").fields(channel)
     link = _link(info) or next(filter(None, map(_href, info.get("link", ()))), "")
+    if has_bases:
+        link = _by_own_base(link, info.get("link", ()), url)
     base = feed_base(link, url)
     author = _author({**info, "other author": ()})
     reader = _FeedReader(items, author=author, base=base, has_bases=has_bases, summaries=summaries)
     found, cut = reader.read()
     return ParsedFeed(
-        title=plain_text(_first_text(info, ("title",)), MAX_TITLE),
+        title=plain_text(_title(info), MAX_TITLE),
         link=absolute(link, url),
         entries=EntryMaker(base, summaries=summaries).make(found),
         cut=cut,
@@ -178,7 +180,7 @@ class _FeedReader:
         return RawEntry(
             _id(item, fields),
             self._resolved(fields.get("link", ()), _link(fields)),
-            _first_text(fields, ("title", "other title")) or _media(fields, "title"),
+            _title(fields) or _media(fields, "title"),
             _author(fields) or self._author,
             published,
             updated,
@@ -193,11 +195,7 @@ class _FeedReader:
         return text.base or "" if self._has_bases and text is not None else ""
 
     def _resolved(self, elements: Sequence[Element], link: str) -> str:
-        """The link by the base of the element that it is from, where there are any."""
-        if not self._has_bases or not link:
-            return link
-        base = next((one.base for one in elements if link in {_text(one), _href(one)}), None)
-        return absolute(link, absolute(base, self._base)) if base else link
+        return _by_own_base(link, elements, self._base) if self._has_bases else link
 
     def _enclosures(self, fields: _Fields) -> Sequence[ParsedEnclosure]:
         links = [link for link in fields.get("link", ()) if link.get("rel") == "enclosure"]
@@ -242,14 +240,27 @@ def _link(fields: _Fields) -> str:
     """The page that it stands for: what a `link` holds, else where one of Atom leads to."""
     links = fields.get("link", ())
     for link in links:
-        if text := _text(link):
+        if text := _address(link):
             return text
     pages = [href for link in links if (href := _href(link)) and link.get("rel") in _PAGE_RELATIONS]
     return next((page for page in pages if page.startswith(_WEB)), pages[0] if pages else "")
 
 
+def _address(link: Element) -> str:
+    """What a link holds: its characters, since some hold other links."""
+    return ("".join(link.itertext()) if len(link) else link.text or "").strip()
+
+
 def _href(element: Element) -> str:
     return (element.get("href") or "").strip()
+
+
+def _by_own_base(link: str, elements: Iterable[Element], base: str) -> str:
+    """The link by the base of the element that it is from, where it has one; that may be relative to `base`."""
+    if not link:
+        return ""
+    own = next((one.base for one in elements if link in {_address(one), _href(one)}), None)
+    return absolute(link, absolute(own, base)) if own else link
 
 
 def _author(fields: _Fields) -> str:
@@ -293,6 +304,14 @@ def _media(fields: _Fields, name: str) -> str:
     return next(
         (text for group in fields.get("media", ()) for one in group.iter(_ANY + name) if (text := _text(one))), ""
     )
+
+
+def _title(fields: _Fields) -> str:
+    title = _first_text(fields, ("title", "other title"))
+    # Of a single word: it may be in base64.
+    if not title or " " in title:
+        return title
+    return next((text.strip() for _, text in _texts(fields, ("title", "other title"))), title)
 
 
 def _first_text(fields: _Fields, names: Iterable[str]) -> str:
