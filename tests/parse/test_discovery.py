@@ -39,12 +39,52 @@ def test_a_commentary_is_no_comment() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    ["application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "text/rss+xml"],
+    [
+        "application/rss+xml",
+        "application/atom+xml",
+        "application/rdf+xml",
+        "application/feed+json",
+        "text/rss+xml",
+        "application/x-rss+xml",
+        "application/x.atom+xml",
+    ],
 )
 def test_feeds_of_every_kind_are_found(kind: str) -> None:
     assert feeds(f'<LINK REL="Alternate" TYPE="{kind.upper()}; charset=utf-8" HREF="f">') == (
         "https://example.org/a/f",
     )
+
+
+@pytest.mark.proves("A-32")
+def test_a_vague_type_is_a_feed_where_address_or_title_says_so() -> None:
+    assert feeds("<link rel=alternate type=application/json title='JSON Feed' href=f>") == ("https://example.org/a/f",)
+    assert feeds("<link rel=alternate type=application/json title=JSON href=/wp-json/2>") == ()
+
+
+@pytest.mark.proves("A-32")
+@pytest.mark.parametrize(
+    "href", ["feed:https://example.org/f", "feed://https://example.org/f", " FEED:https://example.org/f"]
+)
+def test_an_address_that_asks_for_a_reader_of_feeds_is_one(href: str) -> None:
+    assert feeds(f"<link rel=alternate type=application/rss+xml href='{href}'>") == ("https://example.org/f",)
+    assert discover(f"<a href='{href}'>Follow</a>".encode(), url=URL).linked_feeds == ("https://example.org/f",)
+    assert feeds("<link rel=alternate type=application/rss+xml href='feed://example.org/f'>") == (
+        "http://example.org/f",
+    )
+
+
+@pytest.mark.proves("R-47")
+@pytest.mark.parametrize(
+    "link",
+    [
+        "<a href=/n>Subscribe via RSS</a>",
+        "<a href=/n aria-label=RSS><svg></svg></a>",
+        "<a href=/n title='RSS feed'>Follow us</a>",
+        "<a href=/n><img src=i.png alt=RSS></a>",
+    ],
+)
+def test_a_plain_link_that_calls_itself_a_feed_may_be_one(link: str) -> None:
+    assert discover(link.encode(), url=URL).linked_feeds == ("https://example.org/n",)
 
 
 @pytest.mark.proves("A-32")

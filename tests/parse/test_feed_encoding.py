@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catchment.errors import ParseError
 from catchment.parse.encoding import as_utf8
 from catchment.parse.feed import parse_feed
 
@@ -49,6 +52,15 @@ def document(title: str, declared: str | None) -> str:
 def test_titles_come_in_their_right_characters(title: str, declared: str | None, actual: str, content_type: str):
     body = document(title, declared).encode(actual)
     assert parse_feed(body, content_type=content_type).entries[0].title == title
+
+
+@pytest.mark.proves("A-32")
+def test_a_document_that_is_packed_though_nobody_says_so_is_unpacked():
+    packed = gzip.compress(document(CHINESE, "utf-8").encode())
+    assert parse_feed(packed, content_type="text/html").entries[0].title == CHINESE
+    for broken in (packed[:-9], packed[:2] + packed, gzip.compress(b" " * 11_000_000)):
+        with pytest.raises(ParseError):
+            parse_feed(broken)
 
 
 def test_one_bad_byte_does_not_spoil_a_document_in_utf8():

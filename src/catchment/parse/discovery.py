@@ -43,8 +43,12 @@ _FEED_FILE = re.compile(
     r"(?:/feed|/rss|/atom|(?:feed|rss|atom|index)\.(?:xml|rss|atom|json)|\.rss|\.atom)/?\Z", re.IGNORECASE
 )
 _FEED_WORDS = re.compile(
-    r"(?:rss|atom)(?:[ -]?(?:2\.0|feeds?))?|(?:our |the |web ?|news ?)?feeds?|RSS ?订阅", re.IGNORECASE
+    r"(?:subscribe (?:to |via |by |with )?)?(?:our |the )?"
+    r"(?:(?:rss|atom)(?:[ -]?(?:2\.0|feeds?))?|(?:json |web ?|news ?)?feeds?)|RSS ?订阅",
+    re.IGNORECASE,
 )
+_FEED_TITLE = re.compile(r"\b(?:rss|atom|feed)\b|订阅", re.IGNORECASE)
+_FEED_SCHEME = re.compile(r"\s*+feed:(?://)?(?P<secure>https?:)?", re.IGNORECASE)
 #: A page that loads itself anew after a while is only up to date.
 MAX_REFRESH_SECONDS = 10
 _REFRESH_BYTES = 32 * 1024
@@ -150,14 +154,22 @@ def _is_same_place(target: str, url: str) -> bool:
 def _linked_feeds(tree: Element, base: str, named: Collection[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for link in tree.xpath("//a[@href]"):
-        address = _web(link.get("href", ""), base)
+        address = _feed_address(link, base)
         if not address or address in named or not _is_same_site(address, base):
             continue
-        parts = urlsplit(address)
-        says_so = _FEED_FILE.search(parts.path) or _FEED_WORDS.fullmatch(text_of(link))
-        if says_so and not _is_of_comments(link, address):
+        if _says_feed(link, address) and not _is_of_comments(link, address):
             found[address] = None
     return tuple(found)[:MAX_LINKS]
+
+
+def _says_feed(link: Element, address: str) -> bool:
+    """By its address or by a word for it, which may be that of a picture."""
+    if _FEED_FILE.search(urlsplit(address).path) or _FEED_SCHEME.match(link.get("href", "")):
+        return True
+    words = text_of(link) or " ".join(link.xpath("img/@alt"))
+    return any(
+        _FEED_WORDS.fullmatch(said.strip()) for said in (words, link.get("title", ""), link.get("aria-label", ""))
+    )
 
 
 def _is_same_site(address: str, base: str) -> bool:
@@ -169,20 +181,20 @@ def _feeds(tree: Element, base: str) -> dict[str, bool]:
     """Each with whether it is one of comments, as the page has them."""
     found: dict[str, bool] = {}
     for link in _elements(tree, {"alternate", "feed"}):
-        address = _web(link.get("href", ""), base)
+        address = _feed_address(link, base)
         if address and _is_feed(link, address):
             found.setdefault(address, _is_of_comments(link, address))
     return found
 
 
 def _is_feed(link: Element, address: str) -> bool:
-    media_type = link.get("type", "").partition(";")[0].strip().lower()
+    media_type = link.get("type", "").partition(";")[0].strip().lower().replace("/x-", "/").replace("/x.", "/")
     if media_type in _FEED_TYPES or "feed" in _rels(link):
         return True
     # `alternate` is also how pages name their other languages, and their own JSON.
     parts = urlsplit(address)
-    named = _FEED_ADDRESS.search(f"{parts.path}?{parts.query}") is not None
-    return media_type in _VAGUE_TYPES and named and not link.get("hreflang")
+    named = _FEED_ADDRESS.search(f"{parts.path}?{parts.query}") or _FEED_TITLE.search(link.get("title", ""))
+    return media_type in _VAGUE_TYPES and named is not None and not link.get("hreflang")
 
 
 def _is_of_comments(link: Element, address: str) -> bool:
@@ -207,6 +219,12 @@ def _rels(link: Element) -> set[str]:
 def _meta(tree: Element, name: str) -> str:
     found = tree.xpath("//meta[@name=$name or @property=$name]/@content", name=name)
     return next((text for text in found if text.strip()), "")
+
+
+def _feed_address(link: Element, base: str) -> str:
+    """`feed:` is how pages ask for a program that reads feeds."""
+    href = link.get("href", "")
+    return _web(_FEED_SCHEME.sub(lambda scheme: scheme["secure"] or "http://", href, count=1), base)
 
 
 def _web(link: str, base: str) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from catchment.errors import BadBody
 from catchment.inflate import GZIP, GZIP_MAGIC, Cap, Inflater
 
 UTF_8 = "utf-8"
@@ -78,8 +79,19 @@ def as_utf8(body: bytes, content_type: str = "") -> bytes:
 
 def read_as(body: bytes, content_type: str = "") -> tuple[bytes, str]:
     """The same, and by which codec its bytes were read."""
-    document, encoding = _read_as(body, content_type)
+    document, encoding = _read_as(_unpacked(body), content_type)
     return _C1.sub(_windows, document) if b"\xc2" in document else document, encoding
+
+
+def _unpacked(body: bytes) -> bytes:
+    """The document, also of a server that packs it and does not say so; what cannot be unfolded stays as it is."""
+    if not body.startswith(GZIP_MAGIC):
+        return body
+    gunzip = _Gunzip(_MAX_UNPACKED)
+    try:
+        return b"".join([*gunzip.feed(body), *gunzip.finish()])
+    except BadBody:
+        return body
 
 
 def _windows(code: re.Match[bytes]) -> bytes:
@@ -208,6 +220,8 @@ def _redeclared(body: bytes) -> bytes:
 
 
 _MAX_BYTES: Final = 100 * 1024 * 1024
+#: Of a document that is read in one go: as much as is fetched of one that is not packed.
+_MAX_UNPACKED: Final = 10 * 1024 * 1024
 _MAX_RATIO: Final = 200.0
 #: How much of a document is seen before its encoding is settled.
 _HEAD_BYTES: Final = 4096
@@ -217,7 +231,7 @@ class IncomingText:
     """Raises BadBody for a bomb, and for gzip that is damaged or cut short."""
 
     def __init__(self) -> None:
-        self._gunzip = _Gunzip()
+        self._gunzip = _Gunzip(_MAX_BYTES)
         self._decoder = _Decoder()
 
     def feed(self, chunk: bytes) -> Iterator[str]:
@@ -231,10 +245,10 @@ class IncomingText:
 class _Gunzip:
     """Tells by the first two bytes, since names and headers lie, and passes on what is not packed."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: int) -> None:
         self._start: bytes | None = b""
         self._inflater: Inflater | None = None
-        self._cap = Cap(max_bytes=_MAX_BYTES, max_ratio=_MAX_RATIO)
+        self._cap = Cap(max_bytes=max_bytes, max_ratio=_MAX_RATIO)
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         if self._start is not None:
