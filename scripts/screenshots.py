@@ -171,7 +171,9 @@ async def pages_of(page: Page) -> list[str]:
 
 async def _hrefs(page: Page, path: str, selector: str) -> list[str]:
     await page.goto(path)
-    return [str(await one.get_attribute("href")) for one in await page.locator(selector).all()]
+    hrefs = [str(await one.get_attribute("href")) for one in await page.locator(selector).all()]
+    # A part of the same page is in its picture.
+    return [href for href in hrefs if not href.startswith("#")]
 
 
 async def look_at(page: Page, path: str, file: Path) -> None:

@@ -22,16 +22,20 @@ function saidBy(node) {
   return copy.textContent;
 }
 
-// What moved is marked: the cells that say something else, or all of it where it has none or others.
+// What moved is marked: the cells that say something else, or the rows that are new where there are more or fewer.
 const CELLS = "td, th, dd, .tiles li";
+const ROWS = "tr, li, dd";
 
 function markChanges(old, fresh) {
   const [before, after] = [old, fresh].map((node) => [...node.querySelectorAll(CELLS)]);
-  if (!after.length || before.length !== after.length) {
-    if (saidBy(old) !== saidBy(fresh)) fresh.classList.add("fresh");
+  if (after.length && before.length === after.length) {
+    after.forEach((cell, at) => cell.classList.toggle("fresh", saidBy(cell) !== saidBy(before[at])));
     return;
   }
-  after.forEach((cell, at) => cell.classList.toggle("fresh", saidBy(cell) !== saidBy(before[at])));
+  const known = new Set([...old.querySelectorAll(ROWS)].map(saidBy));
+  const rows = [...fresh.querySelectorAll(ROWS)];
+  for (const row of rows) row.classList.toggle("fresh", !known.has(saidBy(row)));
+  if (!rows.length && saidBy(old) !== saidBy(fresh)) fresh.classList.add("fresh");
 }
 
 function replace(id, html) {
@@ -93,13 +97,12 @@ function listen() {
 }
 
 export function listenAgain() {
-  if (!events) return;
-  events.close();
-  listen();
+  events?.close();
+  events = null;
+  if (document.body.dataset.liveOf) listen();
 }
 
 export function startLive() {
-  if (!document.body.dataset.liveOf) return;
-  listen();
-  addEventListener("pagehide", () => events.close());
+  listenAgain();
+  addEventListener("pagehide", () => events?.close());
 }

@@ -1,11 +1,20 @@
 // Times as people say them, exact on hover, in the zone of whoever looks.
-const language = document.documentElement.lang;
+// In the language of the page, as it is written where they are: 14:05 or 2:05 PM.
+const [spokenHere] = document.documentElement.lang.split("-");
+const language = navigator.languages.find((one) => one.split("-")[0] === spokenHere) ?? document.documentElement.lang;
 const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
 const exact = new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: "medium" });
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
 const SECONDS_THAT_ARE_NOW = 45;
 
-const atClock = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
+const atClock = new Intl.DateTimeFormat(language, { timeStyle: "short" });
+const onDay = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
+
+// Of a moment today the hour says enough.
+function atMoment(moment) {
+  const isToday = moment.toDateString() === new Date().toDateString();
+  return (isToday ? atClock : onDay).format(moment);
+}
 
 function spoken(moment, isDue) {
   const ahead = (moment - Date.now()) / 1000;
@@ -20,7 +29,7 @@ export function tellTimes(within = document) {
   for (const element of within.querySelectorAll("time[datetime]")) {
     const moment = new Date(element.getAttribute("datetime"));
     // Within a sentence the moment itself is told.
-    const words = "clock" in element.dataset ? atClock.format(moment) : spoken(moment, "due" in element.dataset);
+    const words = "clock" in element.dataset ? atMoment(moment) : spoken(moment, "due" in element.dataset);
     if (element.textContent !== words) element.textContent = words;
     element.title ||= exact.format(moment);
   }
