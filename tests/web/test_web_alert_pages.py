@@ -79,7 +79,7 @@ async def test_the_page_has_what_fires_what_was_and_what_can_be_done(lean_site: 
     )
     await sign_in(lean_site, "admin")
     page = (await lean_site.get("/alerts")).text
-    assert "1 fire, 1 wait for somebody." in page
+    assert "1 open, 1 not looked after yet." in page
     assert "Cookies used up" in page
     assert "Collector late" in page
     assert "Disk nearly full" not in page

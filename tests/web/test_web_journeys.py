@@ -121,10 +121,10 @@ async def pause_several(tab: Page, t: Words) -> None:
     for box in await tab.locator("#rows input[name=id]").all():
         await box.check()
     await button(tab.locator(".bulk"), t("sources.pause")).click()
-    await expect(tab.locator("#notice")).to_contain_text(t("sources.did_pause", count=2))
+    await expect(tab.locator("#notice")).to_contain_text(t("sources.did_pause", what=t("sources.some", count=2)))
     await expect(tab.locator("#rows .health")).to_have_text([t("sources.status_paused")] * 2)
     await button(tab, t("common.undo")).click()
-    await expect(tab.locator("#notice")).to_contain_text(t("sources.did_resume", count=2))
+    await expect(tab.locator("#notice")).to_contain_text(t("sources.did_resume", what=t("sources.some", count=2)))
 
 
 async def change_one(tab: Page, t: Words, stranger: FeedSite) -> None:
@@ -225,7 +225,7 @@ async def look_after_an_alert(tab: Page, site: Site, clock: ManualClock) -> None
     await expect(tab.locator("#live")).to_have_text("live")
     await raise_alerts(site, alert(AlertRule.DISK_NEARLY_FULL, "disk", Severity.P1, resolved_at=clock.now()))
     await expect(tab.locator("[data-row]", has_text="resolved")).to_be_visible()
-    await expect(tab.locator("#main")).to_contain_text("Nothing fires.")
+    await expect(tab.locator("#main")).to_contain_text("No alert is open.")
 
 
 async def send_again(tab: Page, stranger: FeedSite) -> None:

@@ -172,7 +172,7 @@ async def test_rows_are_paused_tagged_given_an_interval_and_deleted_by_one_form(
     assert "whole number of minutes" in await told(
         alices, await send(alices, "/sources/act", do="interval", id=ids, interval="soon")
     )
-    assert "Deleted: 1." in await told(alices, await send(alices, "/sources/act", do=f"delete {ids[0]}"))
+    assert "Deleted: one." in await told(alices, await send(alices, "/sources/act", do=f"delete {ids[0]}"))
     assert [one["id"] for one in (await alices.get("/api/sources", "alice")).json()] == [ids[1]]
     off = await send(alices, "/sources/act", do="pause", id=ids[1], back="https://evil.example/")
     assert off.headers["location"] == "/sources"
@@ -211,7 +211,7 @@ async def failing(alices: Site, clock: ManualClock) -> Source:
     await alices.add_items(source, "An item", "Another one")
     lines = [
         LogLine(source_id=source.id, started_at=now - timedelta(days=day, seconds=3), finished_at=now - timedelta(days=day),
-                ok=day > 0, items=2, inserted=1, error=None if day else error)
+                ok=day > 0, items=2, inserted=int(day > 0), error=None if day else error)
         for day in range(5)
     ]  # fmt: skip
     await alices.system.store.write(fetch_log.write, lines)
@@ -233,6 +233,32 @@ async def test_a_source_has_its_error_history_chart_and_log(
         assert words in text, words
     assert text.count("<rect class=") >= 30
     assert (await alices.get(f"/sources/{failing.id}", "bob")).status_code == 404
+
+
+@pytest.mark.proves("G-05")
+@pytest.mark.parametrize(
+    ("lang", "known", "news"),
+    [
+        ("en", "The last visit, at {at}, found 2 items, all of them known already.", "Something new came last at {then}: 1 item."),
+        ("zh", "上次抓取（{at}）找到 2 条，全部是已有的。", "最近一次有新内容是 {then}：1 条。"),
+    ],
+)  # fmt: skip
+async def test_a_source_says_under_its_name_why_nothing_came(
+    alices: Site, failing: Source, clock: ManualClock, lang: str, known: str, news: str
+):
+    at = clock.now() + timedelta(hours=1)
+
+    async def lede() -> str:
+        [sentences] = re.findall('<p class="lede" id="source-why">(.*?)</p>', (await alices.get(path)).text)
+        return re.sub("<[^>]+>", "", sentences)
+
+    path = f"/sources/{failing.id}?lang={lang}"
+    then = f"{clock.now() - timedelta(days=1):%Y-%m-%d %H:%M} UTC"
+    assert await lede() == news.format(then=then), "its error has a place of its own"
+    await alices.system.store.write(
+        fetch_log.write, [LogLine(source_id=failing.id, started_at=at, finished_at=at, ok=True, items=2)]
+    )
+    assert (await lede()).startswith(known.format(at=f"{at:%Y-%m-%d %H:%M} UTC"))
 
 
 @pytest.mark.proves("G-05")
@@ -410,7 +436,7 @@ async def test_what_was_deleted_comes_back_by_the_line_that_told_it_and_for_a_da
     assert "Deleted within a day: 3" in page
     assert f'value="restore"><input type="hidden" name="ids" value="{",".join(ids)}"' in page
     page = await told(alices, await send(alices, "/sources/act", do="restore", ids=",".join(ids[:2]), back="/sources"))
-    assert "Back again, with all they hold: 2." in page
+    assert "Back again, with everything: 2." in page
     assert "An item" in (await alices.get(f"/sources/{ids[0]}")).text
     clock.advance(timedelta(hours=23))
     page = await told(alices, await send(alices, "/sources/act", do=f"restore {ids[2]}", back="/sources"))

@@ -126,7 +126,7 @@ async def test_a_search_becomes_a_feed_whose_new_items_go_to_a_chat(lean_site: S
     assert '<option value="slack" selected>' in form
     assert re.findall(r'name="topic" value="([^"]+)" checked', form) == ["items.new"]
     chat = {"name": "采集", "url": SLACK, "format": "slack", "topic": ["items.new"], "feed": "caiji"}
-    assert "of the feed caiji" in (await send(lean_site, "/webhooks", **chat)).text
+    assert "of the feed 采集" in (await send(lean_site, "/webhooks", **chat)).text
     [hook] = await lean_site.system.webhooks.list()
     assert (hook.name, hook.feed, hook.topics) == ("采集", "caiji", ("items.new",))
     edit = (await lean_site.get("/feeds/caiji/edit")).text

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from catchment.domain.source import Source, SourceStatus
 from catchment.monitor.status import Language, Mark, SourceHealth
-from catchment.store.fetch_log import LoggedVisit
+from catchment.store.fetch_log import LogLine
 
 _SENTENCES: Mapping[Language, Mapping[str, str]] = {
     Language.ENGLISH: {
@@ -43,28 +43,29 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "next": "下次抓取：{at}（{reason}）。",
     },
 }
+#: What a page says by other means than these sentences.
+TOLD_APART = frozenset({"failed", "next"})
 _MARKS = {Mark.QUIET: "quiet", Mark.GAP: "gap", Mark.MOVED: "moved"}
 
 
 def explain(
     source: Source,
     health: SourceHealth,
-    visits: Sequence[LoggedVisit],
+    visits: Sequence[LogLine],
     *,
     network_away: bool = False,
     language: Language = Language.ENGLISH,
+    without: Collection[str] = (),
 ) -> list[str]:
     """What a person should know who wonders why nothing came; `visits` are the last ones, the newest first."""
-    sentences = _SENTENCES[language]
-    return [sentences[name].format(**values) for name, values in _findings(source, health, visits, network_away)]
+    sentences, found = _SENTENCES[language], _findings(source, health, visits, network_away)
+    return [sentences[name].format(**values) for name, values in found if name not in without]
 
 
 Finding = tuple[str, Mapping[str, object]]
 
 
-def _findings(
-    source: Source, health: SourceHealth, visits: Sequence[LoggedVisit], network_away: bool
-) -> Iterator[Finding]:
+def _findings(source: Source, health: SourceHealth, visits: Sequence[LogLine], network_away: bool) -> Iterator[Finding]:
     if network_away:
         yield "away", {}
     if health.status in {SourceStatus.PAUSED, SourceStatus.NO_FETCHER}:
@@ -79,7 +80,7 @@ def _findings(
         yield "next", {"at": _moment(health.next_check_at), "reason": health.next_check_reason}
 
 
-def _last_visit(source: Source, visit: LoggedVisit) -> Finding:
+def _last_visit(source: Source, visit: LogLine) -> Finding:
     at = {"at": _moment(visit.finished_at)}
     if not visit.ok:
         return "failed", {**at, "error": visit.error or "", "failures": source.fetch_error_count}
@@ -91,7 +92,7 @@ def _last_visit(source: Source, visit: LoggedVisit) -> Finding:
     return ("filtered" if has_filters else "empty"), at
 
 
-def _last_news(visits: Sequence[LoggedVisit]) -> Iterator[Finding]:
+def _last_news(visits: Sequence[LogLine]) -> Iterator[Finding]:
     news = next((visit for visit in visits if visit.inserted), None)
     if news is None:
         yield "no_news", {}

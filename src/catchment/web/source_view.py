@@ -13,7 +13,8 @@ from starlette.datastructures import QueryParams
 
 from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy, Source, SourceStatus
-from catchment.monitor.status import Mark, SourceHealth, View, describe
+from catchment.monitor.status import Language, Mark, SourceHealth, View, describe, is_network_away
+from catchment.monitor.why import TOLD_APART, explain
 from catchment.redact import redact_url
 from catchment.store import items, source_list
 from catchment.store.fetch_log import LogLine
@@ -225,6 +226,7 @@ class History:
     days: dict[date, tuple[int, int]]
     per_day: dict[date, int]
     latest: list[StoredItem]
+    network_away: bool
 
 
 def read_history_of(
@@ -237,7 +239,17 @@ def read_history_of(
         days=source_list.visits_by_day(conn, source.id, since),
         per_day=source_list.items_by_day(conn, source.id, since),
         latest=items.list_items(conn, query),
+        network_away=is_network_away(conn),
     )
+
+
+def why_of(source: Source, health: SourceHealth, past: History, words: Words) -> str:
+    """What is to be known of it besides its error and its next check, which the page has anyway."""
+    language = words.language
+    sentences = explain(
+        source, health, past.visits, network_away=past.network_away, language=language, without=TOLD_APART
+    )
+    return words.say(("" if language is Language.CHINESE else " ").join(sentences))
 
 
 def address_of(source: Source) -> str:

@@ -26,7 +26,17 @@ from catchment.store.items import ItemQuery
 from catchment.store.source_list import Health, Sort, SourceQuery
 from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import MAX_ID, PathId, check_json, check_text
-from catchment.web.pages import Content, FlashMessage, OpenPage, Page, SignedInPage, Undo, form_fields, live
+from catchment.web.pages import (
+    Content,
+    FlashMessage,
+    OpenPage,
+    Page,
+    SignedInPage,
+    Undo,
+    form_fields,
+    live,
+    with_moments,
+)
 from catchment.web.source_view import (
     PAGE_ROWS,
     address_of,
@@ -39,6 +49,7 @@ from catchment.web.source_view import (
     read_history_of,
     rows_of,
     status_of,
+    why_of,
 )
 
 MAX_LINES, MAX_CHOSEN, MAX_DIGITS = 20, 1000, 19
@@ -204,32 +215,41 @@ async def act(page: SignedInPage) -> Response:
     if not ids:
         raise InvalidInput("Choose at least one source.")
     if action == "fetch":
-        names = [await page.system.visits.start(source_id, page.caller) for source_id in ids]
-        return page.done(back, "sources.fetching", name=names[0], count=len(names))
+        for source_id in ids:
+            await page.system.visits.start(source_id, page.caller)
+        return page.done(back, "sources.fetching", what=await _told_of(page, ids))
     return await _change_all(page, action, ids, form, back)
 
 
 async def _change_all(page: Page, action: str, ids: Sequence[int], form: FormData, back: str) -> Response:
     catalog, caller = page.system.catalog, page.caller
     chosen = {"ids": ",".join(map(str, ids)), "back": back}
+    if action == "restore":
+        await catalog.restore_many(ids, caller)
+        return page.done(back, "sources.did_restore", what=await _told_of(page, ids))
+    what = await _told_of(page, ids)
     if action == "delete":
         await catalog.remove_many(ids, caller)
         way_back = Undo(action="/sources/act", fields={"do": "restore", **chosen})
-        return page.done(back, "sources.did_delete", undo=way_back, count=len(ids))
-    if action == "restore":
-        await catalog.restore_many(ids, caller)
-        return page.done(back, "sources.did_restore", count=len(ids))
+        return page.done(back, "sources.did_delete", undo=way_back, what=what)
     if action == "tag":
         added = split_tags(str(form.get("tag", "")))
         for source_id in ids:
             source = await catalog.get(source_id, caller)
             await catalog.change(source_id, Change(tags=(*source.tags, *added)), caller)
-        return page.done(back, "sources.did_tag", count=len(ids))
+        return page.done(back, "sources.did_tag", what=what)
     change = _change_of(action, form)
     await catalog.change_many(ids, change, caller)
     opposite = {"pause": "resume", "resume": "pause"}.get(action)
     undo = Undo(action="/sources/act", fields={"do": opposite, **chosen}) if opposite else None
-    return page.done(back, f"sources.did_{action}", undo=undo, count=len(ids))
+    return page.done(back, f"sources.did_{action}", undo=undo, what=what)
+
+
+async def _told_of(page: Page, ids: Sequence[int]) -> str:
+    """One by its name, several by their number."""
+    if len(ids) > 1:
+        return page.words("sources.some", count=len(ids))
+    return (await page.system.catalog.get(ids[0], page.caller)).name
 
 
 def _change_of(action: str, form: FormData) -> Change:
@@ -274,9 +294,12 @@ async def read_source(page: Page) -> Content:
         "latest": past.latest,
         "backlog": pages.get(source.id),
     }
+    lede = Markup('<p class="lede" id="source-why">{}</p>').format(
+        with_moments(why_of(source, health, past, page.words))
+    )
     names = ("state", "controls", "history", "visits", "latest")
     parts = {f"source-{name}": page.part(f"parts/source_{name}.html", **context) for name in names}
-    return Content(context=context, parts=parts)
+    return Content(context=context, parts={"source-why": lede, **parts})
 
 
 @router.get("/{source_id}/edit")

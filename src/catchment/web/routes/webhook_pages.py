@@ -36,11 +36,18 @@ async def read_webhooks(page: Page) -> Content:
     hooks = await page.system.webhooks.list()
     letters = await page.system.webhooks.deliveries(limit=MAX_DELIVERIES)
     latest = {letter.webhook_id: letter for letter in reversed(letters)}
-    parts = {f"hook-{hook.id}": page.part("parts/webhook.html", hook=hook, last=latest.get(hook.id)) for hook in hooks}
+    offered = await _offered(page)
+    titles = dict(offered["feeds"])
+    parts = {
+        f"hook-{hook.id}": page.part(
+            "parts/webhook.html", hook=hook, last=latest.get(hook.id), feed=titles.get(hook.feed or "", hook.feed)
+        )
+        for hook in hooks
+    }
     lists = {"hooks": list(parts)}
     parts |= _letters(page, letters, {hook.id: hook for hook in hooks}, back="/webhooks")
     lists["deliveries"] = [f"delivery-{letter.id}" for letter in letters]
-    return Content(context={"hooks": hooks, "letters": letters, **await _offered(page)}, parts=parts, lists=lists)
+    return Content(context={"hooks": hooks, "letters": letters, **offered}, parts=parts, lists=lists)
 
 
 def _letters(page: Page, letters: Any, hooks: dict[int, Webhook], *, back: str) -> dict[str, Any]:
