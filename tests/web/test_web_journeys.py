@@ -111,7 +111,8 @@ async def paste_and_follow(tab: Page, t: Words, stranger: FeedSite) -> None:
     await expect(main).to_contain_text("Title river")
     nonsense = "'no address at all' is not an http:// or https:// address, nor a name such as @handle, r/python or hn."
     await expect(tab.locator(".whole")).to_contain_text(t.say(nonsense))
-    await button(tab, t("sources.follow")).click()
+    await expect(button(tab, t("sources.follow"))).to_be_focused()
+    await tab.keyboard.press("Enter")
     await expect(tab.locator("#notice")).to_contain_text(t("sources.followed_many", added=2, known=0, refused=0))
     await expect(tab.locator("#rows .health")).to_have_text([t("sources.status_ok")] * 2)
 
@@ -198,6 +199,33 @@ async def test_an_administrators_week(lean_site: Site, clock: ManualClock, brows
         await add_a_cookie(tab)
         await look_after_an_alert(tab, site, clock)
         await send_again(tab, stranger)
+
+
+@pytest.mark.proves("G-06", "G-07", "G-10", "G-11")
+async def test_what_a_search_finds_goes_to_a_reader_and_to_a_chat(lean_site: Site, browser: Browser):
+    source = await lean_site.add_source(lean_site.alice, "paper")
+    await lean_site.add_items(source, "On a river", "On a road")
+    async with served(lean_site.app) as address:
+        tab = await browser.new_page(base_url=address, locale="en-US")
+        await sign_in(tab, lean_site.keys["admin"])
+        await tab.goto("/items?q=river")
+        await tab.get_by_role("link", name="Save as a feed").click()
+        await button(tab, "Save").click()
+        feed = await tab.get_by_label("RSS", exact=True).input_value()
+        elsewhere = await (await browser.new_context()).request.get(feed)
+        told = await elsewhere.text()
+        assert ("On a river" in told, "On a road" in told) == (True, False)
+        await tab.get_by_role("link", name="Send new ones to a chat").click()
+        await expect(tab.get_by_label("Name", exact=True)).to_have_value("river")
+        await tab.go_back()
+        await tab.goto("/feeds/new?q=road&chat=on")
+        await button(tab, "Save").click()
+        await expect(tab.locator("h1")).to_have_text("Webhooks")
+        # Another page came without a load: the bar says so, it is live, and one can go back.
+        await expect(tab.locator("nav [aria-current]")).to_have_text("Webhooks")
+        await expect(tab.locator("#live")).to_have_text("live")
+        await tab.go_back()
+        await expect(tab.locator("h1")).to_have_text("New feed")
 
 
 async def add_a_cookie(tab: Page) -> None:

@@ -22,21 +22,39 @@ async function submit(form, submitter) {
   }
 }
 
+// The address whose page is shown: a form may have led to another one.
+let shown = location.pathname;
+
 function takeOver(html, address) {
   const page = new DOMParser().parseFromString(html, "text/html");
-  for (const id of ["notice", "main"]) {
+  const { pathname } = new URL(address);
+  const isElsewhere = pathname !== shown;
+  const place = document.activeElement;
+  shown = pathname;
+  // The bar marks where one is.
+  for (const id of isElsewhere ? ["menu", "notice", "main"] : ["notice", "main"]) {
     const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
     if (old && fresh) old.replaceChildren(...fresh.childNodes);
   }
   document.title = page.title;
   const { liveOf, seen } = page.body.dataset;
   document.body.dataset.seen = seen ?? "";
-  if (liveOf) document.body.dataset.liveOf = liveOf;
-  history.replaceState(null, "", address);
+  document.body.dataset.liveOf = liveOf ?? "";
+  history[isElsewhere ? "pushState" : "replaceState"](null, "", address);
   tellTimes();
+  if (isElsewhere) scrollTo(0, 0);
+  goOnFrom(place);
   document.querySelector("#main [data-ready]")?.scrollIntoView({ block: "nearest" });
   dispatchEvent(new Event("taken"));
   listenAgain();
+}
+
+// Whoever works by keyboard goes on with what comes next, or where they were.
+function goOnFrom({ name, value, localName }) {
+  const main = document.getElementById("main");
+  const same = [...main.querySelectorAll(`${localName}[name="${CSS.escape(name ?? "")}"]:not([type=hidden])`)];
+  const next = main.querySelector("[autofocus]") ?? same.find((one) => localName !== "button" || one.value === value);
+  (next ?? main).focus({ preventScroll: true });
 }
 
 // Enter looks up what was pasted; Shift+Enter adds a line.
@@ -115,11 +133,10 @@ export function startForms() {
     if (event.target.closest("button.menu")) toggleMenu();
     if (event.target.matches("[data-copy]")) copy(event.target);
   });
-  const menu = document.querySelector("button.menu");
-  if (menu && matchMedia("(max-width: 700px)").matches) {
-    menu.hidden = false;
-    document.getElementById("menu").classList.add("folded");
-  }
+  // What was taken over is not what the browser has of a page that it goes back to.
+  addEventListener("popstate", () => location.pathname === shown || location.reload());
+  // On a phone, the places are behind the button.
+  document.getElementById("menu").classList.add("folded");
 }
 
 function toggleMenu() {
