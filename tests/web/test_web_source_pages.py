@@ -19,10 +19,12 @@ from web_site import Site, with_settings
 from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR
 from catchment.domain.item import make_item
-from catchment.domain.source import NextCheck, Source
+from catchment.domain.run import RunKind
+from catchment.domain.source import NextCheck, Source, Why
 from catchment.manage.catalog import Draft
+from catchment.manage.packs import STARTER_PACK
 from catchment.manage.resolve import PreviewItem, Resolved, Resolver
-from catchment.store import fetch_log, items, sources
+from catchment.store import fetch_log, items, runs, sources
 from catchment.store.fetch_log import LogLine
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
 from catchment.web.source_view import PAGE_ROWS
@@ -280,6 +282,34 @@ async def test_a_source_is_edited_and_its_filter_tried_before_it_is_saved(alices
     [source] = (await alices.get("/api/sources", "alice")).json()
     assert source["config"]["filters"] == {"include": [{"field": "title", "pattern": "Another"}]}
     assert source["fetch_interval_minutes"] == 30
+
+
+@pytest.mark.proves("G-02")
+async def test_starter_feeds_are_nobodys_choice_and_end_no_welcome(alices: Site):
+    for draft in STARTER_PACK:
+        await alices.system.catalog.add(draft, OPERATOR)
+    await alices.post("/signin", data={"key": alices.keys["admin"]})
+    page = html.unescape((await alices.get("/")).text)
+    assert re.search(r"<details open><summary><h2>Welcome</h2>", page)
+    assert "You follow them already: Hacker News" in page
+    await alices.add_source(alices.alice, "own")
+    page = (await alices.get("/")).text
+    assert 'id="welcome"' not in page, "somebody has an account, and something is followed"
+
+
+@pytest.mark.proves("G-01", "G-11")
+@pytest.mark.parametrize(
+    ("lang", "told"), [("en", "The network is away; nothing is lost"), ("zh", "网络不通；不会丢失内容")]
+)
+async def test_without_a_network_the_overview_blames_no_source(alices: Site, clock: ManualClock, lang: str, told: str):
+    source = await alices.add_source(alices.alice, "feed")
+    values = {"next_check_why": Why.OFFLINE, "last_attempt_at": clock.now()}
+    await alices.system.store.write(lambda conn: sources.change(conn, source.id, values, now=clock.now()))
+    start = {"owner": "h:1:x", "now": clock.now(), "until": clock.now() + timedelta(minutes=5)}
+    await alices.system.store.write(runs.start, RunKind.COLLECTOR, "h:1:x", **start)
+    page = (await alices.get(f"/?lang={lang}")).text
+    assert re.search(f'<p class="lede" id="lede">{told}', page)
+    assert "health=needs_you" not in page
 
 
 @pytest.mark.proves("G-02")

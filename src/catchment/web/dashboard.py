@@ -136,7 +136,7 @@ def _failing_tile(taken: StatusSnapshot, words: Words) -> Tile:
     """Without a network it is the network that fails."""
     if taken.collector.network_away:
         return _tile(
-            "failing",
+            "network",
             words("overview.network"),
             words("overview.away"),
             note=words("overview.nobody_reached"),

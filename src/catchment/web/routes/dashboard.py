@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter
@@ -9,6 +10,7 @@ from fastapi.responses import HTMLResponse, Response
 from markupsafe import Markup
 from sqlalchemy import Connection
 
+from catchment.domain.source import Source
 from catchment.errors import Conflict, Forbidden, InvalidInput
 from catchment.manage.catalog import Added
 from catchment.manage.packs import STARTER_PACK
@@ -24,6 +26,7 @@ from catchment.web.source_view import lede_key, rows_of
 router = APIRouter(tags=["dashboard"], default_response_class=HTMLResponse, responses=problems_of_page(401, 403))
 #: The sources that are shown, and as many items of the latest.
 MAX_ROWS, MAX_LATEST = 12, 14
+_STARTERS = frozenset(draft.config["url"] for draft in STARTER_PACK)
 _FORM: dict[int | str, dict[str, Any]] = {
     303: {"description": "On to the overview.", "content": {}},
     **problems_of_page(409, *OF_A_BODY),
@@ -48,17 +51,17 @@ async def read_overview(page: Page) -> Content:
         **{name: page.part(f"parts/overview_{name}.html", board=board) for name in ("tiles", "alerts", "latest")},
         **{row.part: page.part("parts/overview_row.html", row=row) for row in rows},
     }
-    context = {"rows": rows, "total": total, "welcome": await _welcome(page, total)}
+    context = {"rows": rows, "total": total, "welcome": await _welcome(page, found)}
     return Content(context=context, parts=parts, lists={"rows": [row.part for row in rows]})
 
 
 def _lede_key(board: Board, total: int, needy: int) -> str:
     if not total:
         return "sources.lede_none"
-    is_stopped = any(tile.key == "collector" and tile.mood == "bad" for tile in board.tiles)
-    if is_stopped:
+    moods = {tile.key: tile.mood for tile in board.tiles}
+    if moods["collector"] == "bad":
         return "overview.lede_stopped"
-    return lede_key(needy)
+    return "overview.lede_away" if "network" in moods else lede_key(needy)
 
 
 def _read_attention(conn: Connection, page: Page) -> tuple[list[Any], int, int]:
@@ -68,17 +71,22 @@ def _read_attention(conn: Connection, page: Page) -> tuple[list[Any], int, int]:
     return source_list.list_page(conn, seen), source_list.count(conn, seen), source_list.count(conn, needy)
 
 
-async def _welcome(page: Page, total: int) -> dict[str, Any] | None:
-    """What a new store still lacks: sources, or anybody with a password; for who may do something about it."""
+async def _welcome(page: Page, found: Sequence[Source]) -> dict[str, Any] | None:
+    """What a new store still lacks: sources, or anybody with a password; for who may do something about it.
+
+    `found` are more than there are starter feeds, which are there from the first start on and are nobody's choice.
+    """
     is_nobody = page.caller.is_admin and page.caller.user_id is None
-    is_new = not total or (is_nobody and not await page.system.accounts.list_users())
+    has_own = any(source.config.get("url") not in _STARTERS for source in found)
+    is_new = not has_own or (is_nobody and not await page.system.accounts.list_users())
     if not page.may_write or not is_new:
         return None
     away, seen = await page.system.store.read(_read_network)
     return {
         "is_somebody": page.caller.user_id is not None,
         "may_set_password": is_nobody,
-        "has_sources": bool(total),
+        "has_own": has_own,
+        "has_starters": any(source.config.get("url") in _STARTERS for source in found),
         "starters": [draft.name for draft in STARTER_PACK],
         "network_away": away,
         "network_seen": seen,
