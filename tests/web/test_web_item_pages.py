@@ -352,7 +352,8 @@ async def test_a_browser_searches_reads_and_saves_the_search_as_a_feed(
     await tab.get_by_label("Search", exact=True).press("Enter")
     await tab.get_by_role("link", name="About rivers", exact=True).click()
     await expect(tab.locator("h1")).to_have_text("About rivers")
-    await expect(tab.get_by_alt_text("a cat")).to_be_attached()
+    # A picture that cannot be had leaves its words, sooner or later.
+    await expect(tab.get_by_alt_text("a cat").or_(tab.get_by_text("[a cat]"))).to_be_attached()
     await tab.go_back()
     await tab.get_by_role("link", name="Save as a feed", exact=True).click()
     await expect(tab.locator("#feed-preview .lede")).to_have_text("Items now: 1.")
