@@ -18,7 +18,7 @@ from catchment.monitor.status import Language, Mark
 from catchment.settings import Origin, specs
 from catchment.store.database import WriteTrouble
 from catchment.store.source_list import Health, Sort
-from catchment.web.pages import PLACES
+from catchment.web.pages import NAVIGATION
 from catchment.web.routes.system_pages import TABS
 from catchment.web.translations import catalogue, in_chinese, words_in
 
@@ -56,7 +56,7 @@ def used_keys() -> set[str]:
         *(f"sources.did_{action}" for action in ("pause", "resume", "delete", "restore", "tag", "interval")),
         *(f"sources.backlog_{state}" for state in ("pending", "failed")),
         *(f"sources.lede_{state}" for state in ("none", "well", "one", "needy")),
-        *(place.name for place in PLACES),
+        *(place.name for place in NAVIGATION),
         *(f"system.tab_{tab}" for tab in TABS),
         *(f"system.state_{state}" for state in ("running", "paused", "new", "ticks", "ok", "failed")),
         *(f"system.origin_{origin}" for origin in Origin),
