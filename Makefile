@@ -34,8 +34,11 @@ demo: setup ## The whole product against a simulated web, offline
 # What was rewritten for one run of the tests is there for the next, even where Python is told to write no bytecode.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 
+# Tests wait now and then, for a process or a socket: two workers more than there are cores keep them all busy.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(2 + (os.cpu_count() or 1))')
+
 test: setup ## Run the tests, on SQLite and PostgreSQL; nothing needs to be installed or started
-	$(PYTEST) -n auto --dist worksteal -m 'not slow and not captures and not fuzz and not browser and not readers and not docs and not package'
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m 'not slow and not captures and not fuzz and not browser and not readers and not docs and not package'
 
 test-fuzz: setup ## Feed every route and every rule made-up input, much of it
 	$(PYTEST) -n auto --hypothesis-profile many -m 'fuzz or hypothesis'
