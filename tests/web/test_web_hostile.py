@@ -52,7 +52,7 @@ async def fill(site: Site) -> None:
     assert (await site.post("/api/feeds", "alice", json=saved)).status_code == 201
     digest = {
         "type": "daily",
-        "title": HOSTILE[:200],
+        "metadata": {"title": HOSTILE[:200]},
         "content": f"# {HOSTILE[:900]}\n\n{HOSTILE}\n\n[x]({EVIL_LINK}) `{'c' * 3000}`",
     }
     assert (await site.post("/api/digests", "service", json=digest)).status_code == 201
