@@ -34,8 +34,8 @@ demo: setup ## The whole product against a simulated web, offline
 # What was rewritten for one run of the tests is there for the next, even where Python is told to write no bytecode.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 
-# Tests wait now and then, for a process or a socket: two workers more than there are cores keep them all busy.
-WORKERS = $(shell $(PYTHON) -c 'import os; print(2 + (os.cpu_count() or 1))')
+# Tests wait now and then, for a process or a socket: one worker more than there are cores keeps them all busy.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 
 test: setup ## Run the tests, on SQLite and PostgreSQL; nothing needs to be installed or started
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m 'not slow and not captures and not fuzz and not browser and not readers and not docs and not package'
