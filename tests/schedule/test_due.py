@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from catchment.domain.source import NextCheck, PausedBy, Why
@@ -66,6 +66,7 @@ def test_after_success_the_server_can_ask_for_more_time_but_not_for_less_nor_for
 
 @pytest.mark.proves("A-30")
 @given(st.integers(min_value=1, max_value=4), intervals, waits)
+@example(1, HOUR, timedelta(days=400))
 def test_retry_after_is_honoured_under_a_cap_of_a_day(failures, interval, retry_after):
     check = after_failure(START, cadence(interval), failures=failures, retry_after=retry_after)
     assert START < check.at <= START + MAX_PATIENCE
