@@ -71,7 +71,7 @@ def fork_server(settings: Settings) -> Iterator[ForkServer]:
     if collectors == 1:
         yield ALONE
         return
-    _import_what_collects()
+    import_what_collects()
     ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:
@@ -85,8 +85,8 @@ def fork_server(settings: Settings) -> Iterator[ForkServer]:
         os.waitpid(pid, 0)
 
 
-def _import_what_collects() -> None:
-    """Before the fork, so that it is there once for all."""
+def import_what_collects() -> None:
+    """Before a fork, so that it is there once for all; and before anybody is served, who would have to wait for it."""
     import catchment.bootstrap.engine
     import catchment.fetch.client
     import catchment.sources.rss  # noqa: F401

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.collector_processes import ALONE, ForkServer, fork_server, helpers
+from catchment.cli.collector_processes import ALONE, ForkServer, fork_server, helpers, import_what_collects
 from catchment.cli.console import AsJson, print_json, say
 from catchment.cli.session import FAILED, command_for, read_settings, with_system
 from catchment.cli.signals import collect_until_stopped, stop_on_signals
@@ -47,6 +47,8 @@ def up(
             return await serve_and_collect(system, stop, forks, collect=not no_collect)
 
     settings = listening_on(read_settings(), host, port)
+    if not no_collect:
+        import_what_collects()
     with fork_server(settings) as forks:
         clean = with_system(lambda system: work(system, forks), settings, makes_store=True)
     if not clean:
