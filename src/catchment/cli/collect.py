@@ -88,14 +88,13 @@ def _collect_round(*, show_all: bool, as_json: bool) -> bool:
     async def collect_due(system: System, forks: ForkServer) -> bool:
         collect = partial(system.collector.collect_due, on_round=rounds.append)
         shown = watched_progress("Collecting", progress)
-        async with shown, stop_on_signals() as stop, helpers(system, forks, stop) as others:
+        async with shown, stop_on_signals() as stop, helpers(system, forks, stop, results=elsewhere) as others:
             await collect_before(stop, system, collect)
             await others.finish()
-            if others.was_cut_off and not stop.is_set():
+            if others.has_broken and not stop.is_set():
                 # One of them broke; what it had taken is due again.
                 await collect_before(stop, system, collect)
-        elsewhere.extend(others.results)
-        if others.was_cut_off and stop.is_set():
+        if others.was_cut_off:
             raise TimeoutError("work in flight of another process was cut off")
         return await _is_paused(system)
 

@@ -174,15 +174,19 @@ async def _stop_at_end(reader: asyncio.StreamReader, stop: asyncio.Event) -> Non
 
 
 class Helpers:
-    """Collectors that are called while much is due, and what they did."""
+    """Collectors that are called while much is due."""
 
-    def __init__(self, system: System, forks: ForkServer, stop: asyncio.Event) -> None:
+    def __init__(
+        self, system: System, forks: ForkServer, stop: asyncio.Event, results: list[VisitResult] | None
+    ) -> None:
         self._system = system
         self._forks = forks
         self._stop = stop
         self._tasks: set[asyncio.Task[None]] = set()
-        self.results: list[VisitResult] = []
-        #: Whether one of them had to leave something unfinished.
+        self._results = results
+        #: Whether one of them broke, so that what it had taken is due again.
+        self.has_broken = False
+        #: Whether one of them had to leave something unfinished at the stop.
         self.was_cut_off = False
 
     def call(self, due: int) -> None:
@@ -218,12 +222,14 @@ class Helpers:
         try:
             (pid,) = _PID.unpack(await reader.readexactly(_PID.size))
             clean, results = pickle.loads(await reader.read())  # noqa: S301 - it is our own
-            self.results += results
+            if self._results is not None:
+                self._results += results
             self.was_cut_off |= not clean
         except (asyncio.IncompleteReadError, EOFError, pickle.UnpicklingError, ConnectionError):
             from loguru import logger
 
-            self.was_cut_off = True
+            self.has_broken = True
+            self.was_cut_off |= self._stop.is_set()
             logger.error("a collector process ended before it was done; what it had taken is taken over")
         except asyncio.CancelledError:
             # Whoever insists on the stop does not wait: what it had taken is taken over when its leases run out.
@@ -241,9 +247,14 @@ class Helpers:
 
 
 @asynccontextmanager
-async def helpers(system: System, forks: ForkServer, stop: asyncio.Event) -> AsyncIterator[Helpers]:
-    """Have more collectors at work whenever much is due; at the end those that are left are waited for."""
-    ours = Helpers(system, forks, stop)
+async def helpers(
+    system: System, forks: ForkServer, stop: asyncio.Event, *, results: list[VisitResult] | None = None
+) -> AsyncIterator[Helpers]:
+    """Have more collectors at work whenever much is due; at the end those that are left are waited for.
+
+    What they did is added to `results`, for whoever wants to know: one that goes on for months does not.
+    """
+    ours = Helpers(system, forks, stop, results)
     system.collector.when_due = ours.call
     try:
         yield ours
