@@ -31,7 +31,7 @@ LAYERS = [
 
 # Where each third-party library may be imported. Whatever is not listed has no business here.
 HOMES = {
-    "aiohttp": {"fetch"},
+    "aiohappyeyeballs": {"fetch"},
     "alembic": {"store"},
     "apscheduler": {"schedule"},
     "apprise": {"fetch"},
@@ -41,6 +41,7 @@ HOMES = {
     "cssselect": {"parse"},
     "dotenv": {"settings"},
     "fastapi": {"web"},
+    "httptools": {"fetch"},
     "jinja2": {"web"},
     "jsonpath": {"parse"},
     "jsonschema": {"agents"},
@@ -64,6 +65,7 @@ HOMES = {
     "markdown_it": {"parse"},
     "markupsafe": {"web"},
     "mcp": {"agents", "web", "cli"},
+    "multidict": {"fetch"},
     "nh3": {"parse"},
     "platformdirs": {"settings"},
     "prefect": {"flows"},
@@ -172,7 +174,7 @@ def test_sql_is_written_in_the_store_only():
 
 @pytest.mark.proves("F-05")
 def test_no_other_way_out_than_the_guarded_client():
-    ways_out = {"httpx", "requests", "urllib.request", "urllib3", "http.client", "aiohttp"}
+    ways_out = {"httpx", "requests", "urllib.request", "urllib3", "http.client", "aiohttp", "aiohappyeyeballs"}
     for path in MODULES:
         if room(path) in {"fetch", "simulator"}:
             continue

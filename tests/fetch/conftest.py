@@ -10,7 +10,7 @@ from loopback_site import NOW, MakeClient, Site, opened
 
 from catchment.clock import ManualClock
 from catchment.fetch.client import HttpClient, Limits
-from catchment.fetch.dialler import Lookup
+from catchment.fetch.connections import Lookup
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import PacePolicy, Pacer
 

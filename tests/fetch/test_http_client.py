@@ -375,7 +375,7 @@ async def test_a_name_that_cannot_be_looked_up_is_unreachable(make_client: MakeC
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnothex\r\nbody\r\n",
         b"SSH-2.0-OpenSSH_9.6\r\n",
         b"HTTP/1.1 abc\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\n" + b"A: " + b"x" * 20_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"A: " + b"x" * 200_000 + b"\r\n\r\n",
     ],
 )
 async def test_what_is_not_http_is_a_bad_answer(site: Site, client: HttpClient, said: bytes) -> None:

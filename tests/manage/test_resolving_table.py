@@ -51,7 +51,7 @@ async def web(clock: ManualClock) -> AsyncIterator[SimulatedWeb]:
 async def offline(
     web: SimulatedWeb, sqlite_url: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[System]:
-    monkeypatch.setattr("catchment.fetch.dialler.SystemLookup", OneName)
+    monkeypatch.setattr("catchment.fetch.connections.SystemLookup", OneName)
     settings = Settings(database_url=sqlite_url, allow_networks=f"{SITE}:{web.port}", timeout_seconds=5.0)
     async with open_system(settings, clock=clock) as system:
         yield system

@@ -8,13 +8,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
-import aiohttp
 import pytest
 from web_site import Site, with_settings
-from yarl import URL
 
 from catchment.errors import OutOfDescriptors
-from catchment.fetch.failures import translated
+from catchment.fetch.failures import unconnected
 from catchment.settings import Settings
 from catchment.web.app import create_app
 from catchment.web.connection_limits import (
@@ -185,9 +183,7 @@ def test_whoever_left_is_counted_no_more():
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 def test_running_out_of_descriptors_is_blamed_on_no_source(number: int):
-    key = aiohttp.client_reqrep.ConnectionKey("example.org", 443, True, True, None, None, None)
-    for error in (OSError(number, "too many"), aiohttp.ClientConnectorError(key, OSError(number, "too many"))):
-        told = translated(error, URL("https://example.org/feed"))
-        assert isinstance(told, OutOfDescriptors)
-        assert told.ours
-        assert "ulimit -n" in str(told)
+    told = unconnected(OSError(number, "too many"), "example.org")
+    assert isinstance(told, OutOfDescriptors)
+    assert told.ours
+    assert "ulimit -n" in str(told)

@@ -92,7 +92,7 @@ class Storeless:
     @cached_property
     def http(self) -> HttpClient:
         from catchment.fetch.client import HttpClient, Limits
-        from catchment.fetch.dialler import SystemLookup
+        from catchment.fetch.connections import SystemLookup
         from catchment.fetch.pacing import PacePolicy, Pacer
 
         settings = self.settings

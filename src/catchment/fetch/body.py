@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Protocol, Self
 
-import aiohttp
 import brotli  # type: ignore[import-untyped]
-from yarl import URL
 
 from catchment.errors import BadBody
-from catchment.fetch.failures import translating
+from catchment.fetch.connections import Reply
 from catchment.inflate import BARE, GZIP, PIECE, ZLIB, Cap, Inflater, cut_short, damaged
 
 _ZLIB_METHOD: Final = 8
@@ -175,10 +173,9 @@ class Head:
 class Arriving:
     """The decoded pieces of one body, each given once."""
 
-    def __init__(self, reply: aiohttp.ClientResponse, decoder: Decoder, url: URL) -> None:
+    def __init__(self, reply: Reply, decoder: Decoder) -> None:
         self._reply = reply
         self._decoder = decoder
-        self._url = url
         self._pieces: Iterator[bytes] = iter(())
 
     def __aiter__(self) -> Self:
@@ -186,8 +183,7 @@ class Arriving:
 
     async def __anext__(self) -> bytes:
         while (piece := next(self._pieces, None)) is None:
-            with translating(self._url):
-                packed = await self._reply.content.readany()
+            packed = await self._reply.read()
             if not packed:
                 self._decoder.finish()
                 raise StopAsyncIteration

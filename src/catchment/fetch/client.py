@@ -16,14 +16,13 @@ from time import monotonic
 from types import TracebackType
 from typing import Final, Self
 
-import aiohttp
 from yarl import URL
 
 from catchment.clock import Clock
 from catchment.errors import BadAnswer, BadBody, BadConfig, TimedOut
 from catchment.fetch.body import Arriving, Decoder, Head, StreamedResponse, decode, too_large
-from catchment.fetch.dialler import GuardedDialler, Lookup, SystemLookup
-from catchment.fetch.failures import block_reason, blocked_error, redirect_error, status_error, translating
+from catchment.fetch.connections import ConnectionPool, GuardedDialler, Lookup, Patience, Reply, SystemLookup
+from catchment.fetch.failures import block_reason, blocked_error, redirect_error, status_error
 from catchment.fetch.freshness import LONGEST_WAIT, Validators, retry_after
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import MAX_CRAWL_DELAY, Pacer
@@ -129,7 +128,6 @@ _FAILURE_BYTES: Final = 64 * 1024
 _PEEKED_BYTES: Final = 16 * 1024
 #: Above this, unpacking is left to a thread so that the loop goes on.
 _UNPACKED_IN_THREAD: Final = 256 * 1024
-_DNS_SECONDS: Final = 60
 #: What a Retry-After means the whole host by.
 _BUSY: Final = frozenset({429, 503})
 _ASKING: Final = frozenset({"GET", "HEAD"})
@@ -203,11 +201,13 @@ class HttpClient:
         self._pace_allowed = pace_allowed
         #: By host, until when it asked to be left alone.
         self._holds: dict[str, datetime] = {}
-        self._timeout = aiohttp.ClientTimeout(total=limits.total_seconds, connect=limits.connect_seconds)
         self._lookup = lookup or SystemLookup()
-        self._user_agent = user_agent
-        #: By whether private addresses are allowed; made when something is asked for, as that takes an event loop.
-        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+        headers = {"User-Agent": user_agent, "Accept": "*/*", "Accept-Encoding": "gzip, deflate, br"}
+        #: By whether private addresses are allowed: what was dialled for one request must not serve the other.
+        self._pools = {
+            allow_private: ConnectionPool(GuardedDialler(one, self._lookup), headers)
+            for allow_private, one in ((False, guard), (True, self._own_guard))
+        }
 
     async def __aenter__(self) -> Self:
         return self
@@ -218,8 +218,8 @@ class HttpClient:
         await self.close()
 
     async def close(self) -> None:
-        for session in self._sessions.values():
-            await session.close()
+        for pool in self._pools.values():
+            pool.close()
         self._lookup.close()
 
     async def get(self, url: str, *, validators: Validators | None = None) -> Response:
@@ -229,8 +229,7 @@ class HttpClient:
         seconds = request.timeout_seconds or self._limits.total_seconds
         async with self._answered(request, seconds) as (hop, reply):
             self._note_hold(request, hop, reply)
-            with translating(hop.url):
-                body = await (self._read(reply) if request.needs_body else self._read_leniently(reply))
+            body = await (self._read(reply) if request.needs_body else self._read_leniently(reply))
         answer = self._judged(hop, _response(hop, reply, body), keep_failures=request.keep_failures)
         asked = answer.headers.get("Retry-After")
         return replace(answer, retry_after=retry_after(asked, self._clock.now())) if asked else answer
@@ -244,10 +243,9 @@ class HttpClient:
         seconds = request.timeout_seconds or self._limits.stream_seconds
         async with self._answered(request, seconds) as (hop, reply):
             self._note_hold(request, hop, reply)
-            body = Arriving(reply, self._stream_decoder(reply), hop.url)
-            with translating(hop.url):
-                is_failure = reply.status >= _FIRST_FAILURE
-                start = await (self._read_leniently(reply) if is_failure else body.peek(_PEEKED_BYTES))
+            body = Arriving(reply, self._stream_decoder(reply))
+            is_failure = reply.status >= _FIRST_FAILURE
+            start = await (self._read_leniently(reply) if is_failure else body.peek(_PEEKED_BYTES))
             head = self._judged(hop, _response(hop, reply, start), keep_failures=False)
             yield StreamedResponse(
                 status=head.status, url=head.url, headers=head.headers, permanent_url=head.permanent_url, body=body
@@ -270,7 +268,7 @@ class HttpClient:
         until, now = self._holds.get(host), self._clock.now()
         return until if until is not None and now < until <= now + LONGEST_WAIT else None
 
-    def _note_hold(self, request: Request, hop: Hop, reply: aiohttp.ClientResponse) -> None:
+    def _note_hold(self, request: Request, hop: Hop, reply: Reply) -> None:
         """Whoever keeps a pace of their own with a service minds its limits as well."""
         if reply.status not in _BUSY or request.own_pace:
             return
@@ -281,23 +279,20 @@ class HttpClient:
             self._holds[hop.url.raw_host or ""] = now + timedelta(seconds=seconds)
 
     @asynccontextmanager
-    async def _answered(self, request: Request, seconds: float) -> AsyncIterator[tuple[Hop, aiohttp.ClientResponse]]:
+    async def _answered(self, request: Request, seconds: float) -> AsyncIterator[tuple[Hop, Reply]]:
         """The answer after all redirects, its body not yet read, and the hop that led to it."""
         guard = self._own_guard if request.allow_private else self._guard
         hop = self._first_hop(request, guard, seconds)
         while True:
             async with self._turn(hop.url, request):
                 started = monotonic()
-                with translating(hop.url):
-                    reply = await self._ask(hop, request)
-                async with reply:
+                with await self._ask(hop, request) as reply:
                     if not is_redirect(reply.status, reply.headers):
                         yield hop, reply
                         return
                     if not request.follow_redirects:
                         raise redirect_error(reply.status, hop.url, reply.headers["Location"])
-                    with translating(hop.url):
-                        await self._read_leniently(reply)
+                    await self._read_leniently(reply)
             hop = next_hop(
                 hop,
                 status=reply.status,
@@ -328,53 +323,41 @@ class HttpClient:
             return nullcontext()
         return self.pacer.slot(request.host_group or host, patience=self._limits.patience_seconds)
 
-    def _timeout_for(self, hop: Hop, request: Request) -> aiohttp.ClientTimeout:
-        if hop.seconds_left == self._limits.total_seconds:
-            return self._timeout
-        return aiohttp.ClientTimeout(
-            total=hop.seconds_left,
-            connect=self._limits.connect_seconds,
-            # A stream has longer than others, but not to stand still.
-            sock_read=request.timeout_seconds or self._limits.total_seconds,
-        )
-
-    def _begin_session(self, *, allow_private: bool) -> aiohttp.ClientSession:
-        guard = self._own_guard if allow_private else self._guard
-        self._sessions[allow_private] = _session(GuardedDialler(guard, self._lookup), self._user_agent)
-        return self._sessions[allow_private]
-
-    async def _ask(self, hop: Hop, request: Request) -> aiohttp.ClientResponse:
-        session = self._sessions.get(request.allow_private) or self._begin_session(allow_private=request.allow_private)
-        return await session.request(
+    async def _ask(self, hop: Hop, request: Request) -> Reply:
+        return await self._pools[request.allow_private].ask(
             hop.method,
             hop.url,
-            headers=hop.sent_headers(),
-            data=hop.body,
-            timeout=self._timeout_for(hop, request),
-            ssl=request.verify_tls,
-            allow_redirects=False,
+            hop.sent_headers(),
+            hop.body,
+            patience=self._patience(hop, request),
+            verify_tls=request.verify_tls,
         )
 
-    def _stream_decoder(self, reply: aiohttp.ClientResponse) -> Decoder:
+    def _patience(self, hop: Hop, request: Request) -> Patience:
+        """A stream has longer than others, but not to stand still."""
+        silence = request.timeout_seconds or self._limits.total_seconds
+        return Patience(connect=self._limits.connect_seconds, total=hop.seconds_left, silence=silence)
+
+    def _stream_decoder(self, reply: Reply) -> Decoder:
         cap = self._limits.stream_bytes
         if (reply.content_length or 0) > cap:
             raise too_large(cap)
         encoding = reply.headers.get("Content-Encoding", "")
         return Decoder(encoding, max_bytes=cap, max_ratio=self._limits.compression_ratio)
 
-    async def _read(self, reply: aiohttp.ClientResponse) -> bytes:
+    async def _read(self, reply: Reply) -> bytes:
         if reply.status >= _FIRST_FAILURE:
             return await self._read_leniently(reply)
         packed = await _read_whole(reply, self._limits.body_bytes)
         encoding = reply.headers.get("Content-Encoding")
         return packed if encoding is None else await self._decoded(packed, encoding)
 
-    async def _read_leniently(self, reply: aiohttp.ClientResponse) -> bytes:
+    async def _read_leniently(self, reply: Reply) -> bytes:
         """What only helps to tell what it is, such as a failure's page: where it is broken, the status says enough."""
         try:
             packed = await _read_whole(reply, _FAILURE_BYTES)
             return await self._decoded(packed, reply.headers.get("Content-Encoding", ""))
-        except (BadBody, aiohttp.ClientPayloadError, TimeoutError):
+        except (BadBody, TimedOut):
             return b""
 
     async def _decoded(self, packed: bytes, encoding: str) -> bytes:
@@ -398,33 +381,17 @@ class HttpClient:
         return replace(answer, permanent_url=answer.url) if hop.visited and hop.permanent else answer
 
 
-def _response(hop: Hop, reply: aiohttp.ClientResponse, body: bytes) -> Response:
+def _response(hop: Hop, reply: Reply, body: bytes) -> Response:
     return Response(status=reply.status, url=str(hop.url), headers=reply.headers, body=body)
 
 
-def _session(dialler: GuardedDialler, user_agent: str) -> aiohttp.ClientSession:
-    # No limit here: requests in flight are counted by the pacer, and a second count could only deadlock.
-    connector = aiohttp.TCPConnector(
-        resolver=dialler, socket_factory=dialler.open_socket, limit=0, ttl_dns_cache=_DNS_SECONDS
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"User-Agent": user_agent, "Accept-Encoding": "gzip, deflate, br"},
-        auto_decompress=False,
-        trust_env=False,
-    )
-
-
-async def _read_whole(reply: aiohttp.ClientResponse, cap: int) -> bytes:
+async def _read_whole(reply: Reply, cap: int) -> bytes:
     announced = reply.content_length
-    if announced is not None and announced <= cap:
-        return await reply.read()
-    if announced is not None and reply.method != "HEAD":
+    if announced is not None and announced > cap and not reply.is_complete:
         raise too_large(cap)
     pieces: list[bytes] = []
     size = 0
-    while piece := await reply.content.readany():
+    while piece := await reply.read():
         size += len(piece)
         if size > cap:
             raise too_large(cap)

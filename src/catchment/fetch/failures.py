@@ -5,12 +5,11 @@ from __future__ import annotations
 import errno
 import re
 import socket
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import ssl
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-import aiohttp
 from yarl import URL
 
 from catchment.errors import (
@@ -19,12 +18,10 @@ from catchment.errors import (
     Blocked,
     HttpError,
     OutOfDescriptors,
-    RefusedAddress,
     TimedOut,
     Unreachable,
     VisitError,
 )
-from catchment.fetch.dialler import DialRefused
 from catchment.fetch.freshness import retry_after
 from catchment.redact import redact_url
 
@@ -76,15 +73,6 @@ _ADVICE: Final = {
     429: "it asks for fewer requests: the next visit waits",
     451: "it may not be shown for legal reasons",
 }
-#: The first that fits counts.
-_FAILURES: Final[tuple[tuple[type[Exception], type[VisitError], str], ...]] = (
-    (TimeoutError, TimedOut, "took too long to answer; tried again later"),
-    (aiohttp.ClientConnectorCertificateError, BadAnswer, "showed a TLS certificate that cannot be trusted"),
-    (aiohttp.ClientSSLError, BadAnswer, "could not agree on a secure connection (TLS); check the URL"),
-    (aiohttp.ClientPayloadError, BadBody, "broke off in the middle of the body; tried again later"),
-    (aiohttp.InvalidURL, RefusedAddress, "cannot be asked by this URL; check it"),
-    (aiohttp.ClientResponseError, BadAnswer, "answered with something that is not HTTP; tried again later"),
-)
 _SERVER_FAULT: Final = 500
 _NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _OUR_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN})
@@ -121,37 +109,12 @@ def blocked_error(reason: str, url: URL, headers: Mapping[str, str], now: dateti
     )
 
 
-@contextmanager
-def translating(url: URL) -> Iterator[None]:
-    try:
-        yield
-    except (aiohttp.ClientError, OSError) as error:
-        raise translated(error, url) from error
-
-
-def translated(error: aiohttp.ClientError | OSError, url: URL) -> VisitError:
-    """Our error for what the HTTP library raised while `url` was asked for."""
-    host = url.host or ""
-    if isinstance(error, OSError) and error.errno in _NO_DESCRIPTORS:
+def unconnected(cause: OSError, host: str) -> VisitError:
+    """Our error for what came of looking a host up, dialling it and agreeing on TLS."""
+    if cause.errno in _NO_DESCRIPTORS:
         return _out_of_descriptors(host)
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return Unreachable(f"{host} did not take the connection in time; tried again later", host=host)
-    for kind, ours, sentence in _FAILURES:
-        if isinstance(error, kind):
-            return ours(f"{host} {sentence}")
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return _unconnected(error.os_error, host)
-    return BadAnswer(f"{host} broke off the connection; tried again later")
-
-
-def _out_of_descriptors(host: str) -> VisitError:
-    message = f"no file descriptor was left here to reach {host}, which is not to blame; raise the limit (ulimit -n)"
-    return OutOfDescriptors(message, host=host, ours=True)
-
-
-def _unconnected(cause: OSError, host: str) -> VisitError:
-    if isinstance(cause, DialRefused):
-        return RefusedAddress(str(cause))
+    if isinstance(cause, ssl.SSLError):
+        return _insecure(cause, host)
     if isinstance(cause, socket.gaierror):
         ours = cause.errno == socket.EAI_AGAIN
         return Unreachable(f"the name {host} could not be looked up; check it, or the network", host=host, ours=ours)
@@ -160,3 +123,34 @@ def _unconnected(cause: OSError, host: str) -> VisitError:
     if cause.errno == errno.ECONNREFUSED:
         return Unreachable(f"{host} refuses connections; check the address and port", host=host)
     return Unreachable(f"no connection to {host} could be made; tried again later", host=host)
+
+
+def _insecure(cause: ssl.SSLError, host: str) -> BadAnswer:
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return BadAnswer(f"{host} showed a TLS certificate that cannot be trusted")
+    return BadAnswer(f"{host} could not agree on a secure connection (TLS); check the URL")
+
+
+def _out_of_descriptors(host: str) -> VisitError:
+    message = f"no file descriptor was left here to reach {host}, which is not to blame; raise the limit (ulimit -n)"
+    return OutOfDescriptors(message, host=host, ours=True)
+
+
+def not_in_time(host: str) -> Unreachable:
+    return Unreachable(f"{host} did not take the connection in time; tried again later", host=host)
+
+
+def too_slow(host: str) -> TimedOut:
+    return TimedOut(f"{host} took too long to answer; tried again later")
+
+
+def not_http(host: str) -> BadAnswer:
+    return BadAnswer(f"{host} answered with something that is not HTTP; tried again later")
+
+
+def broken_off(host: str) -> BadAnswer:
+    return BadAnswer(f"{host} broke off the connection; tried again later")
+
+
+def broken_body(host: str) -> BadBody:
+    return BadBody(f"{host} broke off in the middle of the body; tried again later")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import catchment
 from catchment.errors import DamagedStore, SettingsError, StoreError
-from catchment.fetch.dialler import SystemLookup
+from catchment.fetch.connections import SystemLookup
 from catchment.fetch.guard import AddressGuard
 from catchment.schedule.intervals import MAX_MINUTES, read_chosen
 from catchment.schedule.jobs import Cron
