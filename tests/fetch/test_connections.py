@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from loopback_site import MakeClient, Script, Site, answer
 
-from catchment.errors import BadAnswer, BadBody
+from catchment.errors import BadAnswer, BadBody, HttpError
 from catchment.fetch.client import HttpClient, Limits, Request
 from catchment.fetch.connections import Connection, ConnectionPool, GuardedDialler, Reply, SystemLookup
 from catchment.fetch.guard import AddressGuard
@@ -69,6 +69,12 @@ async def test_an_answer_is_whole_however_it_is_put(site: Site, client: HttpClie
     assert not {"Link", "X-Sum"} & set(found.headers)
 
 
+async def test_a_status_counts_more_than_chunks_that_are_none(site: Site, client: HttpClient) -> None:
+    site.pages["/"] = said(b"HTTP/1.1 404 Gone\r\nTransfer-Encoding: chunked\r\n\r\nnothex\r\n")
+    with pytest.raises(HttpError, match="404"):
+        await client.get(site.url("/"))
+
+
 async def test_an_answer_to_head_has_no_body_whatever_it_says(site: Site, client: HttpClient) -> None:
     site.pages["/"] = said(b"HTTP/1.1 200 OK\r\nContent-Length: 900000000\r\n\r\n")
     found = await client.send(Request(url=site.url("/"), method="HEAD"))
@@ -108,7 +114,7 @@ async def test_trailers_without_an_end_are_not_waited_for(site: Site, client: Ht
         await endless(b"X-More: " + b"y" * 10_000 + b"\r\n")(writer)
 
     site.pages["/"] = script
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadBody):
         await client.get(site.url("/"))
 
 

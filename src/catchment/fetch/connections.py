@@ -300,15 +300,14 @@ class Reply:
         self._framing_bytes += len(data)
         try:
             self._parser.feed_data(data)
+            is_http = self._framing_bytes <= _MAX_FRAMING_BYTES + _MAX_FRAMING_RATIO * self._body_bytes
         except (HttpParserError, HttpParserUpgrade):
-            self._may_stay = False
-            if not self.is_complete:
-                self._fail(not_http(self._key[1]))
-        else:
-            if self._framing_bytes > _MAX_FRAMING_BYTES + _MAX_FRAMING_RATIO * self._body_bytes:
-                self._fail(not_http(self._key[1]))
+            is_http = False
         if self.is_complete:
             self._parser = None
+            self._may_stay = self._may_stay and is_http
+        elif not is_http:
+            self._fail(broken_body(self._key[1]) if self._has_head else not_http(self._key[1]))
 
     def end(self, *, broken: bool) -> None:
         """The connection is gone. A body of no known length ends with it."""
