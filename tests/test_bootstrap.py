@@ -12,6 +12,7 @@ from catchment.bootstrap import open_outside, open_system
 from catchment.domain.caller import OPERATOR
 from catchment.manage.catalog import Draft
 from catchment.settings import Settings
+from loopback_site import answer, opened
 
 #: What no command needs that only reads from the store.
 HEAVY = ("aiohttp", "fastapi", "lxml", "jinja2", "apscheduler", "alembic", "sqlalchemy.orm", "argon2", "trafilatura")
@@ -85,7 +86,11 @@ async def test_a_system_has_only_those_parts_that_were_asked_for(sqlite_url):
 
 
 async def test_what_was_made_is_closed():
-    async with open_outside(Settings()) as outside:
-        session, parsers = outside.http._begin_session(allow_private=False), outside.parsers
-    assert session.closed
+    async with opened() as site:
+        site.pages["/"] = answer()
+        async with open_outside(Settings(allow_networks="127.0.0.0/8")) as outside:
+            await outside.http.get(site.url("/"))
+            parsers = outside.parsers
+            assert site.visits
+        await asyncio.gather(*site.visits)
     assert parsers.is_closed

@@ -29,7 +29,7 @@ class Site:
         self.asked: list[str] = []
         self.connections = 0
         self.port = 0
-        self._visits: set[asyncio.Task[None]] = set()
+        self.visits: set[asyncio.Task[None]] = set()
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
         return f"http://{host}:{self.port}{path}"
@@ -37,7 +37,7 @@ class Site:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         visit = asyncio.current_task()
-        self._visits.add(visit)
+        self.visits.add(visit)
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 self.asked.append(head.decode())
@@ -47,7 +47,7 @@ class Site:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
-            self._visits.discard(visit)
+            self.visits.discard(visit)
             writer.transport.abort()
 
     async def _answer(self, path: str, writer: asyncio.StreamWriter) -> None:
@@ -59,9 +59,9 @@ class Site:
             await page(writer)
 
     async def hang_up(self) -> None:
-        for visit in self._visits:
+        for visit in self.visits:
             visit.cancel()
-        await asyncio.gather(*self._visits, return_exceptions=True)
+        await asyncio.gather(*self.visits, return_exceptions=True)
 
 
 @asynccontextmanager
