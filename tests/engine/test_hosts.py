@@ -26,6 +26,7 @@ from catchment.store.database import migration_engine
 from collecting import add, collect, get
 from eventually import eventually
 from feed_site import rss
+from stores import on_both_stores
 
 SECOND, MINUTE, HOUR, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 PACED = {"pace_allowed": True, "host_spacing_seconds": 0.0, "concurrency": 20}
@@ -318,6 +319,72 @@ async def test_the_other_sources_of_a_host_keep_its_crawl_delay_too(open_paced, 
         assert min(second - first, third - second) >= 20
 
 
+@pytest.mark.proves("R-44")
+@on_both_stores
+async def test_what_is_added_to_a_host_while_its_only_source_is_visited_keeps_its_crawl_delay(open_paced, site, clock):
+    serve_site(site, clock, robots="User-agent: *\nCrawl-delay: 20\n")
+    async with open_paced(lease_seconds=3600.0) as one, open_paced(lease_seconds=3600.0) as other:
+        for system in (one, other):
+            system.http.pacer._timeline = lambda: JumpingTimeline(clock)
+
+        async def add_meanwhile(_request):
+            for number in range(3):
+                await add(one, site.feed("1", path=f"/f{number}"))
+            await tick(other)
+            assert not any(site.hits[f"/f{number}"] for number in range(3)), "whoever visits it looks after its host"
+            return web.Response(text="<html><title>A page</title><p>Words</p></html>", content_type="text/html")
+
+        site.script(add_meanwhile, path="/p1")
+        await add(one, site.url("/"), type="sitemap", config={"url": site.url("/")})
+        await tick(one)
+        last = _starts(one)[-1]
+        for _ in range(4):
+            await tick(one)
+            clock.advance(15 * SECOND)
+        starts = [last, *(start for start in _starts(one) if start > last)]
+        assert len(starts) == 4
+        assert all(later - earlier >= 20 for earlier, later in pairwise(starts))
+
+
+@pytest.mark.proves("R-44")
+@on_both_stores
+async def test_whoever_comes_after_the_visit_of_an_only_source_knows_its_crawl_delay(open_paced, site, clock):
+    serve_site(site, clock, robots="User-agent: *\nCrawl-delay: 20\n")
+    async with open_paced(lease_seconds=3600.0) as one:
+        one.http.pacer._timeline = lambda: JumpingTimeline(clock)
+
+        async def add_meanwhile(_request):
+            await add(one, site.feed("1", path="/f"))
+            return web.Response(text="<html><title>A page</title><p>Words</p></html>", content_type="text/html")
+
+        site.script(add_meanwhile, path="/p1")
+        await add(one, site.url("/"), type="sitemap", config={"url": site.url("/")})
+        await tick(one)
+    [row] = await _rows_of(open_paced)
+    assert (row.owner, row.crawl_delay) == (None, 20)
+
+
+@pytest.mark.proves("R-44")
+async def test_a_visit_that_does_not_ask_for_robots_txt_takes_no_crawl_delay_back(open_paced, site, clock):
+    serve_site(site, clock, robots="User-agent: *\nCrawl-delay: 20\n")
+    async with open_paced(lease_seconds=3600.0) as one, open_paced(lease_seconds=3600.0) as other:
+        for system in (one, other):
+            system.http.pacer._timeline = lambda: JumpingTimeline(clock)
+        await add(one, site.url("/"), type="sitemap", config={"url": site.url("/")})
+        await tick(one)
+        for number in range(2):
+            await add(other, site.feed("1", path=f"/f{number}"))
+        await tick(other)
+        await other.collector._hosts.give_back_all()
+        await add(one, site.feed("1", path="/f2"))
+        await tick(one)
+        assert one.http.pacer.usage("127.0.0.1")[1] == 20
+        site.serve("", path="/robots.txt")
+        await one.store.write(_due_in, [1], clock.now())
+        await tick(one)
+        assert one.http.pacer.usage("127.0.0.1")[1] == 0
+
+
 async def _rows_of(open_paced):
     async with open_paced() as system:
         return await host_rows(system)
@@ -330,7 +397,7 @@ async def test_whoever_need_not_heed_robots_need_not_wait(open_test_system, site
         await add(system, site.url("/"), type="sitemap", config={"url": site.url("/"), "respect_robots": False})
         [result] = await collect(system)
         assert result.inserted == 3
-        assert system.http.pacer.usage("127.0.0.1")[1] == 0
+        assert system.http.pacer.usage("127.0.0.1")[1] is None
 
 
 @pytest.mark.proves("R-49")

@@ -35,7 +35,7 @@ class HostUse:
     host: str
     #: When the requests of the last minute started, in seconds since 1970.
     starts: Sequence[float] = ()
-    #: The seconds between requests that its robots.txt asks for.
+    #: The seconds between requests that its robots.txt asks for; None where nobody has read it.
     crawl_delay: float | None = None
 
 

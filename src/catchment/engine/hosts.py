@@ -67,7 +67,7 @@ class HostRegistry:
             if use.host not in self._ours:
                 self._ours.add(use.host)
                 ages = [max(0.0, now - start) for start in use.starts]
-                self._pacer.recall(use.host, ages, crawl_delay=use.crawl_delay or 0.0)
+                self._pacer.recall(use.host, ages, crawl_delay=use.crawl_delay)
 
     def expect(self, host: str) -> None:
         """A source of this host is queued."""
@@ -101,6 +101,8 @@ class HostRegistry:
     async def give_back_all(self) -> None:
         self._visits.clear()
         self._expected.clear()
+        # Among them those that came to be shared while their only source was visited here.
+        self._ours.update(await self._store.read(hosts.list_owned, owner=self._owner))
         await self._give_back()
 
     async def _give_back(self) -> None:
@@ -114,7 +116,7 @@ class HostRegistry:
         now = self._clock.now().timestamp()
         uses = ((host, *self._pacer.usage(host)) for host in idle)
         return [
-            HostUse(host=host, starts=[round(now - age, 3) for age in ages], crawl_delay=delay or None)
+            HostUse(host=host, starts=[round(now - age, 3) for age in ages], crawl_delay=delay)
             for host, ages, delay in uses
         ]
 

@@ -8,6 +8,7 @@ when the wait would be longer than they have patience for.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -23,6 +24,8 @@ _WINDOW_SECONDS: Final = 60.0
 _FORGOTTEN_AT_ONCE: Final = 4
 #: When to come back to a host whose requests in flight take long, which nobody can foresee.
 _BUSY_SECONDS: Final = 1.0
+#: Moments are stored in thousandths of a second: what is closer is the same.
+_SAME_SECONDS: Final = 0.01
 #: No host has us wait for longer between two requests, whatever its robots.txt says.
 MAX_CRAWL_DELAY: Final = 30.0
 #: Turns that a request waits for in place where a host wants long pauses: to come back costs it a request or two.
@@ -51,12 +54,12 @@ class HostPace:
     def __init__(self, policy: PacePolicy) -> None:
         self._policy = policy
         self._starts: deque[float] = deque(maxlen=policy.budget_per_minute)
-        #: The seconds between requests that the host asks for itself.
-        self.crawl_delay = 0.0
+        #: The seconds between requests that the host asks for itself, where that is known.
+        self.crawl_delay: float | None = None
 
     @property
     def spacing(self) -> float:
-        return max(self._policy.spacing_seconds, self.crawl_delay)
+        return max(self._policy.spacing_seconds, self.crawl_delay or 0.0)
 
     @property
     def step(self) -> float:
@@ -76,7 +79,8 @@ class HostPace:
         return [at for at in self._starts if at + max(_WINDOW_SECONDS, self.spacing) > now]
 
     def recall(self, starts: Iterable[float]) -> None:
-        """Count what others started before."""
+        """Count these starts and no others."""
+        self._starts.clear()
         self._starts.extend(sorted(starts))
 
     def earliest(self, now: float, *, ahead: int = 0) -> float:
@@ -149,20 +153,22 @@ class Pacer:
         """Ask a host no more often than this from now on, as it wishes; 0 for the usual pace."""
         self._queue(key).pace.crawl_delay = seconds
 
-    def usage(self, key: str) -> tuple[list[float], float]:
+    def usage(self, key: str) -> tuple[list[float], float | None]:
         """How many seconds ago the requests to a host started that still count, and the delay that it asks for."""
         now = self._timeline().time()
         pace = self._queue(key).pace
         return [now - at for at in pace.recent(now)], pace.crawl_delay
 
-    def recall(self, key: str, ages: Iterable[float], *, crawl_delay: float) -> None:
-        """Take over a host, with what others asked it before, in seconds ago."""
+    def recall(self, key: str, ages: Iterable[float], *, crawl_delay: float | None) -> None:
+        """Take over a host, with what others asked it before, in seconds ago, beside what was asked here since."""
         queue = self._queue(key)
+        if crawl_delay is not None:
+            queue.pace.crawl_delay = crawl_delay
         if queue.is_idle():
             now = self._timeline().time()
-            queue.pace = HostPace(self._policy)
-            queue.pace.recall(now - age for age in ages)
-            queue.pace.crawl_delay = crawl_delay
+            known = [now - age for age in ages]
+            latest = max(known, default=-math.inf) + _SAME_SECONDS
+            queue.pace.recall([*known, *(at for at in queue.pace.recent(now) if at > latest)])
 
     @asynccontextmanager
     async def slot(self, key: str, *, patience: float | None = None) -> AsyncIterator[None]:
@@ -253,8 +259,8 @@ class Pacer:
         queue.alarm = timeline.call_at(when, lambda: self._advance(queue))
 
 
-def _patience(seconds: float | None, crawl_delay: float) -> float | None:
-    return None if seconds is None else max(seconds, _TURNS_OF_PATIENCE * crawl_delay)
+def _patience(seconds: float | None, crawl_delay: float | None) -> float | None:
+    return None if seconds is None else max(seconds, _TURNS_OF_PATIENCE * (crawl_delay or 0.0))
 
 
 def host_of(url: str) -> str | None:

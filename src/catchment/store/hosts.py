@@ -12,12 +12,14 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Float,
     String,
     bindparam,
     case,
     cast,
     delete,
     exists,
+    func,
     or_,
     select,
     update,
@@ -41,11 +43,20 @@ def is_free_to(owner: ColumnElement[str] = _OWNER, now: ColumnElement[datetime] 
 
 
 def record_shared(conn: Connection, ids: Sequence[int]) -> None:
-    """Have a row for each host that one of these sources shares with any other."""
+    """Have a row for each host that one of these sources shares with any other.
+
+    Whoever visits what was its only source until now looks after it.
+    """
     other = sources.alias()
     is_shared = exists().where(other.c.host == sources.c.host, other.c.id != sources.c.id)
-    shared = select(sources.c.host).where(sources.c.id.in_(ids), sources.c.host.is_not(None), is_shared).distinct()
-    noted = insert_into(conn, hosts).from_select(["host"], shared.order_by(sources.c.host))
+    shared = (
+        select(sources.c.host, _VISITED.c.owner, _VISITED.c.until)
+        .outerjoin(_VISITED, _VISITED.c.host == sources.c.host)
+        .where(sources.c.id.in_(ids), sources.c.host.is_not(None), is_shared)
+        .distinct()
+    )
+    columns = ["host", "owner", "owner_until"]
+    noted = insert_into(conn, hosts).from_select(columns, shared.order_by(sources.c.host))
     # Also locks those that are there, so that none goes at this moment: see `forget_unshared`.
     conn.execute(noted.on_conflict_do_update(index_elements=["host"], set_={"host": noted.excluded.host}))
 
@@ -61,6 +72,10 @@ def take(conn: Connection, wanted: Collection[str], *, owner: str, now: datetime
     """Look after those hosts that nobody else does and that did not ask to be left alone, in one statement."""
     taken = conn.execute(_TAKE, {"wanted": sorted(wanted), "owner": owner, "now": now, "until": until})
     return [HostUse(host=row.host, starts=row.starts, crawl_delay=row.crawl_delay) for row in taken]
+
+
+def list_owned(conn: Connection, *, owner: str) -> Sequence[str]:
+    return conn.execute(select(hosts.c.host).where(hosts.c.owner == owner)).scalars().all()
 
 
 def give_back(conn: Connection, used: Iterable[HostUse], *, owner: str) -> None:
@@ -143,11 +158,24 @@ _TAKE = (
 _GIVE_BACK = (
     update(hosts)
     .where(hosts.c.host == bindparam("b_host"), hosts.c.owner == bindparam("b_owner"))
-    .values(owner=None, owner_until=None, starts=bindparam("b_starts"), crawl_delay=bindparam("b_delay"))
+    .values(
+        owner=None,
+        owner_until=None,
+        starts=bindparam("b_starts"),
+        # Most sources never ask for robots.txt: what others found there stands.
+        crawl_delay=func.coalesce(bindparam("b_delay", type_=Float), hosts.c.crawl_delay),
+    )
 )
 # Subjects of other kinds are no numbers.
 _SOURCE_ID = cast(case((runs.c.kind == RunKind.SOURCE, runs.c.subject)), BigInteger)
 _BUSY = select(sources.c.host).join(runs, sources.c.id == _SOURCE_ID).where(IS_RUNNING)
+_VISITED = (
+    select(sources.c.host, func.max(runs.c.owner).label("owner"), func.max(runs.c.lease_until).label("until"))
+    .join(runs, sources.c.id == _SOURCE_ID)
+    .where(IS_RUNNING)
+    .group_by(sources.c.host)
+    .subquery()
+)
 _KEEP = (
     update(hosts)
     .where(
