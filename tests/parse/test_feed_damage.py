@@ -145,6 +145,42 @@ def test_an_entry_in_which_the_document_ends_is_left_out_rather_than_read_by_hal
     assert read(cut).is_damaged
 
 
+@pytest.mark.proves("R-02")
+@pytest.mark.parametrize("junk", [*JUNK.values(), b"<b>", b"</p>"])
+@pytest.mark.parametrize(
+    "document",
+    [
+        rss(
+            "<item><guid>a</guid><x:list xmlns:x='urn:x'><item>1</item><item><guid>x</guid></item></x:list>"
+            f"<title>A</title><link>/a</link></item>{RICH}"
+        ),
+        rss(f"<item><guid>a</guid><item><guid>x</guid></item><title>A</title><link>/a</link></item>{RICH}"),
+        rss(f"<item><title>A</title><description><ol><item>1</item></ol></description><guid>a</guid></item>{RICH}"),
+        rss(f"<item><x><y><item/><item>1</item></y></x><title>A</title><guid>a</guid></item>{RICH}"),
+        atom(
+            "<entry><x:related xmlns:x='urn:x'><entry><id>x</id><title>X</title></entry></x:related><id>a</id>"
+            "<title>A</title></entry><entry><id>b</id><title>B</title></entry>"
+        ),
+    ],
+)
+def test_what_is_called_an_item_inside_an_item_is_none_also_when_the_document_breaks(document: bytes, junk: bytes):
+    def known(feed: ParsedFeed) -> list[tuple[str, str]]:
+        return [(entry.id, entry.link) for entry in feed.entries]
+
+    whole = read(document)
+    assert {"a", "b"} <= {entry.id for entry in whole.entries}
+    for title in (b"<title>A", b"<title>B"):
+        assert known(read(document.replace(title, title + junk))) == known(whole)
+
+
+@pytest.mark.proves("R-02")
+def test_a_document_that_ends_in_such_a_list_makes_no_entries_of_it():
+    held = "<x:list xmlns:x='urn:x'><item><guid>1</guid></item><item><guid>2</guid></item></x:list>"
+    whole = rss(f"{RICH}<item><guid>a</guid>{held}</item>")
+    for end in range(whole.index(b"<x:list"), len(whole)):
+        assert {entry.id for entry in read(whole[:end]).entries} <= {"a", "b"}
+
+
 @pytest.mark.proves("R-01")
 def test_only_what_could_not_be_read_as_meant_counts_as_damage():
     item = "<item><title>{}</title></item>"

@@ -168,6 +168,7 @@ _LOOSE_START = re.compile(_START.format(name=_NAME, value=_LOOSE_VALUE))
 _START_OF_TAG = re.compile(rf"<(?P<name>{_NAME})(?P<attributes>[^<>]*+)(?P<empty>)>?")
 _ATTRIBUTE = re.compile(rf"({_NAME})\s*+=\s*+({_LOOSE_VALUE}|{_STRICT_VALUE})")
 _END = re.compile(rf"</(?P<name>{_NAME})\s*+>")
+_TAG = re.compile(rf"<!\[CDATA\[.*?\]\]>|<!--.*?-->|<(?P<slash>/?)(?P<name>{_NAME})[^<>]*?(?P<empty>/?)>", re.DOTALL)
 _REFERENCE = re.compile(r"&(?:#(?P<number>[0-9]{1,7}|[xX][0-9a-fA-F]{1,6});|(?P<name>[A-Za-z][\w.-]{0,39};)|)")
 _ENTITY = re.compile(
     rf"<!ENTITY\s++([A-Za-z][\w.-]*+)\s++(?:\"([^\"<>]{{0,{_MAX_ENTITY}}})\"|'([^'<>]{{0,{_MAX_ENTITY}}})')\s*+>"
@@ -210,6 +211,8 @@ class _Open:
     name: str
     folded: str
     piece: int
+    #: Where it starts.
+    at: int
     #: There are elements in it, so that what stands beside them is no HTML as text.
     has_elements: bool = False
 
@@ -226,6 +229,8 @@ class _Mender:
         self._prefixes: set[str] = set()
         self._declared: set[str] = {"xml", "xmlns"}
         self._next: dict[str, int] = {}
+        #: Where each element ends, once somebody asked.
+        self._ends: Mapping[int, int] | None = None
 
     def mend(self) -> str:
         self._take_root()
@@ -320,14 +325,29 @@ class _Mender:
         if len(self._stack) >= _MAX_DEPTH:
             self._write_stray(start[0])
             return
-        if _local(folded) in _ENTRIES and self._open_names[folded]:
-            self._close_to(folded)  # entries do not hold entries: the one before was not closed
+        if _local(folded) in _ENTRIES and self._open_names[folded] and not self._is_enclosed(start.start()):
+            self._close_to(folded)  # the one before was not closed
         self._pieces.append(self._tag(start))
         if start["empty"]:
             self._mark_parent()
         else:
-            self._stack.append(_Open(start["name"], folded, len(self._pieces) - 1))
+            self._stack.append(_Open(start["name"], folded, len(self._pieces) - 1, start.start()))
             self._open_names[folded] += 1
+
+    def _is_enclosed(self, entry: int) -> bool:
+        """Whether what starts here like an entry stands in an element of another one, which is closed behind it."""
+        holder = self._stack[-1]
+        if self._ends is None:
+            self._ends = _ends(self._text)
+        never = len(self._text)
+        end = self._ends.get(holder.at, never)
+        if end == never:
+            # Of a document that was cut off, what an extension holds is cut off with it.
+            return self._is_cut_off() and _local(holder.folded) not in _CONTAINERS | _TEXTS | _NAMING
+        return self._ends.get(entry, never) < end
+
+    def _is_cut_off(self) -> bool:
+        return self._text.rfind(f"</{self._stack[0].name}>") < 0
 
     def _take_end(self, end: re.Match[str]) -> None:
         folded = end["name"].lower()
@@ -386,7 +406,7 @@ class _Mender:
 
     def _drop_what_was_cut_off(self) -> None:
         """An entry in the midst of which the document ends: half of a link is another link, and half a text is none."""
-        if self._text.rfind(f"</{self._stack[0].name}>") >= 0:
+        if not self._is_cut_off():
             return
         self.is_damaged = True
         place = next((n for n, element in enumerate(self._stack) if _local(element.folded) in _ENTRIES), None)
@@ -478,6 +498,22 @@ class _Mender:
             found = self._text.find(mark, start)
             self._next[mark] = known = found if found >= 0 else len(self._text)
         return known if known < len(self._text) else None
+
+
+def _ends(text: str) -> dict[int, int]:
+    """By where each element starts, where it ends; only those are in it that are closed, others of their name aside."""
+    open_at: dict[str, list[int]] = {}
+    ends: dict[int, int] = {}
+    for tag in _TAG.finditer(text):
+        name = tag["name"]
+        if name and tag["slash"]:
+            if starts := open_at.get(name.lower()):
+                ends[starts.pop()] = tag.start()
+        elif name and tag["empty"]:
+            ends[tag.start()] = tag.start()
+        elif name:
+            open_at.setdefault(name.lower(), []).append(tag.start())
+    return ends
 
 
 def _local(name: str) -> str:
