@@ -8,12 +8,14 @@ from datetime import timedelta
 import pytest
 from aiohttp import web
 from loguru import logger
+from sqlalchemy import update
 
 from catchment.domain.caller import OPERATOR
 from catchment.domain.source import MOVES_UNTIL_ADOPTED, PausedBy, Why
 from catchment.errors import Conflict
 from catchment.manage.catalog import Change
 from catchment.monitor.status import Mark, View, describe
+from catchment.store import tables
 from collecting import add, collect, collect_one, get, stored
 from feed_site import FeedSite, rss
 from stores import on_both_stores, on_sqlite_alone
@@ -243,6 +245,11 @@ async def test_one_that_a_person_paused_stays_paused_at_its_new_address(system, 
     assert await collect(system) == []
 
 
+def _move_outside(conn, source):
+    """Who answers at home says nothing of the network."""
+    conn.execute(update(tables.sources).where(tables.sources.c.id == source.id).values(host="live.example"))
+
+
 @pytest.mark.proves("A-11")
 async def test_hosts_that_are_dead_are_blamed_also_when_they_are_due_without_others(system, site, clock):
     dead = [await add(system, f"http://host-{n}.invalid/feed") for n in range(2)]
@@ -252,6 +259,7 @@ async def test_hosts_that_are_dead_are_blamed_also_when_they_are_due_without_oth
     await collect(system)
     assert [(await get(system, source)).fetch_error_count for source in dead] == [0, 0], "nobody was reached yet"
     live = await add(system, site.feed("a"))
+    await system.store.write(_move_outside, live)
     clock.advance(timedelta(minutes=1))
     await collect_one(system, live.id)
     clock.advance(HOUR)
@@ -263,6 +271,7 @@ async def test_hosts_that_are_dead_are_blamed_also_when_they_are_due_without_oth
 async def test_dead_hosts_beside_few_live_ones_come_to_be_paused(system, site, clock):
     dead = [await add(system, f"http://host-{n}.invalid/feed") for n in range(2)]
     live = await add(system, site.feed("a"))
+    await system.store.write(_move_outside, live)
     await collect_one(system, live.id)
     for _ in range(3 * 24):
         await collect(system)

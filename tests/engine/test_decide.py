@@ -254,14 +254,16 @@ OUTAGE = Failed(message="no way out", unreachable_host="a", ours=True)
 @pytest.mark.parametrize(
     ("before", "ending", "since", "excused"),
     [
-        (OUTAGE, OUTAGE, -HOUR, True),  # nobody was collected since: the network is still down
-        (OUTAGE, OUTAGE, None, True),  # or ever
-        (OUTAGE, OUTAGE, HOUR, False),  # others were: it is this host
-        (Failed(message="503"), OUTAGE, HOUR, True),  # the network may have gone down just now
-        (OUTAGE, Failed(message="the store is away", ours=True), HOUR, True),  # which says nothing about hosts
+        (OUTAGE, OUTAGE, {"b.example": -HOUR}, True),  # nobody was collected since: the network is still down
+        (OUTAGE, OUTAGE, {}, True),  # or ever
+        (OUTAGE, OUTAGE, {"b.example": HOUR}, False),  # others were: it is this host
+        (OUTAGE, OUTAGE, {None: HOUR}, False),
+        (OUTAGE, OUTAGE, {"127.0.0.1": HOUR, "nas.lan": HOUR, "::1": HOUR, "nas": HOUR}, True),  # at home alone
+        (Failed(message="503"), OUTAGE, {"b.example": HOUR}, True),  # the network may have gone down just now
+        (OUTAGE, Failed(message="the store is away", ours=True), {"b.example": HOUR}, True),  # says nothing of hosts
     ],
 )
 def test_an_excuse_holds_once_more_only_while_nobody_else_is_collected(before, ending, since, excused):
-    source = after(make_source(), before)
-    latest = None if since is None else source.last_attempt_at + since
-    assert held_against(source, ending, latest).ours is excused
+    source = after(make_source(host="a.example"), before)
+    collected = {host: source.last_attempt_at + later for host, later in since.items()}
+    assert held_against(source, ending, collected).ours is excused

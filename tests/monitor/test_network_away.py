@@ -71,6 +71,25 @@ async def test_when_nobody_can_be_reached_the_network_is_away_and_no_source_fail
         assert not (await taken(system)).collector.network_away, "somebody was reached"
 
 
+@pytest.mark.proves("R-41", "A-11")
+async def test_somebody_at_home_who_answers_says_nothing_of_the_outside(system: System, clock: ManualClock) -> None:
+    port = closed_port()
+    async with FeedSite() as site:
+        await add(system, site.feed("a"))
+        for name in ("one.invalid", "two.invalid"):
+            await add(system, f"http://{name}:{port}/feed")
+        for _ in range(6):
+            await collect(system)
+            found = await taken(system)
+            assert found.collector.network_away
+            assert found.stats.paused_by_error == 0
+            assert [source.last_error for source in found.sources] == [None] * 3
+            clock.advance(timedelta(hours=5))
+        await add(system, f"http://127.0.0.9:{port}/feed")
+        await collect(system)
+        assert (await taken(system)).stats.errors_24h, "who cannot be reached at home is to blame while others can"
+
+
 @pytest.mark.proves("R-41")
 async def test_a_source_of_x_says_which_key_it_lacks(system: System) -> None:
     await system.catalog.add(Draft(type="twitter_feed", config={"handle": "@ada"}), OPERATOR)

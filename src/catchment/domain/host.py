@@ -1,4 +1,6 @@
-"""Hosts that several sources share: what one asked for, and how far its turns are given away. Pure."""
+"""Hosts: which are at home, and of those that several sources share, what one asked for and how far its turns are given
+away. Pure.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,31 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from catchment.domain.source import NextCheck, Why
 
 #: Who has to wait longer for a turn is put off until then, rather than queued.
 HORIZON = timedelta(seconds=30)
+
+
+_NAMES_AT_HOME = (".localhost", ".local", ".lan", ".home", ".internal", ".home.arpa")
+
+
+def is_at_home(host: str | None) -> bool:
+    """Whether it is on this machine or in its own network, by its name alone; what has no host is elsewhere."""
+    if not host:
+        return False
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith(_NAMES_AT_HOME)
+
+
+def shows_the_way(answered: str | None, wanted: str | None) -> bool:
+    """Whether the network is there for a host when another one answered: one at home says nothing of the outside."""
+    return is_at_home(wanted) or not is_at_home(answered)
 
 
 class DueSource(NamedTuple):

@@ -168,10 +168,15 @@ def _is_logged(visit: Visit) -> bool:
 
 def _judged(conn: Connection, visits: Sequence[Visit]) -> Sequence[Visit]:
     """With those excuses that do not hold taken away."""
-    if not any(is_excused_again(visit.source, visit.ending) for visit in visits):
+    since = [
+        visit.source.last_attempt_at
+        for visit in visits
+        if is_excused_again(visit.source, visit.ending) and visit.source.last_attempt_at
+    ]
+    if not since:
         return visits
-    latest = sources.latest_success(conn)
-    return [replace(visit, ending=held_against(visit.source, visit.ending, latest)) for visit in visits]
+    collected = sources.successes_since(conn, min(since))
+    return [replace(visit, ending=held_against(visit.source, visit.ending, collected)) for visit in visits]
 
 
 def _found(visit: Visit, source: Source, rules: Rules) -> FoundItems:

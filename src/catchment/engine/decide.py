@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from catchment.domain.host import shows_the_way
 from catchment.domain.item import Item, fingerprint, former_fingerprint, former_key
 from catchment.domain.rhythm import Rhythm, learn, mark_gap
 from catchment.domain.source import (
@@ -136,15 +137,17 @@ def is_excused_again(source: Source, ending: Ending) -> bool:
     return excused and source.is_excused
 
 
-def held_against(source: Source, ending: Ending, latest_success: datetime | None) -> Ending:
-    """The ending, but without an excuse that does not hold: since the last visit others were collected.
+def held_against(source: Source, ending: Ending, collected: Mapping[str | None, datetime]) -> Ending:
+    """The ending, but without an excuse that does not hold: since the last visit others were `collected`, by host.
 
     Dead hosts come to be due with nobody else around who could be reached, and would be excused for ever.
     """
     if not isinstance(ending, Failed) or not is_excused_again(source, ending):
         return ending
     last = source.last_attempt_at
-    reached = latest_success is not None and last is not None and latest_success > last
+    reached = last is not None and any(
+        moment > last for host, moment in collected.items() if shows_the_way(host, source.host)
+    )
     return replace(ending, ours=network_is_down(reached=reached, surely_ours=ending.ours))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from catchment.domain.host import shows_the_way
 from catchment.domain.visit import Collected, Failed, Visit, VisitResult, network_is_down
 
 
@@ -27,7 +28,8 @@ class Round:
         self._unvisited = set(self.ids)
         self._unsettled = set(self.ids)
         self._held: list[Visit] = []
-        self._reached = False
+        #: The hosts of those sources that were reached.
+        self._reached: set[str | None] = set()
         self._over = asyncio.Event()
         self._then: list[Callable[[Round], None]] = []
         self._check_over()
@@ -35,7 +37,8 @@ class Round:
     def admit(self, visit: Visit) -> list[Visit]:
         """Take in a visit; give out those that can be stored now."""
         self._unvisited.discard(visit.source.id)
-        self._reached = self._reached or _has_reached(visit)
+        if _has_reached(visit):
+            self._reached.add(visit.source.host)
         if _is_unreachable(visit):
             self._held.append(visit)
             return self._release()
@@ -82,19 +85,14 @@ class Round:
         return min((r.postponed_until for r in self.results if r.postponed_until), default=None)
 
     def _release(self) -> list[Visit]:
-        """Judge what is held once somebody was reached, or nobody is left to try."""
-        if not self._held or (self._unvisited and not self._reached):
-            return []
-        held, self._held = self._held, []
-        failures = [visit.ending for visit in held if isinstance(visit.ending, Failed)]
-        down = network_is_down(
-            reached=self._reached,
-            unreachable_hosts={failure.unreachable_host for failure in failures},
-            surely_ours=any(failure.ours for failure in failures),
-        )
-        return [
-            replace(visit, ending=replace(failure, ours=down)) for visit, failure in zip(held, failures, strict=True)
-        ]
+        """Judge what is held once somebody was reached who shows the way there, or nobody is left to try."""
+        blamed = [visit for visit in self._held if self._is_reachable(visit)]
+        excused = [] if self._unvisited else [visit for visit in self._held if not self._is_reachable(visit)]
+        self._held = [visit for visit in self._held if self._unvisited and not self._is_reachable(visit)]
+        return [*_judged(blamed, reached=True), *_judged(excused, reached=False)]
+
+    def _is_reachable(self, visit: Visit) -> bool:
+        return any(shows_the_way(host, visit.source.host) for host in self._reached)
 
     def _settle(self, source_id: int) -> None:
         self._unsettled.discard(source_id)
@@ -105,6 +103,16 @@ class Round:
             self._over.set()
             for then in self._then:
                 then(self)
+
+
+def _judged(held: list[Visit], *, reached: bool) -> list[Visit]:
+    failures = [visit.ending for visit in held if isinstance(visit.ending, Failed)]
+    down = network_is_down(
+        reached=reached,
+        unreachable_hosts={failure.unreachable_host for failure in failures},
+        surely_ours=any(failure.ours for failure in failures),
+    )
+    return [replace(visit, ending=replace(failure, ours=down)) for visit, failure in zip(held, failures, strict=True)]
 
 
 def _is_unreachable(visit: Visit) -> bool:

@@ -14,6 +14,7 @@ from catchment.domain.alert import Alert
 from catchment.domain.caller import Caller
 from catchment.domain.candidate import Backlog
 from catchment.domain.confidential import masked
+from catchment.domain.host import is_at_home, shows_the_way
 from catchment.domain.options import VERIFY_TLS_KEY
 from catchment.domain.run import Run, RunKind
 from catchment.domain.source import ADDRESS_KEY, CHANGES, NOISY_AFTER, LastError, PausedBy, Source, SourceStatus, Why
@@ -436,11 +437,15 @@ def read_collector(conn: Connection, *, now: datetime) -> CollectorState:
 
 
 def is_network_away(conn: Connection) -> bool:
-    """Sources were last excused, and none was collected since."""
-    excused_at, collected_at = overview.latest_excuse(conn), sources.latest_success(conn)
-    if excused_at is None:
+    """Sources were last excused, and none was collected since that shows the way to them."""
+    excuses = overview.latest_excuses(conn)
+    if not excuses:
         return False
-    return network_is_down(reached=collected_at is not None and collected_at >= excused_at, surely_ours=True)
+    # One at home may be excused as well, but what is asked is whether the outside can be reached.
+    wanted = min(excuses, key=is_at_home)
+    excused_at = max(moment for host, moment in excuses.items() if is_at_home(host) == is_at_home(wanted))
+    collected = sources.successes_since(conn, excused_at)
+    return network_is_down(reached=any(shows_the_way(host, wanted) for host in collected), surely_ours=True)
 
 
 def read_clock_jump(conn: Connection, *, now: datetime) -> str | None:

@@ -12,7 +12,7 @@ from catchment.domain.run import RunKind
 from catchment.domain.source import PausedBy, Source, Why
 from catchment.store.changes import CATALOGUE, Cause
 from catchment.store.runs import list_running, running_on
-from catchment.store.sources import get_many, visible_to
+from catchment.store.sources import MANY_HOSTS, get_many, visible_to
 from catchment.store.tables import changes, fetch_log, raw_items, runs, sources
 
 
@@ -94,10 +94,9 @@ def pulse(conn: Connection) -> tuple[Any, ...]:
     return (*conn.execute(marks).one(), *collectors)
 
 
-def latest_excuse(conn: Connection) -> datetime | None:
-    """When a source was visited last that is excused, as the fault was ours."""
-    excused = select(func.max(sources.c.last_attempt_at)).where(
+def latest_excuses(conn: Connection) -> dict[str | None, datetime]:
+    """When sources were visited last that are excused, as the fault was ours, by their hosts; of very many some."""
+    excused = select(sources.c.host, func.max(sources.c.last_attempt_at)).where(
         sources.c.is_active.is_(True), sources.c.is_deleted.is_(False), sources.c.next_check_why == Why.OFFLINE
     )
-    latest: datetime | None = conn.execute(excused).scalar_one()
-    return latest
+    return dict(conn.execute(excused.group_by(sources.c.host).limit(MANY_HOSTS)).all())

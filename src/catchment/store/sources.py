@@ -40,6 +40,9 @@ from catchment.store.runs import BY_URGENCY, running_on
 from catchment.store.tables import hosts, sources, subscriptions
 from catchment.store.types import UtcDateTime, read_one
 
+#: As many hosts as are looked at to tell whether anybody can be reached.
+MANY_HOSTS = 1000
+
 
 def add(conn: Connection, new: NewSource, *, now: datetime) -> Source:
     """Store a new source, due at once. The same one in the same hands is a Conflict that names it."""
@@ -117,6 +120,12 @@ def latest_success(conn: Connection) -> datetime | None:
     """When any source was collected last."""
     latest: datetime | None = conn.execute(select(func.max(sources.c.last_fetched_at))).scalar_one()
     return latest
+
+
+def successes_since(conn: Connection, moment: datetime) -> dict[str | None, datetime]:
+    """When sources were collected last since then, by their hosts; of very many some."""
+    latest = select(sources.c.host, func.max(sources.c.last_fetched_at)).where(sources.c.last_fetched_at >= moment)
+    return dict(conn.execute(latest.group_by(sources.c.host).limit(MANY_HOSTS)).all())
 
 
 def visible_to(user_id: int | None, *, all_sources: bool) -> ColumnElement[bool]:
