@@ -19,6 +19,7 @@ from catchment.domain.source import PausedBy
 from catchment.manage.catalog import Change
 from catchment.monitor.status import MAX_PAGES, read_backlogs
 from catchment.settings import Settings
+from catchment.sources import sitemap_tree
 from catchment.store import alert_queries
 from catchment.store.tables import candidates
 from collecting import add, collect, collect_one, get, stored
@@ -68,6 +69,23 @@ class TestASiteIsFollowed:
         pages.write("/12", clock.now(), body="Otherwise. " + WORDS * 4)
         result = await again(system, clock)
         assert (result.fetched, result.inserted) == (2, 2)
+
+    @pytest.mark.proves("R-19")
+    async def test_of_one_that_lists_more_than_it_may_the_first_pages_are_taken_and_it_is_said(
+        self, system, pages, clock, log, monkeypatch
+    ):
+        monkeypatch.setattr(sitemap_tree, "MAX_PAGES", 5)
+        for number in range(9):
+            pages.write(f"/{number}", START - number * DAY)
+        source = await follow(system, pages.publish())
+        [result] = await collect(system)
+        assert (result.fetched, result.error) == (5, None)
+        assert await paths(system) == [str(number) for number in range(5)]
+        assert sum("lists more than the 5 pages that are read of one" in line for line in log) == 1
+        pages.write("/0", START + HOUR, body="Otherwise. " + WORDS * 4)
+        result = await again(system, clock)
+        assert (result.fetched, result.updated, result.error) == (1, 1, None)
+        assert not (await get(system, source)).last_error
 
     @on_both_stores
     @pytest.mark.proves("B-11")

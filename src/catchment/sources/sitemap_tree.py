@@ -69,6 +69,8 @@ class SitemapReader:
 #: Entries that are handed over together.
 PAGE_LENGTH = 1000
 MAX_DEPTH, MAX_DOCUMENTS = 3, 5000
+#: Of one document. The protocol allows half as many; each is stored, so that without an end nobody knew when it came.
+MAX_PAGES = 100_000
 #: So many indexes one after the other that lead to no sitemap with pages go round in a circle: what further ones list
 #: is not followed, and after many more that is all.
 MAX_BARREN_INDEXES, MAX_CIRCLING_INDEXES = 25, 250
@@ -172,20 +174,28 @@ class SitemapTree:
             async for chunk in answer:
                 for page in await reading.feed(chunk):
                     yield page
-            for page in await reading.close():
-                yield page
+                if reading.is_full:
+                    break
+            else:
+                for page in await reading.close():
+                    yield page
             async for told in self._conclude(document, reading, answer):
                 yield told
 
     async def _conclude(
         self, document: SitemapDocument, reading: _Reading, answer: StreamedResponse
     ) -> AsyncIterator[Told]:
-        if not reading.is_whole:
+        if reading.is_full:
+            yield ListingWarning(
+                message=f"the sitemap {document.url} lists more than the {MAX_PAGES} pages that are read of one; "
+                "a site with more has several"
+            )
+        elif not reading.is_whole:
             yield Unchanged(url=document.url)
             yield ListingWarning(
                 message=f"the sitemap {document.url} is cut off; what it may have listed counts as listed"
             )
-        elif not reading.children:
+        if not reading.children and (reading.is_whole or reading.is_full):
             # One with children is read every time: what it says of them is what saves asking for them.
             validators = Validators.from_headers(answer.headers)
             yield ListingRead(
@@ -218,6 +228,8 @@ class _Reading:
         self._reader = reader
         self._keeps = keeps
         self._pages: list[Listed] = []
+        self._room = MAX_PAGES
+        self.is_full = False
         self.children: list[SitemapDocument] = []
 
     @property
@@ -239,12 +251,16 @@ class _Reading:
                 if len(self.children) < MAX_DOCUMENTS:
                     self.children.append(below)
             elif self._keeps(entry.url):
+                if self._room <= 0:
+                    self.is_full = True
+                    return
+                self._room -= 1
                 facts = {"title": entry.title} if entry.title else None
                 self._pages.append(Listed(entry.url, entry.lastmod, "", facts))
 
     def _listing_pages(self, least: int) -> list[ListingPage]:
-        """The pages so far, cut to size, once there are enough of them."""
-        if len(self._pages) < least:
+        """The pages so far, cut to size, once there are enough of them or no more are taken."""
+        if len(self._pages) < least and not self.is_full:
             return []
         pages, self._pages = self._pages, []
         return [
