@@ -11,9 +11,11 @@ DEADLINE_SECONDS = 40
 LOOK_SECONDS = 0.02
 
 
-async def eventually(ask: Callable[[], Awaitable[T]], *, look_seconds: float = LOOK_SECONDS) -> T:
+async def eventually(
+    ask: Callable[[], Awaitable[T]], *, look_seconds: float = LOOK_SECONDS, deadline: float = DEADLINE_SECONDS
+) -> T:
     """The first answer that is not empty."""
-    async with asyncio.timeout(DEADLINE_SECONDS):
+    async with asyncio.timeout(deadline):
         while True:
             if answer := await ask():
                 return answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,11 @@ class SmallDisk:
                         filler.write(b"x" * size)
                 except OSError:
                     continue
+
+    def fill_but(self, size: int) -> None:
+        """Leave so many bytes."""
+        free = os.statvfs(self.folder)
+        self._filler.write_bytes(b"x" * (free.f_bavail * free.f_frsize - size))
 
     def make_room(self) -> None:
         self._filler.unlink()
