@@ -108,6 +108,28 @@ def test_a_stray_byte_in_a_seven_bit_document_changes_no_other_entry(junk: bytes
     assert broken.entries[-1].title == "今日の話題"
 
 
+@pytest.mark.proves("R-01", "R-07")
+@pytest.mark.parametrize("junk", [b"\xff", b"\x0b", b"\x80"])
+@pytest.mark.parametrize(
+    ("title", "declared", "actual"),
+    [
+        ("朱镕基与囍", "gb2312", "gbk"),
+        ("中文標題：測試", "big5", "big5"),
+        ("日本語の表題", "EUC-JP", "euc_jp"),
+        ("日本語の表題", "Shift_JIS", "cp932"),
+        ("한국어 제목", "euc-kr", "cp949"),
+    ],
+)
+def test_a_stray_byte_in_a_short_document_makes_no_other_characters_of_it(
+    title: str, declared: str, actual: str, junk: bytes
+):
+    whole = document(f"A</title></item><item><title>{title}", declared).encode(actual)
+    broken = parse_feed(whole.replace(b"<title>A", b"<title>A " + junk))
+    assert broken.entries[-1].title == title
+    cut = whole.replace(b"<title>A", b"<title>A " + title.encode(actual)[:3])
+    assert parse_feed(cut).entries[-1].title == title, "texts are cut by bytes"
+
+
 @pytest.mark.proves("R-01")
 def test_bytes_that_cannot_be_read_are_damage_unless_the_feed_itself_says_so():
     text = document(CHINESE * 9, "gb2312").encode("gb2312")

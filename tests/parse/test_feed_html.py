@@ -114,3 +114,17 @@ def test_plain_text_is_never_longer_than_asked(text: str, limit: int):
 )
 def test_comments_are_no_text_but_an_arrow_is(title: str, shown: str):
     assert plain_text(title, 500) == shown
+
+
+@pytest.mark.proves("R-08")
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("where $a<b$ and x>y.", "where $a&lt;b$ and x&gt;y."),
+        ("for i<n, j>m (k<l) or p<q_{1}>0", "for i&lt;n, j&gt;m (k&lt;l) or p&lt;q_{1}&gt;0"),
+        ("Ada <ada@example.org> wrote <https://example.org/a?b=1>", "Ada &lt;ada@example.org&gt; wrote &lt;https://example.org/a?b=1&gt;"),
+        ("<p>a<b>c</b></p> <o:p>d</o:p> <my-tag>e</my-tag>", "<p>a<b>c</b></p> d e"),
+    ],
+)  # fmt: skip
+def test_what_no_tag_can_be_called_is_text(text: str, kept: str):
+    assert HtmlCleaner("https://example.org/").clean(text) == kept

@@ -54,7 +54,9 @@ _STRETCHES = re.compile(rb"(?=\x1b)")
 _NOT_FOR_FEEDS = ("utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem")
 # What a server says when nobody told it.
 _DEFAULTS_OF_SERVERS = ("cp1252", "utf-8")
-_MOSTLY = 20
+# Of what is not ASCII, no more than such a part may be unreadable; more where texts cut by bytes may be short,
+# and where hardly anything could be read if it were another encoding.
+_MOSTLY, _LARGELY = 20, 4
 # What programs of Windows mean by the codes that Unicode keeps for control characters.
 _C1 = re.compile(rb"\xc2[\x80-\x9f]")
 _WINDOWS = {code: bytes([code]).decode("cp1252", "ignore").encode() for code in range(0x80, 0xA0)}
@@ -179,7 +181,7 @@ def _decode(body: bytes, charset: str | None, declared: str | None) -> tuple[str
     for encoding in dict.fromkeys(believed):
         if encoding and encoding != UTF_8:
             text = body.decode(encoding, "replace")
-            if not _spoilt(text):
+            if not _spoilt(text, _LARGELY if encoding.startswith(_MULTIBYTE) else _MOSTLY):
                 return text, encoding
             if encoding.startswith(_SEVEN_BIT) and body.isascii():
                 return _in_stretches(body, encoding), encoding
@@ -201,13 +203,13 @@ def _is_nearly_utf8(body: bytes, believed: Collection[str | None]) -> bool:
     return 0 < needed * strays <= read
 
 
-def _spoilt(text: str) -> bool:
+def _spoilt(text: str, part: int = _MOSTLY) -> bool:
     """Whether too much of what is not ASCII could not be read for this to be the right encoding."""
     lost = text.count("\ufffd")
     if not lost:
         return False
     foreign = len(text) - len(text.encode("ascii", "ignore"))
-    return lost * _MOSTLY > foreign
+    return lost * part > foreign
 
 
 def _rewritten(text: str) -> bytes:

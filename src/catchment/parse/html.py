@@ -41,6 +41,8 @@ _WRAPPERS = re.compile(
 _WRAPPER_NAMES = ("noscript", "<math", "<iframe", "NOSCRIPT", "<MATH", "<IFRAME")
 # The same formula once more, for programs.
 _ANNOTATION = re.compile(r"<annotation(?:\s[^<>]*+)?>[^<]*+</annotation\s*+>", re.IGNORECASE)
+# Formulas and addresses of people who write no HTML.
+_NO_TAG = re.compile(r"<(?=[a-zA-Z][a-zA-Z0-9:._-]*+[$,;(){}\\^+*&|!?%#@]|https?://)")
 _NO_CHARACTER = re.compile(r"&#(?:0+|[xX]0+);")
 _NO_CHARACTER_STARTS = ("&#0", "&#x0", "&#X0")
 # Shorter texts cannot come out larger than `MAX_HTML_BYTES` by much, nor can they be slow to clean.
@@ -127,7 +129,8 @@ class HtmlCleaner:
 
 
 def _prepared(text: str) -> str:
-    """Without what would make a cleaner take markup for text, or text for nothing."""
+    """Without what would make a cleaner take markup for text, or text for nothing or for markup."""
+    text = _NO_TAG.sub("&lt;", text)
     if any(map(text.__contains__, _WRAPPER_NAMES)):
         text = _WRAPPERS.sub("", _ANNOTATION.sub("", text))
     return _NO_CHARACTER.sub("", text) if "&#" in text and any(map(text.__contains__, _NO_CHARACTER_STARTS)) else text
