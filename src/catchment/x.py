@@ -323,7 +323,9 @@ class ScrapingService:
         outcome = await self._store.write(self._keep, run, came, now=self._clock.now())
         for warning in came.warnings if isinstance(came, Scrape) else ():
             logger.warning("scrape {}: @{}: {}", run.subject, outcome.username, warning)
-        logger.log("INFO" if outcome.success else "WARNING", "scrape {}: {}", run.subject, outcome)
+        level, said = ("INFO", "{} new of {}") if outcome.success else ("WARNING", "{2}")
+        came_of_it = said.format(outcome.new, outcome.fetched, outcome.error_message)
+        logger.log(level, "scrape {}: @{}: {}", run.subject, outcome.username, came_of_it)
 
     async def _tell_of_cap(self, run: Run, error: XError) -> None:
         """Of other troubles alerts tell, which last as long as they do; a cap is over by itself."""

@@ -205,6 +205,7 @@ async def test_one_users_failure_is_nobody_elses(system, site, log):
     assert said == {"bob": None, "eve": None}
     assert (task.report["successful_users"], task.report["failed_users"], task.report["total_errors"]) == (2, 3, 3)
     assert KEY not in "".join(log)
+    assert not [line for line in log if "UserOutcome" in line], "people read it"
 
 
 @pytest.mark.proves("D-05", "D-19")
