@@ -16,7 +16,7 @@ from catchment.cli.console import (
     read_file,
     say,
 )
-from catchment.cli.session import FAILED, with_system
+from catchment.cli.session import FAILED, with_new_store, with_system
 from catchment.domain.note import Platform
 from catchment.errors import InvalidInput
 
@@ -211,7 +211,7 @@ def _tell(work: Callable[[Cookies], Coroutine[Any, Any, Cookie]], *, as_json: bo
     """Do it, and say what became of the cookie."""
     from catchment.manage.cookies import shown
 
-    cookie = with_system(lambda system: work(system.cookies), makes_store=makes_store)
+    cookie = (with_new_store if makes_store else with_system)(lambda system: work(system.cookies))
     if as_json:
         print_json(shown(cookie))
     else:
