@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
-from loopback_site import NOW, MakeClient, Site, opened
 
 from catchment.clock import ManualClock
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.connections import Lookup
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import PacePolicy, Pacer
+from loopback_site import NOW, MakeClient, Site, opened
 
 
 @pytest.fixture

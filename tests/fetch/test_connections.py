@@ -8,12 +8,12 @@ import struct
 from typing import Any
 
 import pytest
-from loopback_site import MakeClient, Script, Site, answer
 
 from catchment.errors import BadAnswer, BadBody, HttpError
 from catchment.fetch.client import HttpClient, Limits, Request
 from catchment.fetch.connections import Connection, ConnectionPool, GuardedDialler, Reply, SystemLookup
 from catchment.fetch.guard import AddressGuard
+from loopback_site import MakeClient, Script, Site, answer
 
 pytestmark = pytest.mark.proves("F-05")
 

@@ -4,12 +4,12 @@ import asyncio
 import errno
 
 import pytest
-from loopback_site import FakeNames, Site
 
 from catchment.errors import RefusedAddress, Unreachable
 from catchment.fetch.connections import GuardedDialler, SystemLookup
 from catchment.fetch.failures import unconnected
 from catchment.fetch.guard import AddressGuard
+from loopback_site import FakeNames, Site
 
 pytestmark = pytest.mark.proves("F-05")
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import brotli
 import pytest
-from loopback_site import NOW, FakeNames, MakeClient, Site, answer, opened
 
 from catchment.errors import BadAnswer, BadBody, BadConfig, Blocked, HttpError, RefusedAddress, TimedOut, Unreachable
 from catchment.fetch import client as client_module
 from catchment.fetch.client import HttpClient, Limits, Request, why_distrusted
 from catchment.fetch.freshness import Validators
 from catchment.fetch.pacing import Deferred, PacePolicy
+from loopback_site import NOW, FakeNames, MakeClient, Site, answer, opened
 
 pytestmark = pytest.mark.proves("F-05")
 

@@ -11,7 +11,6 @@ import brotli
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from loopback_site import MakeClient, Site, answer
 
 from catchment.errors import BadBody, Blocked, HttpError, RefusedAddress, TimedOut
 from catchment.fetch.body import Decoder
@@ -19,6 +18,7 @@ from catchment.fetch.client import HttpClient, Limits, Request
 from catchment.fetch.freshness import Validators
 from catchment.fetch.options import RequestOptions, SourceClient
 from catchment.fetch.pacing import Deferred, PacePolicy
+from loopback_site import MakeClient, Site, answer
 
 pytestmark = pytest.mark.proves("F-05")
 
