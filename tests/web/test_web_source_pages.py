@@ -19,6 +19,7 @@ from web_site import Site, with_settings
 from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR
 from catchment.domain.item import make_item
+from catchment.domain.rhythm import Rhythm, to_json
 from catchment.domain.run import RunKind
 from catchment.domain.source import NextCheck, Source, Why
 from catchment.manage.catalog import Draft
@@ -170,6 +171,9 @@ async def test_rows_are_paused_tagged_given_an_interval_and_deleted_by_one_form(
     assert {(one["is_active"], tuple(one["tags"]), one["fetch_interval_minutes"]) for one in seen} == {
         (True, ("read", "later"), 90)
     }
+    await send(alices, "/sources/act", do="pause", id=ids[0])
+    page = await told(alices, await send(alices, "/sources/act", do="pause", id=ids))
+    assert f'<input type="hidden" name="ids" value="{ids[1]}">' in page, "what was paused before stays so"
     assert "Choose at least one" in await told(alices, await send(alices, "/sources/act", do="pause"))
     assert "whole number of minutes" in await told(
         alices, await send(alices, "/sources/act", do="interval", id=ids, interval="soon")
@@ -261,6 +265,29 @@ async def test_a_source_says_under_its_name_why_nothing_came(
         fetch_log.write, [LogLine(source_id=failing.id, started_at=at, finished_at=at, ok=True, items=2)]
     )
     assert (await lede()).startswith(known.format(at=f"{at:%Y-%m-%d %H:%M} UTC"))
+
+
+@pytest.mark.proves("G-05", "G-12")
+@pytest.mark.parametrize(
+    ("has_brought", "lang", "why"),
+    [
+        (True, "en", "The last visit, at {at}, went well and brought nothing new. Something new came last at {then}."),
+        (True, "zh", "上次抓取（{at}）成功，没有新内容。最近一次有新内容是 {then}。"),
+        (False, "en", "The last visit, at {at}, found nothing at all: the place is empty, or it is another than it was. No visit brought anything yet."),
+    ],
+)  # fmt: skip
+async def test_a_server_that_says_that_nothing_changed_is_not_called_empty(
+    alices: Site, clock: ManualClock, has_brought: bool, lang: str, why: str
+):
+    source, at = await alices.add_source(alices.alice, "feed"), clock.now()
+    then = at - timedelta(days=40)
+    rhythm = {"rhythm": to_json(Rhythm(last_new_at=then))} if has_brought else {}
+    await alices.system.store.write(lambda conn: sources.change(conn, source.id, rhythm, now=at))
+    visit = LogLine(source_id=source.id, started_at=at, finished_at=at, ok=True)
+    await alices.system.store.write(fetch_log.write, [visit])
+    [lede] = re.findall('id="source-why">(.*?)</p>', (await alices.get(f"/sources/{source.id}?lang={lang}")).text)
+    moments = {"at": f"{at:%Y-%m-%d %H:%M} UTC", "then": f"{then:%Y-%m-%d %H:%M} UTC"}
+    assert re.sub("<[^>]+>", "", lede) == why.format(**moments)
 
 
 @pytest.mark.proves("G-05")

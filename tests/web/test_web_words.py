@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from catchment.domain.alert_rules import AlertRule
 from catchment.domain.caller import Scope
 from catchment.domain.source import SourceStatus
 from catchment.manage.doctor import CheckVerdict
-from catchment.monitor.status import Language, Mark
+from catchment.monitor.status import Language, Mark, as_counted
 from catchment.settings import Origin, specs
 from catchment.store.database import WriteTrouble
 from catchment.store.source_list import Health, Sort
@@ -55,7 +56,7 @@ def used_keys() -> set[str]:
         *(f"overview.trouble_{trouble}" for trouble in WriteTrouble),
         *(f"sources.did_{action}" for action in ("pause", "resume", "delete", "restore", "tag", "interval")),
         *(f"sources.backlog_{state}" for state in ("pending", "failed")),
-        *(f"sources.lede_{state}" for state in ("none", "well", "one", "needy")),
+        *(f"sources.lede_{state}" for state in ("none", "well", "one", "needy", "trouble")),
         *(place.name for place in NAVIGATION),
         *(f"system.tab_{tab}" for tab in TABS),
         *(f"system.state_{state}" for state in ("running", "paused", "new", "ticks", "ok", "failed")),
@@ -86,6 +87,17 @@ def test_every_setting_is_explained_in_both_languages():
         name: catalogue().get(f"settings.{name.lower()}", ("",))[0] for _, spec, _ in specs() for name in spec.names[:1]
     }
     assert told == {spec.names[0]: spec.help for _, spec, _ in specs()}
+
+
+@pytest.mark.proves("G-11")
+def test_what_is_counted_is_told_as_people_count():
+    sentences = tomllib.loads((WEB / "words" / "errors.toml").read_text())["sentences"]
+    english = [pair[0] for pair in (*catalogue().values(), *sentences)]
+    counted = [re.sub(r"\{\w+\}", "7", one) for one in english if "(s)" in one]
+    assert [one for one in map(as_counted, counted) if "(s)" in one] == []
+    assert (
+        as_counted("brought 1 new item(s), 2 old one(s), 1,234 row(s)") == "brought 1 new item, 2 old ones, 1,234 rows"
+    )
 
 
 @pytest.mark.proves("G-11")

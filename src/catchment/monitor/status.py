@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
@@ -35,9 +36,18 @@ LEAST_IN_HOURS = 120
 MAX_IN_MINUTES = 600
 
 
+#: As in "3 item(s)" or "3 new item(s)".
+_COUNTED = re.compile(r"\b(\d[\d,]*)((?: \w+)?) (\w+)\(s\)")
+
+
 class Language(StrEnum):
     ENGLISH = "en"
     CHINESE = "zh"
+
+
+def as_counted(sentence: str) -> str:
+    """An English sentence with its counts as people say them: one item, three items."""
+    return _COUNTED.sub(lambda found: f"{found[1]}{found[2]} {found[3]}{'' if found[1] == '1' else 's'}", sentence)
 
 
 _SENTENCES: Mapping[Language, Mapping[Why, str]] = {

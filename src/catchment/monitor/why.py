@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from catchment.domain.source import Source, SourceStatus
-from catchment.monitor.status import Language, Mark, SourceHealth
+from catchment.monitor.status import Language, Mark, SourceHealth, as_counted
 from catchment.store.fetch_log import LogLine
 
 _SENTENCES: Mapping[Language, Mapping[str, str]] = {
@@ -16,11 +16,13 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "never": "It was not visited yet; next: {reason}.",
         "failed": "The last visit, at {at}, failed: {error} That was failure {failures} in a row.",
         "empty": "The last visit, at {at}, found nothing at all: the place is empty, or it is another than it was.",
-        "filtered": "The last visit, at {at}, kept nothing: its filters may leave everything out.",
+        "filtered": "The last visit, at {at}, brought nothing new; its filters may leave something out.",
+        "nothing": "The last visit, at {at}, went well and brought nothing new.",
         "known": "The last visit, at {at}, found {items} item(s), all of them known already.",
         "brought": "The last visit, at {at}, brought {inserted} new item(s).",
         "news": "Something new came last at {at}: {inserted} item(s).",
-        "no_news": "None of the visits that are remembered brought something new.",
+        "news_once": "Something new came last at {at}.",
+        "no_news": "No visit brought anything yet.",
         "quiet": "It has been silent for longer than it usually is.",
         "gap": "It has more news between two visits than it lists: a shorter interval misses less.",
         "moved": "It says that it is somewhere else for good: give it its new address.",
@@ -32,11 +34,13 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "never": "尚未抓取过；下次：{reason}。",
         "failed": "上次抓取（{at}）失败：{error} 已连续失败 {failures} 次。",
         "empty": "上次抓取（{at}）没有找到任何内容：该处为空，或已不是原来的内容。",
-        "filtered": "上次抓取（{at}）没有留下任何内容：过滤条件可能把全部都排除了。",
+        "filtered": "上次抓取（{at}）没有新内容；过滤条件可能排除了一些。",
+        "nothing": "上次抓取（{at}）成功，没有新内容。",
         "known": "上次抓取（{at}）找到 {items} 条，全部是已有的。",
         "brought": "上次抓取（{at}）带来 {inserted} 条新内容。",
         "news": "最近一次有新内容是 {at}：{inserted} 条。",
-        "no_news": "有记录的抓取都没有带来新内容。",
+        "news_once": "最近一次有新内容是 {at}。",
+        "no_news": "至今没有抓取到任何内容。",
         "quiet": "它沉默的时间比平时更长。",
         "gap": "两次抓取之间的新内容多于它列出的：缩短间隔可减少遗漏。",
         "moved": "它表示已永久搬到别处：请改用新地址。",
@@ -59,7 +63,7 @@ def explain(
 ) -> list[str]:
     """What a person should know who wonders why nothing came; `visits` are the last ones, the newest first."""
     sentences, found = _SENTENCES[language], _findings(source, health, visits, network_away)
-    return [sentences[name].format(**values) for name, values in found if name not in without]
+    return [as_counted(sentences[name].format(**values)) for name, values in found if name not in without]
 
 
 Finding = tuple[str, Mapping[str, object]]
@@ -72,7 +76,7 @@ def _findings(source: Source, health: SourceHealth, visits: Sequence[LogLine], n
         yield "paused", {"reason": health.next_check_reason}
     if visits:
         yield _last_visit(source, visits[0])
-        yield from _last_news(visits)
+        yield from _last_news(source, visits)
     elif source.last_fetched_at is None:
         yield "never", {"reason": health.next_check_reason}
     yield from ((_MARKS[mark], {}) for mark in health.marks if mark in _MARKS)
@@ -88,14 +92,16 @@ def _last_visit(source: Source, visit: LogLine) -> Finding:
         return "brought", {**at, "inserted": visit.inserted}
     if visit.items:
         return "known", {**at, "items": visit.items}
-    has_filters = bool({"include", "exclude", "filters"} & source.config.keys())
-    return ("filtered" if has_filters else "empty"), at
+    if {"include", "exclude", "filters"} & source.config.keys():
+        return "filtered", at
+    # A server that says that nothing changed lists nothing.
+    return ("nothing" if source.rhythm.last_new_at else "empty"), at
 
 
-def _last_news(visits: Sequence[LogLine]) -> Iterator[Finding]:
-    news = next((visit for visit in visits if visit.inserted), None)
+def _last_news(source: Source, visits: Sequence[LogLine]) -> Iterator[Finding]:
+    news, last_new_at = next((visit for visit in visits if visit.inserted), None), source.rhythm.last_new_at
     if news is None:
-        yield "no_news", {}
+        yield ("news_once", {"at": _moment(last_new_at)}) if last_new_at else ("no_news", {})
     elif news is not visits[0]:
         yield "news", {"at": _moment(news.finished_at), "inserted": news.inserted}
 

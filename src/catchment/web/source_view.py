@@ -129,10 +129,12 @@ def _row(page: Page, source: Source, health: SourceHealth, visits: Sequence[LogL
     )
 
 
-def lede_key(needy: int) -> str:
-    """Of the sentence that says how the sources are, when there are some."""
+def lede_key(needy: int, *, may_write: bool) -> str:
+    """Of the sentence that says how the sources are, when there are some; nobody is needed who can do nothing."""
     if not needy:
         return "sources.lede_well"
+    if not may_write:
+        return "sources.lede_trouble"
     return "sources.lede_one" if needy == 1 else "sources.lede_needy"
 
 

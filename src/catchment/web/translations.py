@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Query, Request
 
 from catchment.domain.alert_rules import AlertRule
-from catchment.monitor.status import Language
+from catchment.monitor.status import Language, as_counted
 
 LANGUAGE_COOKIE = "catchment_language"
 _FOLDER = Path(__file__).parent / "words"
@@ -28,8 +28,6 @@ _SENTENCES = "errors"
 #: A longer text is none of our sentences, and trying it on would take long.
 MAX_SENTENCE = 1000
 _PLACE = {Language.ENGLISH: 0, Language.CHINESE: 1}
-#: As in "3 item(s)", which is told as people count.
-_COUNTED = re.compile(r"\b(\d[\d,]*) (\w+)\(s\)")
 _VARIES = re.compile(r"\{(\w+)\}")
 
 
@@ -41,20 +39,15 @@ class Words:
 
     def __call__(self, key: str, /, **values: Any) -> str:
         words = catalogue()[key][_PLACE[self.language]]
-        return _COUNTED.sub(_counted, words.format(**values)) if values else words
+        return as_counted(words.format(**values)) if values else words
 
     def say(self, sentence: str) -> str:
         """An error, a reason or an alert, which the product writes in English, in this language where it is known."""
-        return _COUNTED.sub(_counted, sentence) if self.language is Language.ENGLISH else in_chinese(sentence)
+        return as_counted(sentence) if self.language is Language.ENGLISH else in_chinese(sentence)
 
     def kind(self, source_type: str) -> str:
         """What a type of sources is called; a plug-in's has its own name only."""
         return catalogue().get(f"types.{source_type}", (source_type, source_type))[_PLACE[self.language]]
-
-
-def _counted(found: re.Match[str]) -> str:
-    count, thing = found.groups()
-    return f"{count} {thing}" if count == "1" else f"{count} {thing}s"
 
 
 @cache

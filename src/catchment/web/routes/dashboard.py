@@ -45,7 +45,7 @@ async def read_overview(page: Page) -> Content:
     found, total, needy = await page.system.store.read(_read_attention, page)
     rows = await rows_of(page, found)
     board.items[MAX_LATEST:] = []
-    told = page.words(_lede_key(board, total, needy), total=f"{total:,}", needy=f"{needy:,}")
+    told = page.words(_lede_key(page, board, total, needy), total=f"{total:,}", needy=f"{needy:,}")
     parts = {
         "lede": Markup('<p class="lede" id="lede">{}</p>').format(told),
         **{name: page.part(f"parts/overview_{name}.html", board=board) for name in ("tiles", "alerts", "latest")},
@@ -55,13 +55,13 @@ async def read_overview(page: Page) -> Content:
     return Content(context=context, parts=parts, lists={"rows": [row.part for row in rows]})
 
 
-def _lede_key(board: Board, total: int, needy: int) -> str:
+def _lede_key(page: Page, board: Board, total: int, needy: int) -> str:
     if not total:
         return "sources.lede_none"
     moods = {tile.key: tile.mood for tile in board.tiles}
     if moods["collector"] == "bad":
         return "overview.lede_stopped"
-    return "overview.lede_away" if "network" in moods else lede_key(needy)
+    return "overview.lede_away" if "network" in moods else lede_key(needy, may_write=page.may_write)
 
 
 def _read_attention(conn: Connection, page: Page) -> tuple[list[Any], int, int]:

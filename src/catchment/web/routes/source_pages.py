@@ -103,7 +103,7 @@ def _read_list(conn: Connection, query: SourceQuery) -> tuple[list[Source], int,
 
 
 def _lede(page: Page, total: int, needy: int) -> str:
-    key = lede_key(needy) if total else "sources.lede_none"
+    key = lede_key(needy, may_write=page.may_write) if total else "sources.lede_none"
     return page.words(key, total=f"{total:,}", needy=f"{needy:,}")
 
 
@@ -239,9 +239,12 @@ async def _change_all(page: Page, action: str, ids: Sequence[int], form: FormDat
             await catalog.change(source_id, Change(tags=(*source.tags, *added)), caller)
         return page.done(back, "sources.did_tag", what=what)
     change = _change_of(action, form)
+    # Those that were so before are left so by whoever takes it back.
+    turned = [str(one) for one in ids if (await catalog.get(one, caller)).is_active is not change.is_active]
     await catalog.change_many(ids, change, caller)
-    opposite = {"pause": "resume", "resume": "pause"}.get(action)
-    undo = Undo(action="/sources/act", fields={"do": opposite, **chosen}) if opposite else None
+    undo = None
+    if turned and (opposite := {"pause": "resume", "resume": "pause"}.get(action)):
+        undo = Undo(action="/sources/act", fields={"do": opposite, **chosen, "ids": ",".join(turned)})
     return page.done(back, f"sources.did_{action}", undo=undo, what=what)
 
 
