@@ -121,6 +121,22 @@ async def test_what_nobody_foresaw_is_logged_and_answered_without_a_trace(lean_s
     assert "boom-1" in answer.json()["error"]
     assert "hunter2" not in answer.text
     assert any("GET /explode failed [boom-1]" in line for line in log)
+    await lean_site.post("/signin", data={"key": lean_site.keys["alice"]})
+    page = await lean_site.get("/explode", headers={"X-Request-ID": "boom-2", "Accept": "text/html"})
+    assert (page.status_code, page.headers["content-type"]) == (500, "text/html; charset=utf-8")
+    assert "<h1>That did not work</h1>" in page.text
+    assert "boom-2" in page.text
+
+
+@pytest.mark.proves("G-01")
+async def test_whoever_is_signed_in_stays_so_where_there_is_no_page(lean_site: Site):
+    page = await lean_site.get("/nowhere", headers={"Accept": "text/html"})
+    assert "Sign in</a>" in page.text
+    await lean_site.post("/signin", data={"key": lean_site.keys["alice"]})
+    page = await lean_site.get("/nowhere", headers={"Accept": "text/html"})
+    assert page.status_code == 404
+    assert "Sign out</button>" in page.text
+    assert 'href="/items"' in page.text
 
 
 async def test_answers_have_the_headers_that_keep_a_browser_safe(lean_site: Site):

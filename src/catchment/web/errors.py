@@ -16,6 +16,7 @@ from loguru import logger
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
+from catchment.domain.caller import ANONYMOUS, Caller
 from catchment.errors import (
     BadConfig,
     CatchmentError,
@@ -30,6 +31,8 @@ from catchment.errors import (
     TooManyAttempts,
     Unauthenticated,
 )
+from catchment.web.auth import system_of
+from catchment.web.csrf import SESSION_COOKIE
 from catchment.web.inputs import is_own_origin
 from catchment.web.pages import FlashMessage, redirect_with, render
 from catchment.web.translations import LANGUAGE_COOKIE, choose_language
@@ -180,7 +183,7 @@ async def _our_error(request: Request, error: Exception) -> Response:
     answer = problem(status, message, **more)
     if isinstance(error, TooManyAttempts):
         answer.headers["Retry-After"] = str(error.retry_after)
-    return _for_reader(request, answer, message)
+    return await for_reader(request, answer, message)
 
 
 async def _invalid_request(request: Request, error: Exception) -> Response:
@@ -191,28 +194,40 @@ async def _invalid_request(request: Request, error: Exception) -> Response:
     place = ".".join(str(step) for step in first["loc"])
     message = f"{place}: {first['msg']}"
     answer = ProblemResponse({"error": message, "detail": parts}, status_code=HTTPStatus.UNPROCESSABLE_ENTITY)
-    return _for_reader(request, answer, message)
+    return await for_reader(request, answer, message)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     answer = problem(error.status_code, str(error.detail))
     answer.headers.update(error.headers or {})
-    return _for_reader(request, answer, str(error.detail)) if error.status_code >= FIRST_ERROR else answer
+    return await for_reader(request, answer, str(error.detail)) if error.status_code >= FIRST_ERROR else answer
 
 
-def _for_reader(request: Request, answer: Response, message: str) -> Response:
+async def for_reader(request: Request, answer: Response, message: str) -> Response:
     """A browser is led back to the form with what was wrong, or shown it as a page; a program gets the body."""
     if request.url.path.startswith(_OF_PROGRAMS) or "text/html" not in request.headers.get("accept", ""):
         return answer
-    back = _own_referer(request) if request.method == "POST" else None
+    is_ours = answer.status_code == HTTPStatus.INTERNAL_SERVER_ERROR
+    back = _own_referer(request) if request.method == "POST" and not is_ours else None
     if back is not None:
         return redirect_with(request, back, FlashMessage(problem=message))
     chosen = request.query_params.get("lang") or request.cookies.get(LANGUAGE_COOKIE, "")
     language = choose_language(chosen, request.headers.get("accept-language", ""))
     request_id = getattr(request.state, "request_id", "")
-    shown = {"status": answer.status_code, "message": message, "request_id": request_id}
+    caller = await _known_by_session(request)
+    shown = {"status": answer.status_code, "message": message, "request_id": request_id, "caller": caller}
     return render(request, language, "error.html", shown, status=answer.status_code)
+
+
+async def _known_by_session(request: Request) -> Caller:
+    """Whoever is signed in stays so in the bar, whatever went wrong with the page."""
+    session = request.cookies.get(SESSION_COOKIE)
+    try:
+        caller = await system_of(request).authenticator.caller_of_session(session) if session else None
+    except StoreError:
+        caller = None
+    return caller or ANONYMOUS
 
 
 def _own_referer(request: Request) -> str | None:

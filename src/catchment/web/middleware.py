@@ -10,13 +10,14 @@ from urllib.parse import urlsplit
 from loguru import logger
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from catchment.logs import marked
 from catchment.redact import redact_text
 from catchment.web.csrf import SAFE_METHODS
-from catchment.web.errors import problem
+from catchment.web.errors import for_reader, problem
 from catchment.web.metrics import Metrics
 
 MAX_BODY = 1024 * 1024
@@ -94,7 +95,12 @@ class _Answer:
             # It had begun already: all that is left is to let the connection break off.
             return
         message = f"Something went wrong on our side; the log has it under {self._request_id}."
-        await problem(500, message)(scope, receive, self.send)
+        answer: Response = problem(500, message)
+        try:
+            answer = await for_reader(Request(scope), answer, message)
+        except Exception:  # noqa: BLE001 (what broke may be what pages are made of)
+            logger.exception("the page that says so failed too")
+        await answer(scope, receive, self.send)
 
 
 class HeadAsGet:
