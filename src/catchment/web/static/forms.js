@@ -1,5 +1,5 @@
 // Forms without a reload: what the server answers is a page, of which the content and the notice are taken over.
-import { listenAgain } from "./live.js";
+import { listenAgain, sameAs } from "./live.js";
 import { tellTimes } from "./times.js";
 
 const PREVIEW_MILLISECONDS = 250;
@@ -50,11 +50,9 @@ function takeOver(html, address) {
 }
 
 // Whoever works by keyboard goes on with what comes next, or where they were.
-function goOnFrom({ name, value, localName }) {
+function goOnFrom(place) {
   const main = document.getElementById("main");
-  const same = [...main.querySelectorAll(`${localName}[name="${CSS.escape(name ?? "")}"]:not([type=hidden])`)];
-  const next = main.querySelector("[autofocus]") ?? same.find((one) => localName !== "button" || one.value === value);
-  (next ?? main).focus({ preventScroll: true });
+  (main.querySelector("[autofocus]") ?? sameAs(place, main) ?? main).focus({ preventScroll: true });
 }
 
 // Enter looks up what was pasted; Shift+Enter adds a line.
@@ -64,15 +62,17 @@ function onEnter(event) {
   event.target.form.requestSubmit();
 }
 
+// A file that is dropped anywhere on a page that takes files is meant for it: else the browser would go to the file.
 function onDrop(event) {
-  const zone = event.target.closest?.("[data-drop]");
-  if (!zone) return;
+  const form = document.querySelector("form.drop");
+  if (!form || !event.dataTransfer?.types.includes("Files")) return;
   event.preventDefault();
-  zone.classList.toggle("over", event.type === "dragover");
+  form.classList.toggle("over", event.type === "dragover");
+  const folded = form.closest("details");
+  if (folded) folded.open = true;
   if (event.type !== "drop" || !event.dataTransfer.files.length) return;
-  const input = zone.querySelector("input[type=file]");
-  input.files = event.dataTransfer.files;
-  input.form.requestSubmit();
+  form.elements.file.files = event.dataTransfer.files;
+  form.requestSubmit();
 }
 
 // What a form would come to is shown while it is being filled in.
@@ -130,16 +130,25 @@ export function startForms() {
       event.preventDefault();
       dialog.showModal();
     }
-    if (event.target.closest("button.menu")) toggleMenu();
+    if (event.target.matches("button.menu")) toggle(event.target);
     if (event.target.matches("[data-copy]")) copy(event.target);
   });
   // What was taken over is not what the browser has of a page that it goes back to.
   addEventListener("popstate", () => location.pathname === shown || location.reload());
-  // On a phone, the places are behind the button.
-  document.getElementById("menu").classList.add("folded");
+  addEventListener("taken", fold);
+  fold();
 }
 
-function toggleMenu() {
-  const folded = document.getElementById("menu").classList.toggle("folded");
-  document.querySelector("button.menu").setAttribute("aria-expanded", String(!folded));
+// On a phone, some things are behind a button.
+function fold() {
+  for (const button of document.querySelectorAll("button.menu[aria-expanded=false]")) behind(button).classList.add("folded");
+}
+
+function toggle(button) {
+  const folded = behind(button).classList.toggle("folded");
+  button.setAttribute("aria-expanded", String(!folded));
+}
+
+function behind(button) {
+  return document.getElementById(button.getAttribute("aria-controls"));
 }

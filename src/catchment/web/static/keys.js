@@ -21,7 +21,7 @@ function act(selector) {
 }
 
 function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog[open]")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select, dialog[open]")) return;
   const key = event.key;
   const place = before === "g" && document.querySelector(`nav [data-key="${CSS.escape(key)}"]`);
   before = key;
@@ -37,4 +37,5 @@ function onKey(event) {
 
 export function startKeys() {
   addEventListener("keydown", onKey);
+  addEventListener("taken", () => document.getElementById(here)?.classList.add("here"));
 }

@@ -38,6 +38,23 @@ function markChanges(old, fresh) {
   if (!rows.length && saidBy(old) !== saidBy(fresh)) fresh.classList.add("fresh");
 }
 
+// What of a page told anew stands where this stood: an input may say something else, a button do the opposite.
+export function sameAs(old, within) {
+  const hooks = (one) => Object.keys(one.dataset).join();
+  const alike = [...within.querySelectorAll(old.localName)].filter(
+    (one) => one.type !== "hidden" && one.name === old.name && one.href === old.href && hooks(one) === hooks(old),
+  );
+  if (!["button", "checkbox", "submit"].includes(old.type)) return alike[0];
+  const row = (one) => one.value.split(" ").at(-1);
+  return alike.find((one) => one.value === old.value) ?? alike.find((one) => hooks(one) && row(one) === row(old));
+}
+
+// What was opened stays open.
+function keepOpen(old, fresh) {
+  const opened = new Set([...old.querySelectorAll("details[open] > summary")].map(saidBy));
+  for (const summary of fresh.querySelectorAll("summary")) if (opened.has(saidBy(summary))) summary.parentNode.open = true;
+}
+
 function replace(id, html) {
   const old = document.getElementById(id);
   // Nobody's typing is taken away.
@@ -45,11 +62,12 @@ function replace(id, html) {
   const fresh = element(html);
   const chosen = old.querySelector("input[type=checkbox][name=id]")?.checked;
   if (chosen) fresh.querySelector("input[type=checkbox][name=id]").checked = true;
-  const focused = old.contains(document.activeElement);
+  const focused = old.contains(document.activeElement) && document.activeElement;
   if (old.classList.contains("here")) fresh.classList.add("here");
   markChanges(old, fresh);
+  keepOpen(old, fresh);
   old.replaceWith(fresh);
-  if (focused) fresh.querySelector("[data-open], a, button")?.focus({ preventScroll: true });
+  if (focused) (sameAs(focused, fresh) ?? fresh.querySelector("[data-open], a, button"))?.focus({ preventScroll: true });
 }
 
 function arrange(listId, ids, changed) {
