@@ -414,7 +414,11 @@ async def test_behind_a_sub_path_every_address_has_it(lean_site: Site):
             for address in re.findall(r'(?:src|href|action)="(/[^"]*)"', text):
                 assert address.startswith("/catch/"), address
         assert (await client.get("/account")).headers["location"] == "/catch/signin"
-        assert (await client.get("/catch/static/tokens.css")).status_code == 200
+        for path in ("/catch/static/tokens.css", "/static/tokens.css", "/docs/ui/swagger-ui.css", "/catch"):
+            assert (await client.get(path, follow_redirects=True)).status_code == 200, path
+        for path in ("/api/sources/7", "/catch/api/sources/7"):
+            answer = await client.get(path, headers={"Accept": "text/html"})
+            assert answer.headers["content-type"] == "application/json", "programs get what they can read"
 
 
 @pytest.fixture

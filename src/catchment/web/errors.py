@@ -33,7 +33,7 @@ from catchment.errors import (
 )
 from catchment.web.auth import system_of
 from catchment.web.csrf import SESSION_COOKIE
-from catchment.web.inputs import is_own_origin
+from catchment.web.inputs import is_own_origin, own_path
 from catchment.web.pages import FlashMessage, redirect_with, render
 from catchment.web.translations import LANGUAGE_COOKIE, choose_language
 
@@ -206,7 +206,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 async def for_reader(request: Request, answer: Response, message: str) -> Response:
     """A browser is led back to the form with what was wrong, or shown it as a page; a program gets the body."""
-    if request.url.path.startswith(_OF_PROGRAMS) or "text/html" not in request.headers.get("accept", ""):
+    if own_path(request.scope).startswith(_OF_PROGRAMS) or "text/html" not in request.headers.get("accept", ""):
         return answer
     is_ours = answer.status_code == HTTPStatus.INTERNAL_SERVER_ERROR
     back = _own_referer(request) if request.method == "POST" and not is_ours else None

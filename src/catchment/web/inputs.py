@@ -19,6 +19,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
+from starlette.types import Scope
 
 from catchment.bootstrap import System
 from catchment.domain.item import is_storable
@@ -43,11 +44,16 @@ def link(request: Request, path: str, /, **query: object) -> str:
     return f"{request.scope.get('root_path', '').rstrip('/')}{path}" + (f"?{told}" if told else "")
 
 
+def own_path(scope: Scope) -> str:
+    """The path of ours that was asked for, without the sub-path that a proxy may have given us."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", "").rstrip("/")) or "/"
+
+
 def link_with(request: Request, /, **query: object) -> str:
     """The page that is shown, with this part of its query changed."""
     told = {name: value for name, value in request.query_params.items() if name != "lang"} | query
-    path = request.url.path.removeprefix(request.scope.get("root_path", "").rstrip("/"))
-    return link(request, path, **told)
+    return link(request, own_path(request.scope), **told)
 
 
 def _public_url(request: Request) -> str:

@@ -18,6 +18,7 @@ from catchment.logs import marked
 from catchment.redact import redact_text
 from catchment.web.csrf import SAFE_METHODS
 from catchment.web.errors import for_reader, problem
+from catchment.web.inputs import own_path
 from catchment.web.metrics import Metrics
 
 MAX_BODY = 1024 * 1024
@@ -110,7 +111,7 @@ class HeadAsGet:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "HEAD" or scope["path"] in ENDLESS:
+        if scope["type"] != "http" or scope["method"] != "HEAD" or own_path(scope) in ENDLESS:
             await self._app(scope, receive, send)
             return
         # A copy: the server tells by its own that no body is to come.
@@ -137,7 +138,10 @@ class SubPath:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             told = Headers(scope=scope).get("x-forwarded-prefix", "") if self._trusts_proxies else ""
-            scope = {**scope, "root_path": _sane_path(told) or self._own or scope.get("root_path", "")}
+            root = _sane_path(told) or self._own or scope.get("root_path", "")
+            # Most proxies take it away from the path, whose beginning it is by the protocol: files are found by that.
+            path = scope["path"] if f"{scope['path']}/".startswith(f"{root}/") else root + scope["path"]
+            scope = {**scope, "root_path": root, "path": path}
         await self._app(scope, receive, send)
 
 

@@ -31,7 +31,7 @@ from catchment.monitor.alerting import list_alerts
 from catchment.monitor.status import Language
 from catchment.web.auth import anyone, signed_in, signed_in_admin, system_of
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, form_data, token_of
-from catchment.web.inputs import link, link_with
+from catchment.web.inputs import link, link_with, own_path
 from catchment.web.outputs import iso
 from catchment.web.translations import LANGUAGE_COOKIE, Words, catalogue, language_of, words_in
 
@@ -287,7 +287,7 @@ def navigation(request: Request, caller: Caller) -> list[NavigationEntry]:
 
 def here(request: Request) -> str:
     """The address of the place in the bar that the page belongs to."""
-    return "/" + request.url.path.removeprefix(request.scope.get("root_path", "")).strip("/").partition("/")[0]
+    return "/" + own_path(request.scope).strip("/").partition("/")[0]
 
 
 def other(language: Language) -> Language:

@@ -24,7 +24,7 @@ from catchment.store import digests, users
 from catchment.store.digests import DigestQuery
 from catchment.web.auth import SERVICE_ONLY, Anyone, TheSystem
 from catchment.web.errors import OF_A_BODY, problems, problems_of_page
-from catchment.web.inputs import MAX_ID, In, Instant, JsonObject, Limit, Offset, PathId, Since, Text, base_url
+from catchment.web.inputs import MAX_ID, In, Instant, JsonObject, Limit, Offset, PathId, Since, Text, base_url, own_path
 from catchment.web.outputs import Moment, Out, is_same_document, validators
 from catchment.web.pages import OpenPage
 from catchment.web.routes.item_pages import readable
@@ -161,7 +161,7 @@ class DigestRenderer:
     total: int
 
     def feed(self, request: Request) -> Feed:
-        return digest_feed(self.user, self.digests, base_url=base_url(request), path=request.url.path)
+        return digest_feed(self.user, self.digests, base_url=base_url(request), path=own_path(request.scope))
 
 
 # The suffixed ones come first, or the bare one would take them for part of the name.
