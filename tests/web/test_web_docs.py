@@ -21,6 +21,7 @@ async def test_the_page_is_as_open_as_the_description_and_under_the_same_policy(
         "/docs/ui/swagger-ui-bundle.js",
         "/docs/ui/swagger-ui.css",
         "/static/docs.js",
+        "/static/docs.css",
     ):
         answer = await lean_site.get(path)
         assert answer.status_code == 200, path

@@ -87,7 +87,7 @@ def _findings(source: Source, health: SourceHealth, visits: Sequence[LogLine], n
 def _last_visit(source: Source, visit: LogLine) -> Finding:
     at = {"at": _moment(visit.finished_at)}
     if not visit.ok:
-        return "failed", {**at, "error": visit.error or "", "failures": source.fetch_error_count}
+        return "failed", {**at, "error": f"{(visit.error or '').rstrip('.')}.", "failures": source.fetch_error_count}
     if visit.inserted:
         return "brought", {**at, "inserted": visit.inserted}
     if visit.items:
