@@ -51,6 +51,8 @@ SHOWN = {
     "overview.phone.png": ("/", "phone-light-en"),
     "sources.phone.zh.png": ("/sources", "phone-dark-zh"),
 }
+#: What no list leads to.
+BESIDE = ("/feeds/new", "/nowhere")
 #: So often each source of the demo was visited on average before it is looked at, unless that takes longer.
 ENOUGH_VISITS, PATIENCE_SECONDS = 2, 90
 _ADDRESS = re.compile(rb"Catchment is at (http://\S+)")
@@ -166,7 +168,7 @@ async def pages_of(page: Page) -> list[str]:
         for one in (await _hrefs(page, path, "#main tbody [data-open], #main .items [data-open]"))[:1]:
             found[one] = None
             found.update(dict.fromkeys((await _hrefs(page, one, "a[data-edit]"))[:1]))
-    return list(found)
+    return [*found, *BESIDE]
 
 
 async def _hrefs(page: Page, path: str, selector: str) -> list[str]:

@@ -135,6 +135,7 @@ async def test_whoever_is_signed_in_stays_so_where_there_is_no_page(lean_site: S
     await lean_site.post("/signin", data={"key": lean_site.keys["alice"]})
     page = await lean_site.get("/nowhere", headers={"Accept": "text/html"})
     assert page.status_code == 404
+    assert "There is no page at this address" in page.text
     assert "Sign out</button>" in page.text
     assert 'href="/items"' in page.text
 
