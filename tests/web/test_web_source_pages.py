@@ -464,7 +464,7 @@ async def test_a_browser_pastes_looks_follows_and_changes_an_interval(
 
 
 @pytest.mark.browser
-@pytest.mark.proves("G-04", "G-11")
+@pytest.mark.proves("G-03", "G-04", "G-11")
 async def test_rows_come_and_change_while_the_list_is_open_and_the_keyboard_walks_them(lean_site: Site, tab: Tab):
     first = await lean_site.add_source(lean_site.alice, "first")
     await tab.goto("/sources?sort=name")
@@ -478,6 +478,16 @@ async def test_rows_come_and_change_while_the_list_is_open_and_the_keyboard_walk
     await expect(tab.locator(f"#source-{second.id}")).to_have_class(re.compile("here"))
     await tab.keyboard.press("p")
     await expect(tab.locator(f"#source-{second.id} .health")).to_have_text("paused")
+    await expect(tab.locator(f"#source-{second.id}")).to_have_class(re.compile("here"))
+    await tab.locator(f"#source-{second.id} [data-pause]").focus()
+    await tab.keyboard.press("Enter")
+    await expect(tab.locator(f"#source-{second.id} .health")).not_to_have_text("paused")
+    await expect(tab.locator(f"#source-{second.id} [data-pause]")).to_be_focused()
+    file = "const given = new DataTransfer(); given.items.add(new File([told], 'list.opml')); return given"
+    told = '<opml version="2.0"><body><outline text="third" xmlUrl="https://third.example/feed"/></body></opml>'
+    given = await tab.evaluate_handle(f"(told) => {{ {file} }}", told)
+    await tab.dispatch_event("h1", "drop", {"dataTransfer": given})
+    await expect(tab.locator("#notice")).to_contain_text("Imported 1")
     await tab.keyboard.press("?")
     await expect(tab.locator("#keyboard")).to_be_visible()
     await tab.keyboard.press("Escape")
