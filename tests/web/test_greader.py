@@ -421,7 +421,7 @@ WRONG = [
     ("GET", "stream/items/contents", {"i": "f" * 16}),
     ("GET", "stream/items/contents", {"i": "0"}),
     ("GET", "stream/items/contents", {"i": "9" * 19}),
-    ("POST", "stream/items/contents", {"i": ["1"] * 1001}),
+    ("POST", "stream/items/contents", {"i": ["1"] * 10_001}),
     ("POST", "edit-tag", {}),
     ("POST", "edit-tag", {"i": "-1", "a": READ}),
     ("POST", "edit-tag", {"i": ["1"] * 10_001, "a": READ}),

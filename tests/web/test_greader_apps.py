@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from greader_app import ALL, API, READ, STARRED, app_of
+from greader_app import ALL, API, KEPT_UNREAD, READ, STARRED, app_of
 from web_site import Site
 
 from catchment.domain.caller import OPERATOR
@@ -114,3 +114,63 @@ async def test_a_sync_of_fluent_reader_and_one_of_readrops(site: Site):
     assert left["items"] == []
     await app.done("mark-all-as-read", s=whole[0]["origin"]["streamId"])
     assert await app.ids(ALL, xt=READ) == []
+
+
+async def test_a_sync_of_twine_that_asks_since_before_there_were_computers(site: Site):
+    await bare_items(site)
+    app = await app_of(site, "alice")
+    for path in ("stream/contents", "stream/contents/reading-list"):
+        found = await app.json(path, s=ALL, n=1000, ot=-3217862419201, c="", output="json")
+        assert len(found["items"]) == 3, path
+    (first, *_) = unread = await app.ids(ALL, xt=READ, n=50_000)
+    long = f"tag:google.com,2005:reader/item/{first:016x}"
+    headers = {"Authorization": f"GoogleLogin auth={app.auth}"}
+    marked = await site.client.post(f"{API}/edit-tag", data={"i": [long], "a": READ}, headers=headers)
+    assert (marked.status_code, marked.text) == (200, "OK")
+    assert await app.ids(READ, n=50_000) == [first]
+    assert await app.ids(ALL, xt=READ, n=50_000) == unread[1:]
+
+
+async def test_a_sync_of_rss_guard_that_asks_for_ten_thousand_at_once_and_goes_where_freshrss_has_it(site: Site):
+    await bare_items(site)
+    headers, served = {}, "/greader/api/greader.php"
+    signing = {"Email": "alice@example.org", "Passwd": site.keys["alice"]}
+    for base in ("/api/greader.php", served):
+        answer = await site.client.post(f"{base}/accounts/ClientLogin", data=signing)
+        assert answer.status_code == 200, base
+        headers = {"Authorization": f"GoogleLogin auth={answer.text.split('Auth=')[1].strip()}"}
+    api = f"{served}/reader/api/0"
+    asked = {"output": "json", "n": "200000", "s": ALL, "ot": "1700000000"}
+    refs = (await site.client.get(f"{api}/stream/items/ids", params=asked, headers=headers)).json()["itemRefs"]
+    known = [f"tag:google.com,2005:reader/item/{int(one['id']):016x}" for one in refs]
+    gone = [f"tag:google.com,2005:reader/item/{number:016x}" for number in range(10_000, 19_996)]
+    body = {"i": [*known, *gone]}
+    answer = await site.client.post(f"{api}/stream/items/contents?output=json&n=200000", data=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert [one["id"] for one in answer.json()["items"]] == known
+    assert "continuation" not in answer.json()
+
+
+async def test_a_sync_of_liferea_whose_token_stands_in_every_body(site: Site):
+    await bare_items(site)
+    app = await app_of(site, "alice")
+    (feed,) = (await app.json("subscription/list", output="json"))["subscriptions"]
+    refs = await app.json("stream/items/ids", s=feed["id"], client="liferea", n=50, output="json", merge="true")
+    ids = [one["id"] for one in refs["itemRefs"]]
+    headers = {"Authorization": f"GoogleLogin auth={app.auth}"}
+    asked = {"output": "json", "mediaRss": "true", "T": app.auth, "i": ids}
+    whole = await site.client.post(f"{API}/stream/items/contents", data=asked, headers=headers)
+    guid = whole.json()["items"][0]["id"]
+    edit = {"i": guid, "s": f"user/{feed['url']}", "ac": "edit-tags", "async": "true"}
+    await app.done("edit-tag", a=READ, **edit)
+    await app.done("edit-tag", a=KEPT_UNREAD, r=READ, **edit)
+    await app.done("edit-tag", a="user/-/state/com.google/tracking-kept-unread", **edit)
+    assert len(await app.ids(ALL, xt=READ)) == 3
+    await app.done("subscription/edit", s=feed["id"], i="null", ac="unsubscribe")
+    assert (await app.json("subscription/list"))["subscriptions"] == []
+
+
+async def test_a_stream_is_counted_up_to_the_largest_page(site: Site):
+    await bare_items(site)
+    app = await app_of(site, "alice")
+    assert [(await app.get("stream/items/count", s=one)).text for one in (ALL, READ)] == ["3", "0"]

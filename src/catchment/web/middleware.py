@@ -25,6 +25,8 @@ MAX_BODY = 1024 * 1024
 #: Streams that never end by themselves.
 ENDLESS = frozenset({"/api/events"})
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+#: Apps that know FreshRSS add this to whatever address they are given.
+_AS_FRESHRSS_HAS_IT = re.compile(r"(?:/greader)?/api/greader\.php/")
 _SUB_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+/?")
 _TOO_LARGE = f"The body is larger than {MAX_BODY} bytes."
 _HEADERS = {
@@ -128,7 +130,10 @@ def only_looks(request: HTTPConnection) -> bool:
 
 
 class SubPath:
-    """Tells the pages below which path they are: what a trusted proxy says, else that of the public address."""
+    """Tells the pages below which path they are: what a trusted proxy says, else that of the public address.
+
+    What reader apps ask for where FreshRSS has it is led to where we have it.
+    """
 
     def __init__(self, app: ASGIApp, *, public_url: str, trusts_proxies: bool) -> None:
         self._app = app
@@ -139,10 +144,15 @@ class SubPath:
         if scope["type"] == "http":
             told = Headers(scope=scope).get("x-forwarded-prefix", "") if self._trusts_proxies else ""
             root = _sane_path(told) or self._own or scope.get("root_path", "")
-            # Most proxies take it away from the path, whose beginning it is by the protocol: files are found by that.
-            path = scope["path"] if f"{scope['path']}/".startswith(f"{root}/") else root + scope["path"]
-            scope = {**scope, "root_path": root, "path": path}
+            scope = {**scope, "root_path": root, "path": _path_below(root, scope["path"])}
         await self._app(scope, receive, send)
+
+
+def _path_below(root: str, path: str) -> str:
+    """Most proxies take the root away from the path, whose beginning it is by the protocol: files are found by that."""
+    own = path.removeprefix(root) if f"{path}/".startswith(f"{root}/") else path
+    found = _AS_FRESHRSS_HAS_IT.match(own)
+    return f"{root}/greader/{own[found.end() :]}" if found else root + own
 
 
 def _sane_path(path: str) -> str:

@@ -34,6 +34,7 @@ _LONG_ID: Final = re.compile(r"(?:.*/)(?P<hex>[0-9a-fA-F]{1,16})", re.DOTALL)
 #: As long as a number of 64 bits is in hexadecimal digits; no decimal number begins with a zero.
 _PADDED_ID: Final = re.compile(r"0[0-9a-fA-F]{15}")
 _DECIMAL: Final = re.compile(r"[0-9]{1,19}")
+_BEFORE_1970: Final = re.compile(r"-[0-9]{1,19}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 #: Clients differ in the unit; each of these is in the year 2001 at the latest, and 5138 at the earliest.
@@ -113,8 +114,8 @@ def feed_of(text: str) -> int | str:
 
 
 def stream_of(text: str) -> Stream:
-    """Any stream but a feed. A state that we do not keep is a stream without items."""
-    found = _USER.fullmatch(text)
+    """Any stream but a feed. A state that we do not keep is a stream without items; some apps name one by itself."""
+    found = _USER.fullmatch(f"{STATE}{text}" if text in _STATES else text)
     if found is None:
         raise InvalidInput("A stream is named feed/…, user/-/state/com.google/… or user/-/label/….", field="s")
     if found["kind"] == "label":
@@ -157,7 +158,9 @@ def seconds(moment: datetime) -> int:
 
 
 def moment_of(given: Parameters, name: str) -> datetime | None:
-    """A moment since 1970 in seconds, milliseconds or microseconds, by its size."""
+    """A moment since 1970 in seconds, milliseconds or microseconds, by its size. An earlier one is none at all."""
+    if _BEFORE_1970.fullmatch(given.first(name)):
+        return None
     number = given.number(name)
     if number is None or number == 0:
         return None

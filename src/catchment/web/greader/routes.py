@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
@@ -233,6 +234,14 @@ async def list_item_ids(system: TheSystem, caller: TheReader, given: TheParamete
     return {"itemRefs": [rendering.item_ref(ref) for ref in page.refs], **more}
 
 
+@router.get(f"{_API}/stream/items/count", response_class=_OK, openapi_extra=_takes("s"))
+async def count_items(system: TheSystem, caller: TheReader, given: TheParameters) -> str:
+    """How many items a stream has; of more than a page holds, as many as it holds."""
+    query = await _query(system, caller, given.first("s") or f"{STATE}reading-list", given, most=MAX_REFS)
+    page = await system.reading.page(replace(query, limit=MAX_REFS), caller)
+    return str(len(page.refs))
+
+
 @router.get(f"{_API}/stream/items/contents", response_class=Response, responses=_AS_JSON, openapi_extra=_takes("i"))
 async def item_contents(request: Request, system: TheSystem, caller: TheReader, given: TheParameters) -> Response:
     """These items, whole; those that are gone are left out."""
@@ -341,7 +350,7 @@ async def _answer_stream(request: Request, system: System, caller: Caller, named
 
 
 async def _answer_ids(request: Request, system: System, caller: Caller, given: Parameters) -> Response:
-    ids = item_ids(given, most=MAX_CONTENTS)
+    ids = item_ids(given, most=MAX_IDS)
     head = {**_head(system, f"{STATE}reading-list"), "title": "Items"}
     return await _streamed(request, caller, head, ids)
 
