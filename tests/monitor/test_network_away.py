@@ -13,7 +13,8 @@ from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR
 from catchment.domain.source import SourceStatus
 from catchment.manage.catalog import Draft
-from catchment.monitor.status import Language, StatusSnapshot, View, snapshot
+from catchment.monitor.status import Language, StatusSnapshot, View, describe, snapshot
+from catchment.monitor.why import explain
 from catchment.settings import Settings
 from catchment.web.dashboard import read_board
 from collecting import add, collect
@@ -95,3 +96,19 @@ async def test_a_source_of_x_says_which_key_it_lacks(system: System) -> None:
     await system.catalog.add(Draft(type="twitter_feed", config={"handle": "@ada"}), OPERATOR)
     [source] = (await taken(system)).sources
     assert (source.status, source.next_check_reason) == (SourceStatus.NO_FETCHER, "it needs a key: set TWITTER_API_KEY")
+
+
+@pytest.mark.proves("R-41")
+async def test_why_says_of_a_visit_without_a_network_that_it_does_not_count(system: System, clock: ManualClock) -> None:
+    port = closed_port()
+    source, _ = [await add(system, f"http://{host}:{port}/feed") for host in ("127.0.0.2", "127.0.0.3")]
+    await collect(system)
+    source = await system.catalog.get(source.id, OPERATOR)
+    intervals = await system.cadences.load()
+    health = describe(source, registry=system.registry, intervals=intervals, view=VIEW, now=clock.now())
+    visits = await system.history.visits(source.id, OPERATOR, limit=1)
+    for language, counted in ((Language.ENGLISH, "in a row"), (Language.CHINESE, "连续失败")):
+        said = " ".join(explain(source, health, visits, network_away=True, language=language))
+        assert counted not in said
+    failed = next(one for one in explain(source, health, visits) if "failed: " in one)
+    assert failed.endswith(". That is not counted against the source.")

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -17,6 +17,8 @@ import typer
 from catchment.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from catchment.bootstrap import System
 
 
@@ -142,15 +144,89 @@ def print_line(value: object) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
-    from rich import box
     from rich.console import Console
+
+    # What is shown comes from strangers: it must not be read as markup.
+    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, markup=False, highlight=False, emoji=False)
+    cells = [[cell(value) for value in row] for row in rows]
+    for part in laid_out(columns, cells, console.width):
+        console.print(_table(part, title=title))
+        title = None
+
+
+#: What stands between two columns, and at both ends of a line.
+_GAP, _ENDS = 3, 4
+#: A column is at least as wide as its longest word; what is longer than this is an address and may be folded.
+_LONGEST_WORD = 20
+#: The headings of a fact, its name and its value: none.
+_FACT = ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    #: None where there is room for everything.
+    widths: Sequence[int | None]
+
+
+def laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Layout]:
+    """A table as it can be read in a terminal so wide, without anything cut off.
+
+    Where there is no room for all of it, columns that say nothing are left out and what is longest is wrapped; where
+    words would be torn apart, each row is a list of its own.
+    """
+    most = [_longest(column) for column in _columns(columns, rows)]
+    if not rows or sum(most) + _taken(columns) <= width:
+        return [Layout(columns, rows, [None] * len(columns))]
+    said = [at for at in range(len(columns)) if any(row[at] not in {"", "-"} for row in rows)]
+    shown, cells = [columns[at] for at in said], [[row[at] for at in said] for row in rows]
+    words = [[word for text in column for word in text.split()] for column in _columns(shown, cells)]
+    least = [min(_longest(column), _LONGEST_WORD) for column in words]
+    room = width - _taken(shown)
+    if sum(least) <= room:
+        return [Layout(shown, cells, _shared(least, [most[at] for at in said], room))]
+    if len(columns) <= len(_FACT):
+        return [Layout(columns, rows, [None] * len(columns))]
+    each = ([(name, text) for name, text in zip(columns, row, strict=True) if text not in {"", "-"}] for row in rows)
+    return [Layout(_FACT, facts, (None, None)) for facts in each]
+
+
+def _shared(least: Sequence[int], most: Sequence[int], room: int) -> list[int]:
+    """The room that is left goes, one by one, to whichever column would take the most lines."""
+    widths = [*least]
+    for _ in range(room - sum(least)):
+        lines, at = max((-(-most[at] // widths[at]), at) for at in range(len(widths)))
+        if lines == 1:
+            break
+        widths[at] += 1
+    return widths
+
+
+def _columns(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    return list(zip(columns, *rows, strict=True))
+
+
+def _longest(texts: Iterable[str]) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, texts), default=0) or 1
+
+
+def _taken(columns: Sequence[str]) -> int:
+    return _GAP * (len(columns) - 1) + _ENDS
+
+
+def _table(part: Layout, *, title: str | None) -> Table:
+    from rich import box
     from rich.table import Table
 
-    table = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=any(columns))
-    for row in rows:
-        table.add_row(*(cell(value) for value in row))
-    # What is shown comes from strangers: it must not be read as markup.
-    Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, markup=False, highlight=False, emoji=False).print(table)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=any(part.columns))
+    for heading, width in zip(part.columns, part.widths, strict=True):
+        table.add_column(heading, width=width, overflow="fold")
+    for row in part.rows:
+        table.add_row(*row)
+    return table
 
 
 def print_page(
@@ -165,7 +241,7 @@ def print_page(
 
 def print_facts(facts: Mapping[str, object], *, title: str | None = None) -> None:
     """One thing, a fact a line."""
-    print_table(("", ""), ((_heading(name), value) for name, value in facts.items()), title=title)
+    print_table(_FACT, ((_heading(name), value) for name, value in facts.items()), title=title)
 
 
 def print_result(value: object, sentence: str, *, as_json: bool) -> None:

@@ -15,6 +15,7 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "paused": "It is not visited: {reason}.",
         "never": "It was not visited yet; next: {reason}.",
         "failed": "The last visit, at {at}, failed: {error} That was failure {failures} in a row.",
+        "not_counted": "The last visit, at {at}, failed: {error} That is not counted against the source.",
         "empty": "The last visit, at {at}, found nothing at all: the place is empty, or it is another than it was.",
         "filtered": "The last visit, at {at}, brought nothing new; its filters may leave something out.",
         "nothing": "The last visit, at {at}, went well and brought nothing new.",
@@ -33,6 +34,7 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "paused": "不会抓取：{reason}。",
         "never": "尚未抓取过；下次：{reason}。",
         "failed": "上次抓取（{at}）失败：{error} 已连续失败 {failures} 次。",
+        "not_counted": "上次抓取（{at}）失败：{error} 这不计为来源的失败。",
         "empty": "上次抓取（{at}）没有找到任何内容：该处为空，或已不是原来的内容。",
         "filtered": "上次抓取（{at}）没有新内容；过滤条件可能排除了一些。",
         "nothing": "上次抓取（{at}）成功，没有新内容。",
@@ -48,7 +50,7 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
     },
 }
 #: What a page says by other means than these sentences.
-TOLD_APART = frozenset({"failed", "next"})
+TOLD_APART = frozenset({"failed", "not_counted", "next"})
 _MARKS = {Mark.QUIET: "quiet", Mark.GAP: "gap", Mark.MOVED: "moved"}
 
 
@@ -87,7 +89,8 @@ def _findings(source: Source, health: SourceHealth, visits: Sequence[LogLine], n
 def _last_visit(source: Source, visit: LogLine) -> Finding:
     at = {"at": _moment(visit.finished_at)}
     if not visit.ok:
-        return "failed", {**at, "error": f"{(visit.error or '').rstrip('.')}.", "failures": source.fetch_error_count}
+        name = "failed" if source.fetch_error_count else "not_counted"
+        return name, {**at, "error": _sentence(visit.error or ""), "failures": source.fetch_error_count}
     if visit.inserted:
         return "brought", {**at, "inserted": visit.inserted}
     if visit.items:
@@ -104,6 +107,10 @@ def _last_news(source: Source, visits: Sequence[LogLine]) -> Iterator[Finding]:
         yield ("news_once", {"at": _moment(last_new_at)}) if last_new_at else ("no_news", {})
     elif news is not visits[0]:
         yield "news", {"at": _moment(news.finished_at), "inserted": news.inserted}
+
+
+def _sentence(text: str) -> str:
+    return text if not text or text.endswith((".", "!", "?", "。")) else f"{text}."
 
 
 def _moment(moment: datetime) -> str:

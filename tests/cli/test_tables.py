@@ -1,0 +1,66 @@
+"""Tables in terminals of any width: what is shown can be read, and nothing of it is cut off."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from catchment.cli.console import Layout, _table, laid_out
+
+COLUMNS = ("id", "name", "status", "last fetched", "next check", "why then", "error")
+WAITING = ["1", "Hacker News", "pending", "-", "2026-11-17 10:45:57", "the network is away; tried again soon", ""]
+FAILING = [
+    "2",
+    "例子",
+    "failing",
+    "2026-11-16 09:00:00",
+    "2026-11-17 11:00:00",
+    "back-off",
+    "https://example.org/" + "a" * 70,
+]
+
+
+def drawn(parts: list[Layout], width: int) -> str:
+    console = Console(width=width, markup=False, highlight=False, emoji=False, color_system=None)
+    with console.capture() as shown:
+        for part in parts:
+            console.print(_table(part, title=None))
+    return shown.get()
+
+
+def test_a_table_that_fits_is_shown_as_it_is():
+    (whole,) = laid_out(COLUMNS, [WAITING], 200)
+    assert (whole.columns, whole.rows) == (COLUMNS, [WAITING])
+
+
+def test_a_narrow_terminal_is_spared_columns_that_say_nothing_and_words_stay_whole():
+    (narrow,) = laid_out(COLUMNS, [WAITING], 80)
+    assert list(narrow.columns) == ["id", "name", "status", "next check", "why then"]
+    shown = drawn([narrow], 80)
+    assert all(word in shown for word in ("Hacker", "2026-11-17", "10:45:57", "network", "pending"))
+    assert len(shown.splitlines()) < 9
+
+
+def test_where_words_would_be_torn_apart_each_row_is_a_list():
+    parts = laid_out(COLUMNS, [WAITING, FAILING], 60)
+    assert [part.rows[0] for part in parts] == [("id", "1"), ("id", "2")]
+    assert ("why then", "back-off") in parts[1].rows
+    assert not any(name == "error" for name, _ in parts[0].rows)
+
+
+def test_a_table_without_rows_keeps_its_headings():
+    (empty,) = laid_out(COLUMNS, [], 20)
+    assert empty.columns == COLUMNS
+
+
+TEXTS = st.text(st.sampled_from("ab采集 /-"), max_size=60).map(str.strip)
+
+
+@given(rows=st.lists(st.lists(TEXTS, min_size=4, max_size=4), max_size=4), width=st.integers(30, 120))
+def test_nothing_is_cut_off_and_no_line_is_too_long(rows: list[list[str]], width: int):
+    shown = drawn(laid_out(("one", "two", "three", "four"), rows, width), width)
+    assert "…" not in shown
+    for row in rows:
+        for text in row:
+            assert all(shown.count(char) >= text.count(char) for char in set(text) - {"-", " "})
