@@ -42,6 +42,11 @@ def test_a_narrow_terminal_is_spared_columns_that_say_nothing_and_words_stay_who
     assert len(shown.splitlines()) < 9
 
 
+def test_chinese_needs_no_room_for_a_whole_sentence():
+    (narrow,) = laid_out(COLUMNS, [[*WAITING[:1], "阮一峰的网络日志和别的日志", *WAITING[2:]]], 60)
+    assert "why then" in narrow.columns
+
+
 def test_where_words_would_be_torn_apart_each_row_is_a_list():
     parts = laid_out(COLUMNS, [WAITING, FAILING], 60)
     assert [part.rows[0] for part in parts] == [("id", "1"), ("id", "2")]

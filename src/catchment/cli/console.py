@@ -158,6 +158,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, tit
 _GAP, _ENDS = 3, 4
 #: A column is at least as wide as its longest word; what is longer than this is an address and may be folded.
 _LONGEST_WORD = 20
+_WIDE = 4
 #: The headings of a fact, its name and its value: none.
 _FACT = ("", "")
 
@@ -181,7 +182,11 @@ def laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) 
         return [Layout(columns, rows, [None] * len(columns))]
     said = [at for at in range(len(columns)) if any(row[at] not in {"", "-"} for row in rows)]
     shown, cells = [columns[at] for at in said], [[row[at] for at in said] for row in rows]
-    words = [[word for text in column for word in text.split()] for column in _columns(shown, cells)]
+    # Between wide characters, as Chinese has them, a line may end anywhere.
+    words = [
+        [word[:_WIDE] if _longest([word]) > len(word) else word for text in column for word in text.split()]
+        for column in _columns(shown, cells)
+    ]
     least = [min(_longest(column), _LONGEST_WORD) for column in words]
     room = width - _taken(shown)
     if sum(least) <= room:
