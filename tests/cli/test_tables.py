@@ -49,9 +49,14 @@ def test_chinese_needs_no_room_for_a_whole_sentence():
 
 def test_where_words_would_be_torn_apart_each_row_is_a_list():
     parts = laid_out(COLUMNS, [WAITING, FAILING], 60)
-    assert [part.rows[0] for part in parts] == [("id", "1"), ("id", "2")]
-    assert ("why then", "back-off") in parts[1].rows
+    assert [tuple(part.rows[0]) for part in parts] == [("id", "1"), ("id", "2")]
+    assert ("why then", "back-off") in map(tuple, parts[1].rows)
     assert not any(name == "error" for name, _ in parts[0].rows)
+
+
+def test_the_name_of_a_fact_stays_in_one_line():
+    (facts,) = laid_out(("", ""), [["next check reason", "the network is away; " * 9], ["id", "1"]], 60)
+    assert "next check reason" in drawn([facts], 60)
 
 
 def test_a_table_without_rows_keeps_its_headings():

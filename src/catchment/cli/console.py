@@ -188,13 +188,16 @@ def laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) 
         for column in _columns(shown, cells)
     ]
     least = [min(_longest(column), _LONGEST_WORD) for column in words]
+    if columns == _FACT:
+        # The name of a fact stays in one line.
+        least[0] = most[0]
     room = width - _taken(shown)
     if sum(least) <= room:
         return [Layout(shown, cells, _shared(least, [most[at] for at in said], room))]
     if len(columns) <= len(_FACT):
         return [Layout(columns, rows, [None] * len(columns))]
     each = ([(name, text) for name, text in zip(columns, row, strict=True) if text not in {"", "-"}] for row in rows)
-    return [Layout(_FACT, facts, (None, None)) for facts in each]
+    return [part for facts in each for part in laid_out(_FACT, facts, width)]
 
 
 def _shared(least: Sequence[int], most: Sequence[int], room: int) -> list[int]:
