@@ -90,4 +90,6 @@ class XSettings:
     summarization_enabled: bool = setting(
         "AUTO_SUMMARIZATION_ENABLED", False, "Whether AUTO_SUMMARIZATION_URL is told of new tweets."
     )
-    summarization_url: str = setting("AUTO_SUMMARIZATION_URL", "", "Where the ids of new tweets are posted to.")
+    summarization_url: str = setting(
+        "AUTO_SUMMARIZATION_URL", "", "Where the ids of new tweets are posted to.", secret=True
+    )
