@@ -50,7 +50,7 @@ async def test_every_call_of_the_api_tells_its_errors(lean_site: Site):
             told, what = set(call["responses"]), f"{method.upper()} {path}"
             assert {code for code in told if code[0] in "45"}, what
             assert "{" not in path or "404" in told, what
-            assert not (call.get("parameters") or call.get("requestBody")) or "422" in told, what
+            assert not (call.get("parameters") or call.get("requestBody")) or told & {"400", "422"}, what
 
 
 def shows(schema: dict[str, Any], models: dict[str, Any]) -> bool:
@@ -74,6 +74,36 @@ async def test_bodies_and_errors_have_examples(lean_site: Site):
     for model, field in (("PastedIn", "url"), ("SourceIn", "type"), ("SourceIn", "config"), ("FeedIn", "slug")):
         assert models[model]["properties"][field]["examples"], (model, field)
     assert models["Problem"]["properties"]["error"]["examples"]
+
+
+def exemplified(schema: dict[str, Any], models: dict[str, Any]) -> bool:
+    """Whether an answer, or a part of it, has an example."""
+    if schema.keys() & {"example", "examples"}:
+        return True
+    # Of a model that holds itself, the second is no other than the first.
+    name = schema.get("$ref", "").rpartition("/")[2]
+    others = {key: model for key, model in models.items() if key != name}
+    parts = [part for word in ("anyOf", "allOf", "oneOf") for part in schema.get(word, ())]
+    parts += [*schema.get("properties", {}).values(), schema.get("items"), models.get(name)]
+    return any(exemplified(part, others) for part in parts if part)
+
+
+@pytest.mark.proves("H-03")
+async def test_every_answer_but_pages_and_pictures_has_an_example(lean_site: Site):
+    described = (await lean_site.get("/openapi.json")).json()
+    models = described["components"]["schemas"]
+    bare = [
+        f"{method.upper()} {path} {status} {media}"
+        for path, calls in described["paths"].items()
+        for method, call in calls.items()
+        for status, answer in call["responses"].items()
+        for media, content in answer.get("content", {}).items()
+        if media not in {"text/html", "image/*"}
+        and "example" not in content
+        and not exemplified(content.get("schema", {}), models)
+    ]
+    assert bare == []
+    assert "HTTPValidationError" not in models, "no request is refused in that form"
 
 
 @pytest.mark.browser

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
@@ -13,7 +14,7 @@ from catchment.monitor.status import View
 from catchment.web.crawler import cookies as crawler_cookies
 from catchment.web.crawler import notes as crawler_notes
 from catchment.web.dashboard import read_board
-from catchment.web.errors import install_error_handlers
+from catchment.web.errors import ErrorHandlingRoute, InvalidProblem, install_error_handlers
 from catchment.web.greader import routes as greader
 from catchment.web.live import LOOK_SECONDS, Live
 from catchment.web.metrics import Metrics
@@ -100,9 +101,36 @@ _ROUTERS = (
 )
 
 
+class DescribedApp(FastAPI):
+    """Tells of a request that does not fit as it is told here; FastAPI has a form of its own for it."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema:
+            return self.openapi_schema
+        described = super().openapi()
+        apart = {route.path_format for route in self.routes if isinstance(route, ErrorHandlingRoute)}
+        for path, calls in described["paths"].items():
+            for call in calls.values():
+                _correct(call["responses"], tells_apart=path in apart)
+        for name in ("HTTPValidationError", "ValidationError"):
+            described["components"]["schemas"].pop(name, None)
+        return described
+
+
+def _correct(answers: dict[str, Any], *, tells_apart: bool) -> None:
+    invalid = answers.get("422", {}).get("content", {}).get("application/json", {})
+    if not invalid.get("schema", {}).get("$ref", "").endswith("/HTTPValidationError"):
+        return
+    if tells_apart:
+        # Those routes answer with 400, in a form of their own.
+        del answers["422"]
+    else:
+        invalid["schema"] = {"$ref": f"#/components/schemas/{InvalidProblem.__name__}"}
+
+
 def create_app(system: System, *, look_seconds: float = LOOK_SECONDS) -> FastAPI:
     """`look_seconds` is how often the store is looked at for news while a dashboard is open."""
-    app = FastAPI(
+    app = DescribedApp(
         title="Catchment",
         version=__version__,
         description="Everything you follow, collected on time, exactly once, and given back anywhere.",

@@ -70,17 +70,17 @@ class ConflictProblem(Problem):
 
 
 class InvalidPart(BaseModel):
-    loc: list[str | int]
-    msg: str
-    type: str
+    loc: list[str | int] = Field(examples=[["body", "url"]])
+    msg: str = Field(examples=["Field required"])
+    type: str = Field(examples=["missing"])
 
 
 class InvalidProblem(BaseModel):
     """`detail` is a sentence, or the list of what is wrong where the request does not fit its schema."""
 
-    error: str
+    error: str = Field(examples=["url: Field required"])
     detail: str | list[InvalidPart]
-    field: str | None = None
+    field: str | None = Field(default=None, examples=["url"])
 
 
 _MODELS: dict[int, type[BaseModel]] = {409: ConflictProblem, 422: InvalidProblem}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
 from catchment.domain.candidate import Backlog
 from catchment.domain.source import LastError
@@ -129,4 +129,16 @@ class BacklogOut(Out):
 
 
 class Ok(Out):
-    ok: bool = True
+    ok: bool = Field(default=True, examples=[True])
+
+
+#: Feeds as the documents of the API show them.
+JSON_FEED: Final[dict[str, Any]] = {
+    "version": "https://jsonfeed.org/version/1.1",
+    "title": "News",
+    "items": [{"id": "12", "url": "https://example.org/a", "title": "A title", "content_html": "<p>A text</p>"}],
+}
+RSS_FEED: Final = '<rss version="2.0"><channel><title>News</title><item><title>A title</title></item></channel></rss>'
+ATOM_FEED: Final = (
+    '<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title><entry><title>A title</title></entry></feed>'
+)

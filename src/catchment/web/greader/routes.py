@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
+from pydantic import Field
 
 from catchment.bootstrap import System
 from catchment.domain.caller import Caller
@@ -22,6 +23,7 @@ from catchment.web.auth import DOOR, TheSystem, address_of, system_of
 from catchment.web.greader import rendering
 from catchment.web.greader.access import ReaderRoute, TheReader, TheWriter, token_in
 from catchment.web.greader.protocol import (
+    LABEL,
     MAX_IDS,
     STATE,
     Parameters,
@@ -30,6 +32,7 @@ from catchment.web.greader.protocol import (
     is_label,
     item_ids,
     label_of,
+    long_id,
     marks_of,
     moment_of,
     read_continuation,
@@ -38,7 +41,7 @@ from catchment.web.greader.protocol import (
     write_continuation,
 )
 from catchment.web.inputs import base_url, check_text
-from catchment.web.outputs import Out, stream
+from catchment.web.outputs import ATOM_FEED, Out, stream
 
 #: Items of one answer: by id alone, with their content, and in a document that is written whole.
 MAX_REFS: Final = 10_000
@@ -49,8 +52,20 @@ USUAL: Final = 20
 AT_ONCE: Final = 50
 _API: Final = "/reader/api/0"
 
+
+def _text(example: str) -> dict[str, Any]:
+    return {"text/plain": {"schema": {"type": "string"}, "example": example}}
+
+
+def _shows(example: str | dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+    """An answer, for the documents of the API."""
+    if isinstance(example, str):
+        return {200: {"content": _text(example)}}
+    return {200: {"content": {"application/json": {"schema": {"type": "object"}, "example": example}}}}
+
+
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"description": said, "content": {"text/plain": {"schema": {"type": "string"}}}}
+    status: {"description": said, "content": _text(f"Error={said}\n" if "=" not in said else f"{said}\n")}
     for status, said in {
         400: "What was asked cannot be",
         401: "Error=BadAuthentication",
@@ -63,7 +78,17 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 router = APIRouter(prefix="/greader", tags=["reader apps"], route_class=ReaderRoute, responses=_REFUSALS)
 
 _OK = PlainTextResponse
-_AS_JSON: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"schema": {"type": "object"}}}}}
+_DONE: Final = _shows("OK")
+_ONE: Final[dict[str, Any]] = {
+    "id": long_id(12),
+    "title": "A title",
+    "published": 1794912986,
+    "categories": [f"{STATE}reading-list"],
+    "alternate": [{"href": "https://example.org/a", "type": "text/html"}],
+    "origin": {"streamId": "feed/3", "title": "Example blog", "htmlUrl": ""},
+    "summary": {"content": "<p>A text</p>"},
+}
+_AS_JSON: Final = _shows({"id": f"{STATE}reading-list", "items": [_ONE], "continuation": "WzEyLCAi…"})
 _STREAM: Final = ("n", "r", "ot", "nt", "c", "xt", "it")
 
 
@@ -83,16 +108,17 @@ def _takes(*names: str) -> dict[str, Any]:
 
 
 class UserInfoOut(Out):
-    userId: str  # noqa: N815 (the interface's own spelling)
-    userName: str  # noqa: N815
-    userProfileId: str  # noqa: N815
-    userEmail: str  # noqa: N815
+    userId: str = Field(examples=["1"])  # noqa: N815 (the interface's own spelling)
+    userName: str = Field(examples=["you"])  # noqa: N815
+    userProfileId: str = Field(examples=["1"])  # noqa: N815
+    userEmail: str = Field(examples=["you@example.org"])  # noqa: N815
 
 
 @router.post(
     "/accounts/ClientLogin",
     dependencies=[DOOR],
     response_class=_OK,
+    responses=_shows("SID=k3.7dfb80e9\nLSID=null\nAuth=k3.7dfb80e9\n"),
     openapi_extra=_takes("Email", "Passwd", "output"),
 )
 async def client_login(request: Request, system: TheSystem, given: TheParameters) -> Response:
@@ -111,7 +137,7 @@ async def client_login(request: Request, system: TheSystem, given: TheParameters
     return PlainTextResponse("".join(f"{name}={value}\n" for name, value in answer.items()))
 
 
-@router.get(f"{_API}/token", response_class=_OK)
+@router.get(f"{_API}/token", response_class=_OK, responses=_shows("9363f93da77967c186c76907"))
 async def post_token(request: Request, system: TheSystem, caller: TheReader) -> str:  # noqa: ARG001 (it lets in)
     """What a client sends along as `T` with each change. It is good for a day at most."""
     return system.authenticator.reader_post_token(token_in(request) or "")
@@ -124,13 +150,21 @@ async def user_info(system: TheSystem, caller: TheReader) -> UserInfoOut:
     return UserInfoOut(userId=number, userName=user.name, userProfileId=number, userEmail=user.email)
 
 
-@router.get(f"{_API}/subscription/list")
+@router.get(
+    f"{_API}/subscription/list",
+    responses=_shows({"subscriptions": [{"id": "feed/3", "title": "Example blog", "categories": []}]}),
+)
 async def list_subscriptions(request: Request, system: TheSystem, caller: TheReader) -> dict[str, Any]:
     followed = await system.reading.followed(caller)
     return {"subscriptions": [rendering.subscription(one, base_url(request)) for one in followed]}
 
 
-@router.post(f"{_API}/subscription/edit", response_class=_OK, openapi_extra=_takes("ac", "s", "t", "a", "r", "T"))
+@router.post(
+    f"{_API}/subscription/edit",
+    response_class=_OK,
+    responses=_DONE,
+    openapi_extra=_takes("ac", "s", "t", "a", "r", "T"),
+)
 async def edit_subscription(system: TheSystem, caller: TheWriter, given: TheParameters) -> str:
     """Subscribe (`ac=subscribe`), unsubscribe, or edit: `t` is the title, `a` and `r` are folders."""
     streams, action = given.all("s"), given.first("ac")
@@ -157,7 +191,13 @@ async def _edit_one(system: System, caller: Caller, named: str, given: Parameter
         await system.reading.arrange(source_id, caller, title=title, add=add, remove=remove)
 
 
-@router.post(f"{_API}/subscription/quickadd", openapi_extra=_takes("quickadd", "T"))
+@router.post(
+    f"{_API}/subscription/quickadd",
+    responses=_shows(
+        {"query": "https://example.org", "numResults": 1, "streamId": "feed/3", "streamName": "Example blog"}
+    ),
+    openapi_extra=_takes("quickadd", "T"),
+)
 async def quickadd(system: TheSystem, caller: TheWriter, given: TheParameters) -> dict[str, Any]:
     """Subscribe to an address or a name of any kind. What a source that you can see has is there at once."""
     wanted = given.first("quickadd")
@@ -174,58 +214,62 @@ async def quickadd(system: TheSystem, caller: TheWriter, given: TheParameters) -
 @router.get(
     f"{_API}/subscription/export",
     response_class=Response,
-    responses={200: {"content": {"text/x-opml": {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {"text/x-opml": {"schema": {"type": "string"}, "example": '<opml version="2.0"/>'}}}},
 )
 async def export_subscriptions(system: TheSystem, caller: TheReader) -> Response:
     """What you follow as OPML, with your own titles and folders and without secrets."""
     return Response(await system.reading.export_opml(caller), media_type="text/x-opml")
 
 
-@router.post(f"{_API}/subscription/import", response_class=_OK)
+@router.post(f"{_API}/subscription/import", response_class=_OK, responses=_shows("OK: 3 added, 1 duplicate"))
 async def import_subscriptions(request: Request, system: TheSystem, caller: TheWriter) -> str:
     """Follow everything of an OPML file, which is the body. What is not there yet is added."""
     counts = count_results(await system.reading.import_opml(await request.body(), caller))
     return f"OK: {', '.join(f'{count} {result}' for result, count in counts.items())}"
 
 
-@router.get(f"{_API}/tag/list")
+@router.get(f"{_API}/tag/list", responses=_shows({"tags": [{"id": f"{LABEL}tech", "type": "folder"}]}))
 async def list_tags(system: TheSystem, caller: TheReader) -> dict[str, Any]:
     followed, labels = await system.reading.followed(caller), await system.reading.labels(caller)
     return {"tags": rendering.tags(followed, labels)}
 
 
-@router.post(f"{_API}/rename-tag", response_class=_OK, openapi_extra=_takes("s", "dest", "T"))
+@router.post(f"{_API}/rename-tag", response_class=_OK, responses=_DONE, openapi_extra=_takes("s", "dest", "T"))
 async def rename_tag(system: TheSystem, caller: TheWriter, given: TheParameters) -> str:
     """Of folders and of items alike."""
     await system.reading.rename_label(_label_in(given), label_of(given.first("dest")), caller)
     return "OK"
 
 
-@router.post(f"{_API}/disable-tag", response_class=_OK, openapi_extra=_takes("s", "T"))
+@router.post(f"{_API}/disable-tag", response_class=_OK, responses=_DONE, openapi_extra=_takes("s", "T"))
 async def disable_tag(system: TheSystem, caller: TheWriter, given: TheParameters) -> str:
     """What was in the folder or had the label stays, without it."""
     await system.reading.rename_label(_label_in(given), None, caller)
     return "OK"
 
 
-@router.get(f"{_API}/unread-count")
+@router.get(f"{_API}/unread-count", responses=_shows({"max": 11, "unreadcounts": [{"id": "feed/3", "count": 11}]}))
 async def unread_count(system: TheSystem, caller: TheReader) -> dict[str, Any]:
     counts, followed = await system.reading.unread(caller), await system.reading.followed(caller)
     return rendering.unread_counts(counts, followed)
 
 
-@router.get(f"{_API}/preference/list")
+@router.get(f"{_API}/preference/list", responses=_shows({"prefs": []}))
 async def list_preferences(caller: TheReader) -> dict[str, Any]:  # noqa: ARG001 (it lets in)
     """There are none; some clients ask before they begin."""
     return {"prefs": []}
 
 
-@router.get(f"{_API}/preference/stream/list")
+@router.get(f"{_API}/preference/stream/list", responses=_shows({"streamprefs": {}}))
 async def list_stream_preferences(caller: TheReader) -> dict[str, Any]:  # noqa: ARG001
     return {"streamprefs": {}}
 
 
-@router.get(f"{_API}/stream/items/ids", openapi_extra=_takes("s", *_STREAM))
+@router.get(
+    f"{_API}/stream/items/ids",
+    responses=_shows({"itemRefs": [{"id": "12", "directStreamIds": ["feed/3"], "timestampUsec": "1794912986456009"}]}),
+    openapi_extra=_takes("s", *_STREAM),
+)
 async def list_item_ids(system: TheSystem, caller: TheReader, given: TheParameters) -> dict[str, Any]:
     """The items of a stream, newest first (`r=o`: oldest first), in pages; `continuation` leads to the next."""
     query = await _query(system, caller, given.first("s") or f"{STATE}reading-list", given, most=MAX_REFS)
@@ -234,7 +278,7 @@ async def list_item_ids(system: TheSystem, caller: TheReader, given: TheParamete
     return {"itemRefs": [rendering.item_ref(ref) for ref in page.refs], **more}
 
 
-@router.get(f"{_API}/stream/items/count", response_class=_OK, openapi_extra=_takes("s"))
+@router.get(f"{_API}/stream/items/count", response_class=_OK, responses=_shows("24"), openapi_extra=_takes("s"))
 async def count_items(system: TheSystem, caller: TheReader, given: TheParameters) -> str:
     """How many items a stream has; of more than a page holds, as many as it holds."""
     query = await _query(system, caller, given.first("s") or f"{STATE}reading-list", given, most=MAX_REFS)
@@ -277,7 +321,7 @@ async def contents_of_stream(
 @router.get(
     "/reader/atom/{stream_id:path}",
     response_class=Response,
-    responses={200: {"content": {ATOM_TYPE: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {ATOM_TYPE: {"schema": {"type": "string"}, "example": ATOM_FEED}}}},
     openapi_extra=_takes(*_STREAM),
 )
 async def stream_as_atom(
@@ -293,14 +337,14 @@ async def stream_as_atom(
     return Response(document, media_type=ATOM_TYPE)
 
 
-@router.post(f"{_API}/edit-tag", response_class=_OK, openapi_extra=_takes("i", "a", "r", "T"))
+@router.post(f"{_API}/edit-tag", response_class=_OK, responses=_DONE, openapi_extra=_takes("i", "a", "r", "T"))
 async def edit_tag(system: TheSystem, caller: TheWriter, given: TheParameters) -> str:
     """Mark items as read, kept unread or starred, or label them; states that we do not keep are passed over."""
     await system.reading.mark(item_ids(given, most=MAX_IDS), marks_of(given.all("a"), given.all("r")), caller)
     return "OK"
 
 
-@router.post(f"{_API}/mark-all-as-read", response_class=_OK, openapi_extra=_takes("s", "ts", "T"))
+@router.post(f"{_API}/mark-all-as-read", response_class=_OK, responses=_DONE, openapi_extra=_takes("s", "ts", "T"))
 async def mark_all_as_read(system: TheSystem, caller: TheWriter, given: TheParameters) -> str:
     """Everything of a stream, up to the moment `ts` if one is given."""
     if not given.first("s"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path
 from pydantic import BaseModel, Field, StrictInt, StrictStr
@@ -39,7 +39,7 @@ class EnrolmentOut(BaseModel):
 
 
 class TempPasswordOut(BaseModel):
-    temp_password: str
+    temp_password: str = Field(examples=["gKpKvfiDpXn7u-g-"])
 
 
 @users_router.get("")
@@ -116,16 +116,19 @@ async def resume_job(name: JobName, system: TheSystem, _caller: AdminOnly) -> Jo
     return JobOut.model_validate(await system.jobs.set_paused(name, is_paused=False))
 
 
+_SET: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {"example": {"FETCH_INTERVAL_RSS": "60"}}}}
+}
 config_router = APIRouter(prefix="/api/config", tags=["config"], responses=problems(401, 403))
 
 
-@config_router.get("", dependencies=[ADMIN_ONLY])
+@config_router.get("", dependencies=[ADMIN_ONLY], responses=_SET)
 async def read_config(system: TheSystem) -> dict[str, str]:
     """What is set in the config table."""
     return await system.options.read()
 
 
-@config_router.put("", dependencies=[ADMIN_ONLY], responses=problems(*OF_A_BODY))
+@config_router.put("", dependencies=[ADMIN_ONLY], responses=_SET | problems(*OF_A_BODY))
 async def change_config(
     system: TheSystem,
     body: Annotated[dict[str, StrictInt | StrictStr | None], Body(examples=[{"FETCH_INTERVAL_RSS": 60}])],

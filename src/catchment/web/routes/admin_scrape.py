@@ -62,7 +62,7 @@ class ScrapeIn(In):
 
 
 class StartedOut(Out):
-    task_id: str
+    task_id: str = Field(examples=["7f0c2d5e"])
     status: TaskStatus
 
 
@@ -97,7 +97,7 @@ class TaskOut(Out):
 
 
 class MessageOut(Out):
-    message: str
+    message: str = Field(examples=["Task 7f0c2d5e is forgotten."])
 
 
 @router.post("", status_code=202, responses=problems(409, 413, 422, 429))

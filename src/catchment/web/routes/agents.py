@@ -35,11 +35,17 @@ _MESSAGE: dict[str, Any] = {
 }
 
 
+_ANSWER = {
+    "schema": {"type": "object"},
+    "example": {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "search_items"}]}},
+}
+
+
 @router.post(
     "/mcp",
     response_class=Response,
     responses={
-        200: {"description": "The answer.", "content": {"application/json": {"schema": {"type": "object"}}}},
+        200: {"description": "The answer.", "content": {"application/json": _ANSWER}},
         202: {"description": "Taken note of."},
         400: {"description": "Not a message of the protocol, or of another version."},
         404: {"description": "There is no such method."},

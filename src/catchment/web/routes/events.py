@@ -24,12 +24,13 @@ from catchment.web.translations import TheLanguage
 router = APIRouter(tags=["dashboard"])
 #: A comment, which browsers pass over.
 HEARTBEAT = ": \n\n"
+_EVENTS = {"schema": {"type": "string"}, "example": 'data: {"tiles": [{"key": "sources", "value": "29"}]}\n\n'}
 
 
 @router.get(
     "/api/events",
     response_class=StreamingResponse,
-    responses={**problems(401, 404, 422), 200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    responses={**problems(401, 404, 422), 200: {"content": {"text/event-stream": _EVENTS}}},
 )
 async def events(
     request: Request,

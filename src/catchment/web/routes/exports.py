@@ -17,8 +17,13 @@ from catchment.web.outputs import stream
 
 router = APIRouter(prefix="/api/items", tags=["items"])
 Until = Annotated[Instant | None, Query(description="Only what was collected before; a time without zone is UTC.")]
+_BEGINNINGS = {
+    ExportFormat.CSV: "id,source_id,title\r\n12,3,A title\r\n",
+    ExportFormat.JSONL: '{"id": 12, "title": "A title"}\n',
+}
 _FILES: dict[str, Any] = {
-    media: {"schema": {"type": "string", "format": "binary"}} for media in sorted(MEDIA_TYPES.values())
+    media: {"schema": {"type": "string", "format": "binary"}, "example": _BEGINNINGS.get(form, "PAR1…")}
+    for form, media in sorted(MEDIA_TYPES.items())
 }
 
 

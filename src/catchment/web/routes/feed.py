@@ -25,7 +25,7 @@ from catchment.store.digests import DigestQuery
 from catchment.web.auth import SERVICE_ONLY, Anyone, TheSystem
 from catchment.web.errors import OF_A_BODY, problems, problems_of_page
 from catchment.web.inputs import MAX_ID, In, Instant, JsonObject, Limit, Offset, PathId, Since, Text, base_url, own_path
-from catchment.web.outputs import Moment, Out, is_same_document, validators
+from catchment.web.outputs import JSON_FEED, RSS_FEED, Moment, Out, is_same_document, validators
 from catchment.web.pages import OpenPage
 from catchment.web.routes.item_pages import readable
 
@@ -56,7 +56,7 @@ DigestTypeAsked = Annotated[DigestType | None, Query(alias="type")]
 
 
 class Created(Out):
-    id: int
+    id: int = Field(examples=[4])
 
 
 @digests_router.get("")
@@ -168,7 +168,7 @@ class DigestRenderer:
 @router.get(
     "/{slug}.json",
     response_class=Response,
-    responses={200: {"content": {JSON_TYPE: {"schema": {}}}}},
+    responses={200: {"content": {JSON_TYPE: {"schema": {}, "example": JSON_FEED}}}},
 )
 async def json_feed(slug: str, request: Request, system: TheSystem, caller: Anyone, choice: Chosen) -> Response:
     shelf = await system.store.read(_read_shelf, slug, choice, caller)
@@ -178,7 +178,7 @@ async def json_feed(slug: str, request: Request, system: TheSystem, caller: Anyo
 @router.get(
     "/{slug}.rss",
     response_class=Response,
-    responses={200: {"content": {RSS_TYPE: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {RSS_TYPE: {"schema": {"type": "string"}, "example": RSS_FEED}}}},
 )
 async def rss_feed(slug: str, request: Request, system: TheSystem, caller: Anyone, choice: Chosen) -> Response:
     shelf = await system.store.read(_read_shelf, slug, choice, caller)

@@ -18,7 +18,7 @@ from catchment.publish.feed import FeedFormat
 from catchment.web.auth import OPEN, Anyone, Known, TheSystem, resolve_caller, system_of
 from catchment.web.errors import OF_A_BODY, problems
 from catchment.web.inputs import In, JsonObject, Text, base_url
-from catchment.web.outputs import Moment, Ok, Out, is_unchanged, validators
+from catchment.web.outputs import ATOM_FEED, JSON_FEED, RSS_FEED, Moment, Ok, Out, is_unchanged, validators
 
 published_router = APIRouter(prefix="/feeds", tags=["feeds"])
 #: A minute is the time between two looks of the collector.
@@ -71,7 +71,9 @@ def _may_read(feed: SavedFeed, caller: Caller, token: str) -> bool:
 
 def _answers(format_: FeedFormat) -> dict[int | str, dict[str, Any]]:
     schema: dict[str, Any] = {} if format_ is FeedFormat.JSON else {"type": "string"}
-    return {200: {"content": {format_.media_type: {"schema": schema}}}, 304: {"description": "Nothing changed."}}
+    example = {FeedFormat.JSON: JSON_FEED, FeedFormat.RSS: RSS_FEED, FeedFormat.ATOM: ATOM_FEED}[format_]
+    shown = {"schema": schema, "example": example}
+    return {200: {"content": {format_.media_type: shown}}, 304: {"description": "Nothing changed."}}
 
 
 for _format in FeedFormat:

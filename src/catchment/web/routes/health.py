@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from fastapi import APIRouter, Request, Response
 from loguru import logger
+from pydantic import Field
 
 from catchment.bootstrap import System
 from catchment.domain.alert_rules import Severity
@@ -118,12 +119,12 @@ class HealthOut(Out):
 
 
 class Ready(Out):
-    ready: bool
-    reason: str
+    ready: bool = Field(examples=[True])
+    reason: str = Field(examples=[""])
 
 
 class LivenessOut(Out):
-    status: str = "ok"
+    status: str = Field(default="ok", examples=["ok"])
 
 
 @router.get("/live", dependencies=[OPEN])
@@ -163,7 +164,10 @@ async def ready(system: TheSystem, response: Response) -> Ready:
     return found
 
 
-@router.get("/metrics", dependencies=[OPEN], response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+_FIGURES = {"text/plain": {"example": 'catchment_sources{status="ok"} 27.0\n'}}
+
+
+@router.get("/metrics", dependencies=[OPEN], response_class=Response, responses={200: {"content": _FIGURES}})
 async def metrics(request: Request, system: TheSystem) -> Response:
     """For Prometheus."""
     gauges: Metrics = request.app.state.metrics

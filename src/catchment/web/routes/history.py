@@ -47,7 +47,9 @@ class HistoryOut(Out):
 
 class FetchOut(Out):
     ok: bool = True
-    started: bool = Field(description="False where this process does not collect: then the next tick of one that does.")
+    started: bool = Field(
+        examples=[True], description="False where this process does not collect: then the next tick of one that does."
+    )
 
 
 class RemovedOut(Out):
@@ -78,7 +80,7 @@ class BulkIn(In):
 
 class BulkOut(Out):
     ok: bool = True
-    ids: list[int]
+    ids: list[int] = Field(examples=[[3, 5]])
 
 
 class AuditLineOut(Out):

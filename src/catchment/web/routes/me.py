@@ -30,7 +30,7 @@ class LoginIn(In):
 
 
 class TokenOut(BaseModel):
-    access_token: str
+    access_token: str = Field(examples=["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.…"])
     token_type: Literal["bearer"] = "bearer"  # noqa: S105 (what kind it is)
 
 

@@ -41,7 +41,7 @@ class SubscriptionOut(Out):
 
 
 class SubscribedOut(Ok):
-    added: int
+    added: int = Field(examples=[1])
 
 
 @subscriptions_router.get("")
@@ -109,8 +109,8 @@ class MadeOut(PackOut):
 
 
 class InstalledOut(Ok):
-    added: int
-    skipped: int
+    added: int = Field(examples=[12])
+    skipped: int = Field(examples=[1])
     results: list[LineOut]
 
 

@@ -47,11 +47,11 @@ class PreviewItemOut(Out):
 class ResolvedOut(Out):
     """What `POST /api/sources` would take. `preview` is left out when there was none to be had; `doubt` says why."""
 
-    name: str
-    type: str
-    config: dict[str, Any]
+    name: str = Field(examples=["Example blog"])
+    type: str = Field(examples=["rss"])
+    config: dict[str, Any] = Field(examples=[{"url": "https://example.org/feed"}])
     icon: str | None
-    why: str
+    why: str = Field(examples=["The page names this feed."])
     preview: list[PreviewItemOut] = Field(default=[], max_length=MAX_PREVIEWED)
     doubt: str = ""
 
@@ -87,8 +87,14 @@ async def resolve(body: PastedIn, system: TheSystem, caller: Known) -> ResolvedO
 
 
 _MEDIA = {ListFormat.OPML: "text/x-opml", ListFormat.JSON: "application/json", ListFormat.YAML: "application/yaml"}
+_LISTED = {"sources": [{"name": "Example blog", "type": "rss", "config": {"url": "https://example.org/feed"}}]}
+_OPML = '<opml version="2.0"><body><outline xmlUrl="https://example.org/feed"/></body></opml>'
 #: What each is to who reads it by its media type.
-_SHAPES = {ListFormat.OPML: "string", ListFormat.JSON: "object", ListFormat.YAML: "object"}
+_SHAPES: dict[ListFormat, dict[str, Any]] = {
+    ListFormat.OPML: {"schema": {"type": "string"}, "example": _OPML},
+    ListFormat.JSON: {"schema": {"type": "object"}, "example": _LISTED},
+    ListFormat.YAML: {"schema": {"type": "object"}, "example": _LISTED},
+}
 _FILE: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -96,7 +102,7 @@ _FILE: dict[str, Any] = {
         "content": {
             media: {"schema": {"type": "string", "format": "binary"}, "example": example}
             for media, example in {
-                "text/x-opml": '<opml version="2.0"><body><outline xmlUrl="https://example.org/feed"/></body></opml>',
+                "text/x-opml": _OPML,
                 "text/plain": "- https://example.org/feed\n",
             }.items()
         },
@@ -107,11 +113,11 @@ _FILE: dict[str, Any] = {
 class LineOut(Out):
     """What became of one source of the list."""
 
-    line: int
-    name: str
-    url: str
+    line: int = Field(examples=[1])
+    name: str = Field(examples=["Example blog"])
+    url: str = Field(examples=["https://example.org/feed"])
     result: LineResult
-    source_id: int | None
+    source_id: int | None = Field(examples=[7])
     reason: str
 
 
@@ -132,7 +138,7 @@ async def import_list(request: Request, system: TheSystem, caller: Known) -> Imp
     "/export",
     response_class=Response,
     responses={
-        200: {"content": {media: {"schema": {"type": _SHAPES[form]}} for form, media in _MEDIA.items()}},
+        200: {"content": {media: _SHAPES[form] for form, media in _MEDIA.items()}},
         **problems_of_page(401, 422),
     },
 )
