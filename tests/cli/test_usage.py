@@ -24,6 +24,11 @@ COMMANDS = every_command(get_command(app))
 BEYOND = str(2**63)
 
 
+def test_a_command_that_is_none_is_answered_with_the_likely_one(catchment: Command) -> None:
+    said = catchment("stauts").stderr
+    assert "Did you mean 'status'" in said
+
+
 def test_the_commands_are_those_that_were_promised() -> None:
     promised = [
         "up",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -66,6 +67,13 @@ class Commands(TyperGroup):
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             self.commands[cmd_name] = _imported(cmd_name)
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in COMMANDS:
+            # Of those that were imported, the likely ones are named.
+            for likely in get_close_matches(args[0], COMMANDS):
+                self.get_command(ctx, likely)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:
