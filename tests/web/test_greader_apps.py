@@ -15,6 +15,7 @@ from catchment.domain.caller import OPERATOR
 from catchment.domain.item import make_item
 from catchment.manage.catalog import Draft
 from catchment.store import items
+from catchment.web.middleware import path_below
 from stores import on_sqlite_alone
 
 pytestmark = [on_sqlite_alone, pytest.mark.proves("H-01")]
@@ -149,6 +150,20 @@ async def test_a_sync_of_rss_guard_that_asks_for_ten_thousand_at_once_and_goes_w
     assert answer.status_code == 200, answer.text
     assert [one["id"] for one in answer.json()["items"]] == known
     assert "continuation" not in answer.json()
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "led_to"),
+    [
+        ("/api/greader.php/reader/api/0/token", "", "/greader/reader/api/0/token"),
+        ("/sub/greader/api/greader.php/accounts/ClientLogin", "/sub", "/sub/greader/accounts/ClientLogin"),
+        ("/api/greader.php/accounts/ClientLogin", "/sub", "/greader/accounts/ClientLogin"),
+        ("/greader/reader/atom/feed/https://a.example/api/greader.php/x", "", None),
+        ("/api/greader.phpx/accounts", "", None),
+    ],
+)
+def test_where_freshrss_has_it_is_where_we_have_it(path: str, root: str, led_to: str | None):
+    assert path_below(root, path) == (led_to or path)
 
 
 async def test_a_sync_of_liferea_whose_token_stands_in_every_body(site: Site):

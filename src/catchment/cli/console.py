@@ -150,7 +150,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, tit
     console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, markup=False, highlight=False, emoji=False)
     cells = [[cell(value) for value in row] for row in rows]
     for part in laid_out(columns, cells, console.width):
-        console.print(_table(part, title=title))
+        console.print(drawn_table(part, title=title))
         title = None
 
 
@@ -225,7 +225,7 @@ def _taken(columns: Sequence[str]) -> int:
     return _GAP * (len(columns) - 1) + _ENDS
 
 
-def _table(part: Layout, *, title: str | None) -> Table:
+def drawn_table(part: Layout, *, title: str | None) -> Table:
     from rich import box
     from rich.table import Table
 

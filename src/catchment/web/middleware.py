@@ -144,11 +144,11 @@ class SubPath:
         if scope["type"] == "http":
             told = Headers(scope=scope).get("x-forwarded-prefix", "") if self._trusts_proxies else ""
             root = _sane_path(told) or self._own or scope.get("root_path", "")
-            scope = {**scope, "root_path": root, "path": _path_below(root, scope["path"])}
+            scope = {**scope, "root_path": root, "path": path_below(root, scope["path"])}
         await self._app(scope, receive, send)
 
 
-def _path_below(root: str, path: str) -> str:
+def path_below(root: str, path: str) -> str:
     """Most proxies take the root away from the path, whose beginning it is by the protocol: files are found by that."""
     own = path.removeprefix(root) if f"{path}/".startswith(f"{root}/") else path
     found = _AS_FRESHRSS_HAS_IT.match(own)
