@@ -84,7 +84,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise SettingsError(
             f"The server cannot listen on {host}:{port}: {error.strerror}. "
-            "Choose another with CATCHMENT_PORT or CATCHMENT_HOST (0 takes any free port)."
+            "Choose another with --port, or by CATCHMENT_PORT and CATCHMENT_HOST (0 takes any free port)."
         ) from error
 
 
