@@ -149,7 +149,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, tit
     # What is shown comes from strangers: it must not be read as markup.
     console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, markup=False, highlight=False, emoji=False)
     cells = [[cell(value) for value in row] for row in rows]
-    for part in laid_out(columns, cells, console.width):
+    # Who reads it by program, or in a file, wants every line alike.
+    whole = [Layout(columns, cells, [None] * len(columns))]
+    for part in laid_out(columns, cells, console.width) if sys.stdout.isatty() else whole:
         console.print(drawn_table(part, title=title))
         title = None
 
