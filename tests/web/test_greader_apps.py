@@ -157,7 +157,7 @@ async def test_a_sync_of_rss_guard_that_asks_for_ten_thousand_at_once_and_goes_w
     [
         ("/api/greader.php/reader/api/0/token", "", "/greader/reader/api/0/token"),
         ("/sub/greader/api/greader.php/accounts/ClientLogin", "/sub", "/sub/greader/accounts/ClientLogin"),
-        ("/api/greader.php/accounts/ClientLogin", "/sub", "/greader/accounts/ClientLogin"),
+        ("/api/greader.php/accounts/ClientLogin", "/sub", "/sub/greader/accounts/ClientLogin"),
         ("/greader/reader/atom/feed/https://a.example/api/greader.php/x", "", None),
         ("/api/greader.phpx/accounts", "", None),
     ],
