@@ -30,6 +30,7 @@ from catchment.sources import registry
 from catchment.store.database import Store, open_store
 from catchment.store.migrate import migrate, migrate_url
 from feed_site import FeedSite
+from fork_server import ForkServer
 from leak_watch import LeakWatch, refuse_leaks_into_files
 from parsers_here import ParsersHere
 from postgres_databases import Databases
@@ -206,6 +207,14 @@ def log() -> Iterator[list[str]]:
     handler = logger.add(lambda message: lines.append(str(message).rstrip("\n")), format=line_of("{level} {message}"))
     yield lines
     logger.remove(handler)
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    """Where processes come from whose beginning is not what a test is about."""
+    server = ForkServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture

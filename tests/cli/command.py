@@ -23,6 +23,7 @@ from typer.testing import CliRunner, Result
 from catchment.cli.main import app
 from eventually import DEADLINE_SECONDS
 from feed_site import Gate
+from fork_server import ForkedProcess, ForkServer
 
 # The runner would make all commands anew each time, which takes longer than most of them.
 typer.testing._get_command = cache(get_command)
@@ -75,9 +76,14 @@ class Command:
 class Process:
     """`catchment` as a process of its own. What it says is read line by line."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | ForkedProcess) -> None:
         self._process = process
         self.said: list[str] = []
+
+    @classmethod
+    async def fork(cls, server: ForkServer, home: Path, *words: str, **env: str) -> Process:
+        """With all that it needs imported already."""
+        return cls(await server.start("catchment.cli", *words, cwd=home, env=environment(home, **env)))
 
     @classmethod
     async def start(cls, home: Path, *words: str, **env: str) -> Process:

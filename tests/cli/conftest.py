@@ -8,6 +8,7 @@ from command import Command, Process, Start
 from loguru import logger
 
 from catchment.cli import signals
+from fork_server import ForkServer
 
 
 @pytest.fixture
@@ -27,12 +28,13 @@ def catchment(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
 
 
 @pytest.fixture
-async def start(home: Path) -> AsyncIterator[Start]:
-    """Starts processes; none outlives the test."""
+async def start(home: Path, fork_server: ForkServer) -> AsyncIterator[Start]:
+    """Starts processes, forked unless one is to begin from scratch; none outlives the test."""
     processes: list[Process] = []
 
-    async def start_(*words: str, **env: str) -> Process:
-        processes.append(await Process.start(home, *words, **env))
+    async def start_(*words: str, from_scratch: bool = False, **env: str) -> Process:
+        begun = Process.start(home, *words, **env) if from_scratch else Process.fork(fork_server, home, *words, **env)
+        processes.append(await begun)
         return processes[-1]
 
     yield start_

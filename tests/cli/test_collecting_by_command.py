@@ -121,7 +121,7 @@ async def test_junk_in_an_interval_is_warned_about_once_and_keeps_the_default(
 async def test_the_loop_says_how_it_goes_and_takes_up_what_is_added(
     catchment: Command, start: Start, site: FeedSite
 ) -> None:
-    process = await start("collect", "--loop", COLLECTOR_INTERVAL="0.2")
+    process = await start("collect", "--loop", COLLECTOR_INTERVAL="0.2", from_scratch=True)
     started = await process.says("collector started")
     assert "tick 0.2 s" in started
     assert "'rss': 240" in started

@@ -27,7 +27,7 @@ async def address(process: Process) -> str:
 
 @pytest.mark.proves("F-01")
 async def test_up_makes_a_key_and_a_link_that_signs_in_once(start: Start, catchment: Command) -> None:
-    process = await start("up", "--port", "0", "--no-collect", "--no-starter")
+    process = await start("up", "--port", "0", "--no-collect", "--no-starter", from_scratch=True)
     url = await address(process)
     key = (await process.says("Admin key")).rpartition(" ")[2]
     link = (await process.says("Sign in once")).rpartition(" ")[2]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -27,7 +25,6 @@ from planted import MARKER, planted_cookie
 
 pytestmark = pytest.mark.proves("E-10")
 VALUE = planted_cookie()
-TESTS = Path(__file__).parent.parent
 
 
 @pytest.fixture
@@ -307,9 +304,9 @@ class TestDeath:
             await asyncio.gather(claiming, return_exceptions=True)
         assert await eventually(lambda: _nothing_lent(store))
 
-    async def test_kill_9_of_a_holder_frees_its_cookie(self, store, store_url, make_pool, add, tmp_path):
+    async def test_kill_9_of_a_holder_frees_its_cookie(self, store, store_url, make_pool, add, tmp_path, fork_server):
         await add()
-        async with holder(store_url, tmp_path, times=0) as process:
+        async with holder(fork_server, store_url, tmp_path, times=0) as process:
             assert await says(process) == "holds a"
             assert await store.read(cookies.lent_names) == {"a"}
             assert await recover(store, SystemClock()) == []
@@ -317,10 +314,11 @@ class TestDeath:
             await process.wait()
         assert await asyncio.wait_for(use(make_pool(clock=SystemClock())), 10) == "a"
 
-    async def test_two_processes_never_hold_one_cookie_at_once(self, store, store_url, add, tmp_path):
+    async def test_two_processes_never_hold_one_cookie_at_once(self, store, store_url, add, tmp_path, fork_server):
         await add("a", daily_limit=1000)
         await add("b", daily_limit=1000)
-        async with holder(store_url, tmp_path, 15) as one, holder(store_url, tmp_path, 15) as another:
+        both = [holder(fork_server, store_url, tmp_path, 15) for _ in range(2)]
+        async with both[0] as one, both[1] as another:
             assert [await says(one), await says(another)] == ["done", "done"]
         known = await store.read(cookies.list_all)
         assert sum(cookie.daily_used for cookie in known) == 30
@@ -332,18 +330,14 @@ async def _nothing_lent(store):
 
 
 @asynccontextmanager
-async def holder(store_url, folder, times):
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "cookie_holder", store_url, str(folder), str(times),
-        cwd=TESTS,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
-        stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+async def holder(fork_server, store_url, folder, times):
+    words = (store_url, str(folder), str(times))
+    process = await fork_server.start("cookie_holder", *words, cwd=folder, env=dict(os.environ))
     try:
         yield process
     finally:
-        if process.returncode is None:
-            process.kill()
+        process.kill()
+        await process.stdout.read()
         await process.wait()
 
 

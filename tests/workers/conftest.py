@@ -10,6 +10,7 @@ from sqlalchemy.engine import make_url
 from catchment.bootstrap import System, open_system
 from catchment.settings import Settings
 from cli.command import Process, Start
+from fork_server import ForkServer
 
 PASSWORD = secrets.token_hex(8)
 
@@ -21,14 +22,14 @@ def shared_url(postgres_url: str) -> str:
 
 
 @pytest.fixture
-async def start_worker(shared_url: str, tmp_path: Path) -> AsyncIterator[Start]:
+async def start_worker(shared_url: str, tmp_path: Path, fork_server: ForkServer) -> AsyncIterator[Start]:
     """Starts `catchment worker` by the name that it gives to sites; none outlives the test, or says the password."""
     workers: list[Process] = []
 
     async def start(name: str, **env: str) -> Process:
         usual = {"DATABASE_URL": shared_url, "COLLECTOR_TICK": "0.2", "COLLECTOR_CONCURRENCY": "2"}
         env = {**usual, "CATCHMENT_USER_AGENT": name, **env}
-        workers.append(await Process.start(tmp_path, "worker", **env))
+        workers.append(await Process.fork(fork_server, tmp_path, "worker", **env))
         return workers[-1]
 
     yield start
