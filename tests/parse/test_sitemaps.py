@@ -410,7 +410,7 @@ def test_an_entity_bomb_does_not_go_off():
 
 
 def test_a_gzip_bomb_is_refused_while_it_unfolds():
-    bomb = gzip.compress(b"<urlset>" + b" " * 300_000_000, compresslevel=9)
+    bomb = gzip.compress(b"<urlset>" + b" " * 300_000_000, compresslevel=1)
     tracemalloc.start()
     with pytest.raises(BadBody, match="unfolds"):
         read(*cut(bomb, list(range(0, len(bomb), 16_384))))
