@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -29,6 +29,7 @@ from mcp.types import (
 
 from catchment import __version__
 from catchment.bootstrap import System
+from catchment.clock import iso
 from catchment.domain.audit_trail import acting
 from catchment.domain.caller import Caller, Scope
 from catchment.domain.item import StoredItem
@@ -297,7 +298,7 @@ def _jsonable(facts: Mapping[str, Any]) -> Answer:
 
 
 def _moment(moment: datetime | None) -> str | None:
-    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z") if moment else None
+    return iso(moment, "seconds") if moment else None
 
 
 def _number(description: str, *, least: int = 0, most: int = MAX_ID) -> dict[str, Any]:

@@ -1,10 +1,18 @@
-"""Time as a parameter: whoever needs the time is given a clock, so that tests move it instead of waiting."""
+"""Time as a parameter: whoever needs the time is given a clock, so that tests move it instead of waiting.
+
+A moment is written in one form, wherever it goes.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Protocol
+
+
+def iso(moment: datetime, timespec: str = "milliseconds") -> str:
+    """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
+    return moment.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 class Clock(Protocol):

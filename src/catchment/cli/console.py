@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from catchment.clock import iso
 from catchment.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -338,10 +339,6 @@ def cell(value: object) -> str:
         case _:
             text = str(value)
     return printable(text)
-
-
-def iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _as_json(value: Any) -> object:

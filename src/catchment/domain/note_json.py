@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from catchment.clock import iso
 from catchment.domain.note import Author, Comment, Counts, Note, NoteCard, NoteRef, NoteType, Platform
 from catchment.errors import InvalidInput
 
@@ -127,7 +128,7 @@ def _comment_to_json(comment: Comment) -> dict[str, Any]:
 
 
 def _moment_to_json(moment: datetime | None) -> str | None:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment else None
+    return iso(moment, "auto") if moment else None
 
 
 def _ref(fields: _Fields) -> NoteRef:

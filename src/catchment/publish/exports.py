@@ -9,9 +9,10 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Protocol
 
+from catchment.clock import iso
 from catchment.domain.export import COLUMNS, ColumnKind, ExportFormat, ExportKind, ExportRow
 from catchment.errors import SettingsError
 
@@ -69,7 +70,7 @@ def _plain(value: Any, kind: ColumnKind) -> Any:
     """As a cell can hold it."""
     if kind is ColumnKind.JSON:
         return json.dumps(value, ensure_ascii=False)
-    return _iso(value) if isinstance(value, datetime) else value
+    return iso(value) if isinstance(value, datetime) else value
 
 
 class _JsonLinesWriter:
@@ -84,7 +85,7 @@ class _JsonLinesWriter:
 
     def _line(self, row: ExportRow) -> bytes:
         shown = {name: row.get(name) for name in self._columns}
-        return json.dumps(shown, ensure_ascii=False, default=_iso).encode() + b"\n"
+        return json.dumps(shown, ensure_ascii=False, default=iso).encode() + b"\n"
 
 
 class _ParquetWriter:
@@ -156,10 +157,6 @@ class _Sink(io.RawIOBase):
         taken = bytes(self._written)
         self._written.clear()
         return taken
-
-
-def _iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 _WRITERS: Mapping[ExportFormat, Callable[[Columns], ExportWriter]] = {

@@ -13,6 +13,8 @@ from enum import StrEnum
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from catchment.clock import iso
+
 # What XML 1.0 cannot hold, not even escaped: most control characters, lone surrogates, U+FFFE and U+FFFF.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 #: For a file of which nothing is known.
@@ -103,7 +105,7 @@ def add_enclosure_link(parent: ET.Element, tag: str, enclosure: Enclosure) -> No
 
 
 def atom_moment(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return iso(moment, "seconds")
 
 
 def written(root: ET.Element) -> bytes:
@@ -240,9 +242,9 @@ def write_json_feed(feed: Feed) -> bytes:
 def _json_item(entry: FeedEntry) -> dict[str, Any]:
     item: dict[str, Any] = {"id": entry.id, "url": entry.url, "title": entry.title}
     item |= {"content_html": entry.html} if entry.html else {"content_text": entry.text}
-    item |= {"date_published": _json_moment(entry.published_at)}
+    item |= {"date_published": iso(entry.published_at)}
     optional = {
-        "date_modified": _json_moment(entry.updated_at) if entry.updated_at else None,
+        "date_modified": iso(entry.updated_at) if entry.updated_at else None,
         "authors": [{"name": entry.author}] if entry.author else None,
         "tags": list(entry.categories),
         "attachments": [_attachment(enclosure) for enclosure in entry.enclosures],
@@ -254,10 +256,6 @@ def _json_item(entry: FeedEntry) -> dict[str, Any]:
 def _attachment(enclosure: Enclosure) -> dict[str, Any]:
     size = {"size_in_bytes": enclosure.length} if enclosure.length else {}
     return {"url": enclosure.url, "mime_type": enclosure.type, **size}
-
-
-def _json_moment(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class FeedFormat(StrEnum):

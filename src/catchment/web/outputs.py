@@ -10,8 +10,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
-from catchment.domain.candidate import Backlog
-from catchment.domain.source import LastError
+from catchment.clock import iso
 
 
 def validators(tag: str, changed_at: datetime) -> dict[str, str]:
@@ -44,11 +43,6 @@ def _moment(text: str) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-
-
-def iso(moment: datetime) -> str:
-    """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 Moment = Annotated[
@@ -103,10 +97,6 @@ class ErrorOut(Out):
     message: str
     at: Moment
 
-    @classmethod
-    def of(cls, error: LastError | None) -> ErrorOut | None:
-        return cls.model_validate(error) if error else None
-
 
 class OutstandingOut(Out):
     url: str
@@ -122,10 +112,6 @@ class BacklogOut(Out):
     pending: int
     failed: int
     listed: list[OutstandingOut]
-
-    @classmethod
-    def of(cls, backlog: Backlog | None) -> BacklogOut | None:
-        return cls.model_validate(backlog) if backlog else None
 
 
 class Ok(Out):

@@ -24,6 +24,7 @@ from markupsafe import Markup, escape
 from starlette.datastructures import FormData
 
 from catchment.bootstrap import System
+from catchment.clock import iso
 from catchment.domain.caller import ANONYMOUS, Caller, Scope
 from catchment.errors import NotFound
 from catchment.manage.authentication import SESSION_LIFE
@@ -32,7 +33,6 @@ from catchment.monitor.status import Language
 from catchment.web.auth import anyone, signed_in, signed_in_admin, system_of
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, form_data, token_of
 from catchment.web.inputs import link, link_with, own_path
-from catchment.web.outputs import iso
 from catchment.web.translations import LANGUAGE_COOKIE, Words, catalogue, language_of, words_in
 
 NOTICE_COOKIE = "catchment_notice"
