@@ -52,6 +52,18 @@ class CheckResult:
     advice: str = ""
 
 
+def _ok(name: str, found: str) -> CheckResult:
+    return CheckResult(name=name, verdict=CheckVerdict.OK, found=found)
+
+
+def _warning(name: str, found: str, advice: str) -> CheckResult:
+    return CheckResult(name=name, verdict=CheckVerdict.WARN, found=found, advice=advice)
+
+
+def _failure(name: str, found: str, advice: str = "") -> CheckResult:
+    return CheckResult(name=name, verdict=CheckVerdict.FAIL, found=found, advice=advice)
+
+
 async def examine(settings: Settings | None = None) -> list[CheckResult]:
     """Every check, in an order in which the first failure explains those after it; without settings, theirs too."""
     findings = [check_python(sys.version_info[:3]), check_clock(datetime.now(UTC))]
@@ -59,8 +71,7 @@ async def examine(settings: Settings | None = None) -> list[CheckResult]:
         settings = settings or load_settings()
         _check_parts(settings)
     except SettingsError as error:
-        advice = "Correct it in the environment or in .env."
-        return [*findings, CheckResult(name="settings", verdict=CheckVerdict.FAIL, found=str(error), advice=advice)]
+        return [*findings, _failure("settings", str(error), "Correct it in the environment or in .env.")]
     findings += [check_variables(settings.unknown_variables), *_check_folder(settings), *await _check_store(settings)]
     return [*findings, await _check_network()]
 
@@ -76,8 +87,8 @@ def _check_parts(settings: Settings) -> None:
 def check_python(version: tuple[int, ...]) -> CheckResult:
     found = ".".join(map(str, version))
     if version < OLDEST_PYTHON:
-        return CheckResult(name="python", verdict=CheckVerdict.FAIL, found=found, advice="Use Python 3.11 or newer.")
-    return CheckResult(name="python", verdict=CheckVerdict.OK, found=found)
+        return _failure("python", found, "Use Python 3.11 or newer.")
+    return _ok("python", found)
 
 
 def check_clock(now: datetime) -> CheckResult:
@@ -85,25 +96,23 @@ def check_clock(now: datetime) -> CheckResult:
     installed = datetime.fromtimestamp(Path(catchment.__file__).stat().st_mtime, UTC)
     found = f"{now:%Y-%m-%d %H:%M} UTC"
     if now < installed - timedelta(days=1):
-        return CheckResult(
-            name="clock", verdict=CheckVerdict.FAIL, found=found, advice="Set the clock: it is in the past."
-        )
-    return CheckResult(name="clock", verdict=CheckVerdict.OK, found=found)
+        return _failure("clock", found, "Set the clock: it is in the past.")
+    return _ok("clock", found)
 
 
 def check_variables(unknown: Mapping[str, str]) -> CheckResult:
     if not unknown:
-        return CheckResult(name="settings", verdict=CheckVerdict.OK, found="readable")
+        return _ok("settings", "readable")
     found = " ".join(worded_unknown(name, meant) for name, meant in unknown.items())
-    return CheckResult(name="settings", verdict=CheckVerdict.WARN, found=found, advice="Correct or remove them.")
+    return _warning("settings", found, "Correct or remove them.")
 
 
 def check_space(free_bytes: int) -> CheckResult:
     found = f"{free_bytes / GIGABYTE:.1f} GB free"
     if free_bytes >= LITTLE_SPACE:
-        return CheckResult(name="disk", verdict=CheckVerdict.OK, found=found)
-    verdict = CheckVerdict.WARN if free_bytes >= TOO_LITTLE_SPACE else CheckVerdict.FAIL
-    return CheckResult(name="disk", verdict=verdict, found=found, advice="Make room, or lower CATCHMENT_KEEP_DAYS.")
+        return _ok("disk", found)
+    judge = _warning if free_bytes >= TOO_LITTLE_SPACE else _failure
+    return judge("disk", found, "Make room, or lower CATCHMENT_KEEP_DAYS.")
 
 
 def _check_folder(settings: Settings) -> list[CheckResult]:
@@ -115,33 +124,26 @@ def _check_folder(settings: Settings) -> list[CheckResult]:
     there = next(place for place in (folder, *folder.parents) if place.is_dir())
     space = check_space(shutil.disk_usage(there).free)
     if os.access(there, os.W_OK | os.X_OK) and (not file.exists() or os.access(file, os.W_OK)):
-        return [CheckResult(name="data folder", verdict=CheckVerdict.OK, found=str(folder)), space]
+        return [_ok("data folder", str(folder)), space]
     advice = "Make it writable, or set CATCHMENT_HOME to a folder that is."
-    return [
-        CheckResult(name="data folder", verdict=CheckVerdict.FAIL, found=f"{folder} is not writable", advice=advice),
-        space,
-    ]
+    return [_failure("data folder", f"{folder} is not writable", advice), space]
 
 
 async def _check_store(settings: Settings) -> list[CheckResult]:
     url = store_url(settings.store_url())
     file, shown = sqlite_file(url), shown_place(url)
     if file is not None and not file.exists():
-        found = f"{shown} is not there yet"
-        return [
-            CheckResult(name="store", verdict=CheckVerdict.WARN, found=found, advice="`catchment up` makes it."),
-            _check_intervals(settings, {}),
-        ]
+        missing = _warning("store", f"{shown} is not there yet", "`catchment up` makes it.")
+        return [missing, _check_intervals(settings, {})]
     try:
         store = open_store(settings.store_url())
     except DamagedStore as error:
-        return [CheckResult(name="store", verdict=CheckVerdict.FAIL, found=str(error))]
+        return [_failure("store", str(error))]
     try:
         revision = await store.read(current_revision)
         table = await store.read(read_config) if revision else {}
     except StoreError as error:
-        advice = "Start the database, or correct DATABASE_URL."
-        return [CheckResult(name="store", verdict=CheckVerdict.FAIL, found=str(error), advice=advice)]
+        return [_failure("store", str(error), "Start the database, or correct DATABASE_URL.")]
     else:
         findings = [_judge_revision(shown, revision), _check_intervals(settings, table)]
         return [*findings, await _check_writing(store)] if revision == head_revision() else findings
@@ -152,25 +154,21 @@ async def _check_store(settings: Settings) -> list[CheckResult]:
 async def _check_writing(store: Store) -> CheckResult:
     trouble = await store.checked.trouble(datetime.now(UTC))
     if trouble is None:
-        return CheckResult(name="writing", verdict=CheckVerdict.OK, found="the store can be written")
+        return _ok("writing", "the store can be written")
     found, advice = WRITE_TROUBLES[trouble]
-    return CheckResult(
-        name="writing", verdict=CheckVerdict.FAIL, found=f"the store cannot be written: {found}", advice=advice
-    )
+    return _failure("writing", f"the store cannot be written: {found}", advice)
 
 
 def _judge_revision(shown: str, revision: str | None) -> CheckResult:
     head = head_revision()
     if revision == head:
-        return CheckResult(name="store", verdict=CheckVerdict.OK, found=f"{shown} at revision {revision}")
+        return _ok("store", f"{shown} at revision {revision}")
     try:
         refuse_unknown_schema(revision, f"The store {shown}")
     except StoreError as error:
-        return CheckResult(name="store", verdict=CheckVerdict.FAIL, found=str(error))
+        return _failure("store", str(error))
     found = f"{shown} is at revision {revision or 'none'}, this release is at {head}"
-    return CheckResult(
-        name="store", verdict=CheckVerdict.WARN, found=found, advice="`catchment up` brings it up to date."
-    )
+    return _warning("store", found, "`catchment up` brings it up to date.")
 
 
 def _check_intervals(settings: Settings, table: dict[str, str]) -> CheckResult:
@@ -182,9 +180,8 @@ def _check_intervals(settings: Settings, table: dict[str, str]) -> CheckResult:
         warn=lambda place, value: junk.append(f"{place} is {value!r}"),
     )
     if not junk:
-        return CheckResult(name="intervals", verdict=CheckVerdict.OK, found="readable")
-    advice = f"They are ignored. Use whole minutes, 1 to {MAX_MINUTES}."
-    return CheckResult(name="intervals", verdict=CheckVerdict.WARN, found="; ".join(junk), advice=advice)
+        return _ok("intervals", "readable")
+    return _warning("intervals", "; ".join(junk), f"They are ignored. Use whole minutes, 1 to {MAX_MINUTES}.")
 
 
 async def _check_network() -> CheckResult:
@@ -193,8 +190,8 @@ async def _check_network() -> CheckResult:
         async with asyncio.timeout(LOOKUP_SECONDS):
             await lookup(WELL_KNOWN_HOST, 443)
     except (OSError, TimeoutError):
-        found, advice = "no names can be looked up", "Without a network, only what is on this machine is collected."
-        return CheckResult(name="network", verdict=CheckVerdict.WARN, found=found, advice=advice)
+        advice = "Without a network, only what is on this machine is collected."
+        return _warning("network", "no names can be looked up", advice)
     finally:
         lookup.close()
-    return CheckResult(name="network", verdict=CheckVerdict.OK, found=f"{WELL_KNOWN_HOST} can be looked up")
+    return _ok("network", f"{WELL_KNOWN_HOST} can be looked up")
