@@ -16,7 +16,6 @@ from catchment.fetch.pacing import PacePolicy, Pacer
 from catchment.parse.json_values import objects_at, read_object
 from catchment.redact import MASK, redact_text
 
-PAGE_TWEETS: Final = 20
 FIRST_WAIT_SECONDS, MAX_WAIT_SECONDS = 1.0, 60.0
 #: Of what the provider said, this much is for people to read.
 MAX_SHOWN: Final = 500
