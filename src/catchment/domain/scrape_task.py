@@ -90,6 +90,11 @@ class ScrapeTask:
         return {"current": done, "total": total, "percentage": int(percentage) if percentage % 1 == 0 else percentage}
 
     @property
+    def metadata(self) -> dict[str, Any]:
+        """What was asked for."""
+        return {"usernames": list(self.usernames), "limit": self.limit, "asked_by": self.asked_by}
+
+    @property
     def report(self) -> dict[str, float] | None:
         """The final report; None while there is none."""
         if self.completed_at is None:

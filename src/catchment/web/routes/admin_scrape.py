@@ -14,7 +14,6 @@ from catchment.domain.scrape_task import (
     MAX_LIMIT,
     MAX_USERS,
     ScrapeOrder,
-    ScrapeTask,
     TaskStatus,
     how_far,
     usernames_in,
@@ -25,7 +24,6 @@ from catchment.web.errors import ErrorHandlingRoute, InvalidProblem, problem, pr
 from catchment.web.inputs import BackwardWindow, In, Instant, Text, check_window
 from catchment.web.outputs import Moment, Out
 
-TASK_NAME = "scrape"
 _BAD_REQUEST: dict[int | str, dict[str, Any]] = {400: {"model": InvalidProblem, "description": "Bad Request"}}
 
 
@@ -68,32 +66,16 @@ class StartedOut(Out):
 
 class TaskOut(Out):
     task_id: str
-    task_name: str
+    task_name: str = "scrape"
     status: TaskStatus
     created_at: Moment
     updated_at: Moment
-    started_at: Moment
+    started_at: Moment = Field(validation_alias="created_at")
     completed_at: Moment | None
     progress: dict[str, int | float]
     result: dict[str, Any] | None
     error: str | None
     metadata: dict[str, Any]
-
-    @classmethod
-    def of(cls, task: ScrapeTask) -> TaskOut:
-        return cls(
-            task_id=task.task_id,
-            task_name=TASK_NAME,
-            status=task.status,
-            created_at=task.created_at,
-            updated_at=task.updated_at,
-            started_at=task.created_at,
-            completed_at=task.completed_at,
-            progress=task.progress,
-            result=task.result,
-            error=task.error,
-            metadata={"usernames": list(task.usernames), "limit": task.limit, "asked_by": task.asked_by},
-        )
 
 
 class MessageOut(Out):
@@ -125,18 +107,18 @@ async def list_tasks(
     system: TheSystem, _caller: AdminOnly, status: Annotated[TaskStatus | None, Query()] = None
 ) -> list[TaskOut]:
     """Tasks of the last day, the newest first."""
-    return [TaskOut.of(task) for task in await system.scraping.list(status=status)]
+    return [TaskOut.model_validate(task) for task in await system.scraping.list(status=status)]
 
 
 @router.get("/{task_id}", responses=problems(404))
 async def show_task(task_id: TaskId, system: TheSystem, _caller: AdminOnly) -> TaskOut:
-    return TaskOut.of(await system.scraping.get(task_id))
+    return TaskOut.model_validate(await system.scraping.get(task_id))
 
 
 @router.post("/{task_id}/cancel", responses=problems(404))
 async def cancel_task(task_id: TaskId, system: TheSystem, _caller: AdminOnly) -> TaskOut:
     """End it, if it runs; what it has stored stays."""
-    return TaskOut.of(await system.scraping.cancel(task_id))
+    return TaskOut.model_validate(await system.scraping.cancel(task_id))
 
 
 @router.delete("/{task_id}", responses=problems(404, 409))

@@ -38,15 +38,8 @@ class WebhookIn(In):
     secret: Text = Field(default="", max_length=200, description="Where a Lark bot signs; for json it is made up.")
 
     def wanted(self) -> NewWebhook:
-        return NewWebhook(
-            name=self.name,
-            url=self.url,
-            topics=tuple(self.topics) if "topics" in self.model_fields_set else usual_topics(self.feed),
-            allow_private=self.allow_private,
-            secret=self.secret,
-            format=self.format,
-            feed=self.feed,
-        )
+        topics = tuple(self.topics) if "topics" in self.model_fields_set else usual_topics(self.feed)
+        return NewWebhook(**{**dict(self), "topics": topics})
 
 
 class ChangedWebhookIn(WebhookIn):

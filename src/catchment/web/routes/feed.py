@@ -84,13 +84,7 @@ async def show_digest(digest_id: PathId, system: TheSystem, caller: Anyone) -> D
 
 @digests_router.post("", dependencies=[SERVICE_ONLY], status_code=201, responses=problems(403, *OF_A_BODY))
 async def add_digest(body: DigestIn, system: TheSystem) -> Created:
-    new = NewDigest(
-        type=body.type,
-        content=body.content,
-        metadata=body.metadata,
-        user_id=body.user_id,
-        created_at=body.created_at or system.clock.now(),
-    )
+    new = NewDigest(**{**dict(body), "created_at": body.created_at or system.clock.now()})
     return Created(id=await system.store.write(digests.add, new))
 
 

@@ -79,7 +79,7 @@ class ItemViewOut(ItemOut):
     @classmethod
     def of_view(cls, view: ItemView) -> ItemViewOut:
         return cls(
-            **ItemOut.of(view.item).model_dump(),
+            **ItemOut.model_validate(view.item).model_dump(),
             source=ItemSourceOut.model_validate(view.source),
             links=list(view.links),
             edits=[EditOut.model_validate(edit) for edit in view.edits],
@@ -106,7 +106,7 @@ async def find_items(
     after = place_of(cursor, is_search=bool(q.strip()))
     page = await system.items.find(caller, wanted, q=q, after=after, limit=min(limit, MAX_FOUND))
     next_cursor = write_cursor(page.next.item_id, page.next.fetched_at) if page.next else None
-    return ItemsOut(items=[ItemOut.of(item) for item in page.items], next_cursor=next_cursor)
+    return ItemsOut(items=[ItemOut.model_validate(item) for item in page.items], next_cursor=next_cursor)
 
 
 @router.get("/{item_id}", responses=problems(404))

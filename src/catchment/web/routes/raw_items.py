@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
 
 from catchment.bootstrap import System
 from catchment.domain.caller import Caller
-from catchment.domain.item import StoredItem
 from catchment.errors import InvalidInput
 from catchment.monitor.status import DAY
 from catchment.store import items
@@ -40,7 +40,7 @@ class ItemOut(Out):
     id: int
     source_id: int
     source_name: str
-    source_type: str
+    source_type: str = Field(validation_alias="type")
     type: str
     title: str
     url: str
@@ -51,25 +51,6 @@ class ItemOut(Out):
     updated_at: Moment | None
     revision: int
     metadata: dict[str, Any]
-
-    @classmethod
-    def of(cls, item: StoredItem) -> ItemOut:
-        return cls(
-            id=item.id,
-            source_id=item.source_id,
-            source_name=item.source_name,
-            source_type=item.type,
-            type=item.type,
-            title=item.title,
-            url=item.url,
-            author=item.author,
-            content=item.content,
-            published_at=item.published_at,
-            fetched_at=item.fetched_at,
-            updated_at=item.updated_at,
-            revision=item.revision,
-            metadata=dict(item.metadata),
-        )
 
 
 class ItemStatsOut(Out):
@@ -152,4 +133,4 @@ async def items_for_digest(system: TheSystem, caller: Known, since: Since = None
 
 
 async def _list(system: System, query: ItemQuery) -> list[ItemOut]:
-    return [ItemOut.of(item) for item in await system.store.read(items.list_items, query)]
+    return [ItemOut.model_validate(item) for item in await system.store.read(items.list_items, query)]
