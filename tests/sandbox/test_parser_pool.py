@@ -307,6 +307,14 @@ async def test_a_process_that_cannot_be_started_is_nobodys_failure_but_ours(monk
             await titles(pool)
 
 
+@pytest.mark.proves("S-01")
+def test_a_process_that_reads_feeds_loads_nothing_that_feeds_do_not_need():
+    loaded = "import sys; from catchment.sandbox import process; process.reader('catchment.sources.items:read_items')"
+    needless = {"jsonpath", "re2", "regex", "pydantic", "sqlalchemy", "catchment.domain.source"}
+    told = subprocess.check_output([sys.executable, "-I", "-c", f"{loaded}; print(*sys.modules)"], text=True)
+    assert needless.isdisjoint(told.split())
+
+
 @pytest.mark.parametrize("name", sorted(READERS))
 def test_every_reader_is_there(name: str):
     assert callable(reader(name))

@@ -66,6 +66,19 @@ class Item(NamedTuple):
     metadata: Mapping[str, Any]
 
 
+class Reading(NamedTuple):
+    """What was read in a document."""
+
+    title: str
+    items: tuple[Item, ...]
+    #: Something in the document could not be read as it was meant: texts may be less than what was written.
+    is_damaged: bool = False
+    #: What was odd, each in a sentence.
+    warnings: tuple[str, ...] = ()
+    #: Entries that made no sense.
+    left_out: int = 0
+
+
 def make_item(
     *,
     native_id: str = "",

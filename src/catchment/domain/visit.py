@@ -5,25 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from catchment.domain.item import Item
 from catchment.domain.rhythm import Rhythm
 from catchment.domain.run import Run
 from catchment.domain.source import LastError, Moved, NextCheck, PausedBy, Source, Why
-
-
-class Reading(NamedTuple):
-    """What was read in a document."""
-
-    title: str
-    items: tuple[Item, ...]
-    #: Something in the document could not be read as it was meant: texts may be less than what was written.
-    is_damaged: bool = False
-    #: What was odd, each in a sentence.
-    warnings: tuple[str, ...] = ()
-    #: Entries that made no sense.
-    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,24 +10,23 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final, TypeAlias
-
-from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError
-from jsonpath.segments import JSONPathRecursiveDescentSegment
-from jsonpath.selectors import IndexSelector, NameSelector, SliceSelector, WildcardSelector
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from catchment.errors import BadConfig, ParseError
+
+if TYPE_CHECKING:
+    from jsonpath import JSONPath
 
 #: Whatever a path chooses, no more of it is looked at.
 MAX_MATCHES: Final = 10_000
 
-_ENVIRONMENT: Final = JSONPathEnvironment(strict=True)
-_CHOOSING: Final = (IndexSelector, NameSelector, SliceSelector, WildcardSelector)
-
 
 def read_json_path(text: str) -> Callable[[Any], list[Any]]:
+    # Imported where it is needed: few paths are JSONPath, and it takes longer than all that reading a feed needs.
+    from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError
+
     try:
-        path = _ENVIRONMENT.compile(text)
+        path = JSONPathEnvironment(strict=True).compile(text)
     except (JSONPathError, RecursionError, ValueError) as error:
         raise BadConfig(f"{text!r} is no JSONPath: {error}.") from error
     if not isinstance(path, JSONPath) or not _is_plain(path):
@@ -48,9 +47,13 @@ def read_json_path(text: str) -> Callable[[Any], list[Any]]:
 
 
 def _is_plain(path: JSONPath) -> bool:
+    from jsonpath.segments import JSONPathRecursiveDescentSegment
+    from jsonpath.selectors import IndexSelector, NameSelector, SliceSelector, WildcardSelector
+
+    choosing = (IndexSelector, NameSelector, SliceSelector, WildcardSelector)
     descents = sum(isinstance(segment, JSONPathRecursiveDescentSegment) for segment in path.segments)
     return descents <= 1 and all(
-        len(segment.selectors) == 1 and isinstance(segment.selectors[0], _CHOOSING) for segment in path.segments
+        len(segment.selectors) == 1 and isinstance(segment.selectors[0], choosing) for segment in path.segments
     )
 
 
@@ -68,8 +71,6 @@ def compile_path(text: str) -> Path:
         raise BadConfig(f"A path has at most {MAX_CHARS} characters.")
     if not text.startswith("$"):
         return _dot_path(text)
-    # Imported where it is needed: few paths are JSONPath, and it takes a while.
-
     return read_json_path(text)
 
 

@@ -50,10 +50,10 @@ READERS: Final = frozenset(
 RESULTS: Final = frozenset(
     {
         "catchment.domain.item:Item",
+        "catchment.domain.item:Reading",
         "catchment.domain.listing:BadLine",
         "catchment.domain.listing:ListedSource",
         "catchment.domain.listing:SourceList",
-        "catchment.domain.visit:Reading",
         "catchment.manage.discovery:Discovered",
         "catchment.parse.article:Article",
         "catchment.parse.discovery:Discovery",

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from catchment.domain.confidential import address_of
-from catchment.domain.item import Item
+from catchment.domain.item import Item, Reading
 from catchment.domain.options import HEADERS_KEY, without_options
-from catchment.domain.visit import Fetched, Reading
+from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig, ParseError, VisitError
 from catchment.fetch.client import Request
 from catchment.fetch.pacing import Deferred

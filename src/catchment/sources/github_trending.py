@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from yarl import URL
 
-from catchment.domain.item import Item
-from catchment.domain.visit import Fetched, Reading
+from catchment.domain.item import Item, Reading
+from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig
 from catchment.fetch.client import Request
 from catchment.fetch.pacing import host_of

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from catchment.domain.item import Item, content_key, make_item
-from catchment.domain.visit import Reading
+from catchment.domain.item import Item, Reading, content_key, make_item
 from catchment.parse.encoding import UTF_8
 from catchment.parse.entry import EntryMaker, ParsedEntry, RawEntry
 from catchment.parse.feed import ParsedFeed, parse_feed

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 from yarl import URL
 
-from catchment.domain.item import Item
+from catchment.domain.item import Item, Reading
 from catchment.domain.source import ADDRESS_KEY, Source
-from catchment.domain.visit import Fetched, Reading
+from catchment.domain.visit import Fetched
 from catchment.errors import ParseError
 from catchment.fetch.client import Request, Response
 from catchment.fetch.freshness import Validators, fresh_for

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from yarl import URL
 
-from catchment.domain.item import Item
-from catchment.domain.visit import Fetched, Reading
+from catchment.domain.item import Item, Reading
+from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig, Blocked, HttpError, ParseError, VisitError
 from catchment.fetch.client import Request, Response
 from catchment.fetch.failures import status_error

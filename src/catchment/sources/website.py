@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from yarl import URL
 
 from catchment.domain.filters import check_pattern, without_matches
-from catchment.domain.item import Item, make_item, short_hash
+from catchment.domain.item import Item, Reading, make_item, short_hash
 from catchment.domain.source import CHANGES, NOISY_AFTER
-from catchment.domain.visit import Fetched, Reading
+from catchment.domain.visit import Fetched
 from catchment.errors import BadAnswer, BadConfig, HttpError, ParseError, RefusedAddress, VisitError
 from catchment.fetch.client import Request, Response
 from catchment.parse.discovery import Discovery, discover, is_page, is_title_of_comments, refresh_of
