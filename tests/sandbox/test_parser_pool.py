@@ -19,6 +19,7 @@ from typing import Any
 import psutil
 import pytest
 
+from catchment.domain.item import reading_of
 from catchment.errors import BadBody, InvalidInput, ParseError, ParserFailed, ParserUnavailable
 from catchment.manage.discovery import judge
 from catchment.parse.opml import read_opml
@@ -321,9 +322,9 @@ def test_every_reader_is_there(name: str):
 
 
 @pytest.mark.parametrize("name", sorted(RESULTS))
-def test_every_class_of_a_result_is_there(name: str):
-    module, _, kind = name.partition(":")
-    assert isinstance(getattr(import_module(module), kind), type)
+def test_everything_that_makes_a_result_is_there(name: str):
+    module, _, maker = name.partition(":")
+    assert callable(getattr(import_module(module), maker))
 
 
 def test_nothing_else_can_be_asked_for():
@@ -346,6 +347,7 @@ class _Evil:
         pack(("", _Evil(eval, "1"), False)),
         pack(("", _Evil(getattr, "", "join"), False)),
         pack(("", BadBody("x"), False)),
+        pack(("", _Evil(reading_of, "a title", [["a key, and nothing else"]]), False)),
         (5).to_bytes(4, "big") + b"\x80\x05junk",
         (MAX_ANSWER + 1).to_bytes(4, "big"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -77,6 +77,15 @@ class Reading(NamedTuple):
     warnings: tuple[str, ...] = ()
     #: Entries that made no sense.
     left_out: int = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process, field by field: item by item takes nearly twice as long to send and to receive."""
+        title, items, *more = self
+        return reading_of, (title, tuple(zip(*items, strict=True)), *more)
+
+
+def reading_of(title: str, columns: Iterable[Iterable[Any]], *more: Any) -> Reading:
+    return Reading(title, tuple(map(Item._make, zip(*columns, strict=True))), *more)
 
 
 def make_item(

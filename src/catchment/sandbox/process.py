@@ -4,7 +4,7 @@ It ends when that does, and by itself soon after a document took longer than it 
 started it. Signals to stop are not for it, since what is under way is finished first.
 
 A process that reads hostile bytes may come to say anything. What it says is therefore read as data: numbers, texts,
-and the few classes that readers return, made by their constructors; nothing it sends can name anything else.
+and the few classes that readers return, made as usual; nothing it sends can name anything else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from catchment.errors import CatchmentError
@@ -46,11 +45,11 @@ READERS: Final = frozenset(
         "catchment.sources.website:read_unknown",
     }
 )
-#: The classes, besides plain data, of what readers return.
+#: What makes, besides plain data, what readers return: classes, and one function that makes one of them.
 RESULTS: Final = frozenset(
     {
         "catchment.domain.item:Item",
-        "catchment.domain.item:Reading",
+        "catchment.domain.item:reading_of",
         "catchment.domain.listing:BadLine",
         "catchment.domain.listing:ListedSource",
         "catchment.domain.listing:SourceList",
@@ -153,7 +152,8 @@ _SOCKET: Final = 0
 _LEEWAY_SECONDS: Final = 2.0
 #: What a large document took is not always given back, so the process is. Usually it holds less than half of this.
 _WORN_BYTES: Final = 80 * 1024 * 1024
-_STATM: Final = Path("/proc/self/statm")
+#: Longer than what the system tells of a process.
+_LINE: Final = 200
 _PASSED_OVER: Final = 64 * 1024
 #: What reading makes is no longer needed once it is sent, and goes by itself: cycles are looked for rarely.
 _OBJECTS_BETWEEN_LOOKS: Final = 20_000
@@ -251,9 +251,14 @@ def _exactly(line: socket.socket, size: int) -> bytearray | None:
 def _resident_bytes() -> int:
     """What it holds; 0 where the system does not tell. `getrusage` would tell of whoever started it as well."""
     try:
-        return int(_STATM.read_bytes().split()[1]) * resource.getpagesize()
+        return int(os.pread(_statm(), _LINE, 0).split()[1]) * resource.getpagesize()
     except OSError:
         return 0
+
+
+@cache
+def _statm() -> int:
+    return os.open("/proc/self/statm", os.O_RDONLY)
 
 
 if __name__ == "__main__":
