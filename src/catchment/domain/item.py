@@ -99,10 +99,10 @@ def make_item(
     metadata: Mapping[str, Any] | None = None,
 ) -> Item:
     """An item, known by its own id where it has one, else by the page that its URL leads to, else by its content."""
-    key = _key(native_id or page_of(url), title, content)
-    return Item(
-        key, fingerprint(title, url, author, content), title, url, author, content, published_at, metadata or {}
-    )
+    page = page_of(url)
+    key = _key(native_id or page, title, content)
+    face = _whole_fingerprint(title, page, author, content)
+    return Item(key, face, title, url, author, content, published_at, metadata or {})
 
 
 def fingerprint(title: str, url: str, author: str, content: str) -> bytes:

@@ -145,10 +145,7 @@ def _from_proper_rfc822(text: str) -> datetime | None:
     if month is None or text[_PROPER_LENGTH:] not in _UTC_ZONES:
         return None
     try:
-        day, year, hour, minute, second = (
-            int(text[5:7]), int(text[12:16]), int(text[17:19]), int(text[20:22]), int(text[23:25])
-        )  # fmt: skip
-        return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        return datetime.fromisoformat(f"{text[12:16]}-{month:02}-{text[5:7]}T{text[17:25]}+00:00")
     except ValueError:
         return None
 

