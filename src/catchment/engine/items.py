@@ -43,8 +43,8 @@ def store_items(conn: Connection, found: Sequence[FoundItems], *, now: datetime)
     both = list(zip(found, changes, strict=True))
     items.insert_new(conn, [(one.source.id, item) for one, change in both for item in change.new], now=now)
     items.update_changed(conn, [(one.source.id, item) for one, change in both for item in change.changed], now=now)
-    events = [_event(one.source, change.new) for one, change in both if change.new]
-    if events:
+    if any(change.new for change in changes):
+        events = (_event(one.source, change.new) for one, change in both if change.new)
         outbox.emit(conn, Topic.ITEMS_NEW, events, now=now)
     return changes
 
