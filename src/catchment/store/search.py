@@ -410,7 +410,10 @@ def _tsvector(row: Any) -> str:
     return " ".join(f"'{token}':{','.join(at)}" for token, at in places.items())
 
 
-_NUMBERS = select(func.min(raw_items.c.id), func.max(raw_items.c.id))
+# Apart: SQLite finds one end by the index, and both together by a look at every number.
+_NUMBERS = select(
+    select(func.min(raw_items.c.id)).scalar_subquery(), select(func.max(raw_items.c.id)).scalar_subquery()
+)
 _SQLITE_FIND = text(
     "SELECT rowid FROM search_index WHERE search_index MATCH :asked AND rowid >= :lowest AND rowid < :before "
     "ORDER BY rowid DESC LIMIT :most"
