@@ -1,9 +1,9 @@
 """Exports: what a million items take in memory beside ten thousand, by command and over HTTP.
 
-    python -m bench.exports [--items 1000000] [--few 10000]
+    python -m bench.exports [--items 1000000] [--few 10000] [--keep /tmp/exports]
 
 Each export is made by a process of its own, and each server serves one: the most memory that was resident at once is
-the kernel's own count (VmHWM), with what is shared.
+the kernel's own count (VmHWM), with what is shared. With `--keep` stores that were made are used again.
 """
 
 # proves: H-05
@@ -16,7 +16,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bench.bars import Bar, all_met, bars_table
+from bench.stores import kept_or_temporary
 from catchment.domain.export import ExportFormat
 from catchment.domain.item import make_item
 from catchment.domain.source import NewSource
@@ -39,6 +39,8 @@ NOW = datetime.now(UTC)
 SOURCES, AT_ONCE = 100, 5_000
 KEY = "the-key-of-the-measurement-and-nothing-else"
 MOST_MB = 20.0
+#: In the folder of a store that has all its items.
+FILLED = "filled"
 TEXT = "<p>" + "Words of an item, 一条内容的正文。" * 12 + "</p>"
 
 
@@ -125,13 +127,16 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--few", type=int, default=10_000)
+    parser.add_argument("--keep", type=Path, help="folder in which the stores stay, to be used again")
     asked = parser.parse_args(words)
     console, bars = Console(), []
-    with tempfile.TemporaryDirectory(prefix="catchment-bench-") as folder:
-        homes = {count: Path(folder) / str(count) for count in (asked.few, asked.items)}
+    with kept_or_temporary(asked.keep, "exports") as folder:
+        homes = {count: folder / str(count) for count in (asked.few, asked.items)}
         for count, home in homes.items():
-            home.mkdir()
-            asyncio.run(fill(home, count))
+            if not (home / FILLED).exists():
+                home.mkdir(exist_ok=True)
+                asyncio.run(fill(home, count))
+                (home / FILLED).touch()
         for way, export in WAYS.items():
             for form in ExportFormat:
                 few, _, _ = export(homes[asked.few], form)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, insert, literal, select, text
+from sqlalchemy import Connection, func, insert, literal, select, text
 
 from bench.search import Vocabulary
 from catchment.bootstrap import System
@@ -74,6 +74,7 @@ async def fill(system: System, size: Size) -> People:
         await store.write(_store_items, rows)
     for lines in _batched(_visits(size.sources, now=now)):
         await store.write(_log, lines)
+    await store.write(_count_changes, now=now)
     await store.write(_fill_reading, user.id, admin.id, now=now)
     await store.write(_fill_beside, size.sources, now=now)
     await _publish(system)
@@ -261,9 +262,16 @@ def _fill_reading(conn: Connection, user_id: int, admin_id: int, *, now: datetim
     conn.execute(insert(tables.item_labels).from_select(["user_id", "label", "item_id"], labelled))
 
 
+def _count_changes(conn: Connection, *, now: datetime) -> None:
+    item = tables.raw_items.c
+    stamp = literal(now, type_=tables.changes.c.changed_at.type)
+    counted = select(item.source_id, literal("collected"), literal(VISITS_A_SOURCE), stamp, func.count())
+    names = ["source_id", "cause", "times", "changed_at", "item_count"]
+    conn.execute(insert(tables.changes).from_select(names, counted.group_by(item.source_id)))
+
+
 def _fill_beside(conn: Connection, sources: int, *, now: datetime) -> None:
     for table, rows in (
-        (tables.changes, [_change(number + 1, now) for number in range(sources)]),
         (tables.audit_trail, [_deed(number, now) for number in range(BESIDE)]),
         (tables.runs, [_run(number, now) for number in range(BESIDE)]),
         (tables.candidates, [_candidate(number, sources, now) for number in range(BESIDE)]),
@@ -274,10 +282,6 @@ def _fill_beside(conn: Connection, sources: int, *, now: datetime) -> None:
     ):
         for start in range(0, len(rows), ROWS_AT_ONCE):
             conn.execute(insert(table), rows[start : start + ROWS_AT_ONCE])
-
-
-def _change(source_id: int, now: datetime) -> dict[str, Any]:
-    return {"source_id": source_id, "cause": "collected", "times": 100, "changed_at": now}
 
 
 def _deed(number: int, now: datetime) -> dict[str, Any]:

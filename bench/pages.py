@@ -19,7 +19,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -37,7 +36,7 @@ from sqlalchemy import Connection, func, select, text
 from bench.bars import Bar, all_met, bars_table
 from bench.million import FEEDS, RARE, People, Size, fill, index
 from bench.search import Vocabulary
-from bench.stores import postgres_in
+from bench.stores import kept_or_temporary, postgres_in
 from catchment.bootstrap import open_system
 from catchment.settings import Settings
 from catchment.store import tables
@@ -56,6 +55,8 @@ WHOLE = {
     "/api/items/export",
     "/greader/reader/api/0/subscription/export",
 }
+#: And so is what reader apps ask for at once.
+MANY_REFS = 10_000
 #: Starts a look at the outside, or makes a password's hash: not about what is stored.
 LEFT_OUT = {"/sources/look", "/api/cookie/validate"}
 STRANGER, USER, ADMIN = "stranger", "user", "admin"
@@ -125,7 +126,7 @@ def run(words: Sequence[str]) -> list[Bar]:
 
 
 def _measure_store(kind: str, wanted: argparse.Namespace, console: Console) -> list[Answer]:
-    with _place(wanted.keep, f"{kind}-{wanted.sources}-{wanted.items}") as folder, _url(kind, folder) as url:
+    with kept_or_temporary(wanted.keep, f"{kind}-{wanted.sources}-{wanted.items}") as folder, _url(kind, folder) as url:
         size = Size(sources=wanted.sources, items=wanted.items)
         people, ids = asyncio.run(_prepare(url, folder, size, console))
         if wanted.fill:
@@ -137,16 +138,6 @@ def _measure_store(kind: str, wanted: argparse.Namespace, console: Console) -> l
             waits = [] if wanted.only else asker.wait_beside_whole()
     console.print(_table(kind, answers, wanted.most))
     return answers + waits
-
-
-@contextmanager
-def _place(keep: Path | None, name: str) -> Iterator[Path]:
-    if keep is None:
-        with tempfile.TemporaryDirectory(prefix="catchment-bench-", ignore_cleanup_errors=True) as folder:
-            yield Path(folder)
-    else:
-        (keep / name).mkdir(parents=True, exist_ok=True)
-        yield keep / name
 
 
 @contextmanager
@@ -270,8 +261,8 @@ def _harder(route: str, source: int, ids: Ids) -> Iterator[str]:
     if route.startswith("/greader/reader/api/0/stream/") and route.endswith(("ids", "/contents")):
         yield from (_query(**asked) for asked in _streams(source))
     if route == "/greader/reader/api/0/stream/items/ids":
-        yield _query(s=_STATE + "reading-list", n=10_000)
-        yield _query(s=_STATE + "reading-list", n=10_000, xt=_STATE + "read")
+        yield _query(s=_STATE + "reading-list", n=MANY_REFS)
+        yield _query(s=_STATE + "reading-list", n=MANY_REFS, xt=_STATE + "read")
     yield from (_query(**asked) for asked in _HARDER.get(route, ()))
     if route in {"/api/items", "/api/raw-items", "/api/raw-items/for-digest"}:
         yield _query(since=ids.old_moment, limit=100)
@@ -332,7 +323,7 @@ class Asker:
         self._rounds = rounds
 
     def ask(self, one: Question) -> Answer:
-        is_whole = one.path in WHOLE
+        is_whole = one.path in WHOLE or f"n={MANY_REFS}" in one.path
         with self._client(one.who) as client:
             first = client.get(one.path) if not is_whole else self._first_byte(client, one.path)[1]
             began = self._cpu_ms()

@@ -16,6 +16,17 @@ def temporary_sqlite() -> Iterator[str]:
 
 
 @contextmanager
+def kept_or_temporary(keep: Path | None, name: str) -> Iterator[Path]:
+    """A folder for a store: under `keep` it stays, to be used again; without that it is gone afterwards."""
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="catchment-bench-", ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
+    else:
+        (keep / name).mkdir(parents=True, exist_ok=True)
+        yield keep / name
+
+
+@contextmanager
 def temporary_postgres() -> Iterator[str]:
     """The URL of a PostgreSQL of its own; it is gone afterwards."""
     with (
