@@ -92,6 +92,12 @@ def list_page(conn: Connection, query: SourceQuery) -> list[Source]:
     return sorted(get_many(conn, list(order)), key=lambda source: order[source.id])
 
 
+def list_names(conn: Connection, query: SourceQuery) -> list[str]:
+    """What the sources are called, in the order of the alphabet."""
+    names = select(sources.c.name).where(_wanted(query)).order_by(*_ORDERS[Sort.NAME], sources.c.id)
+    return list(conn.execute(names.limit(query.limit)).scalars())
+
+
 def count(conn: Connection, query: SourceQuery) -> int:
     return conn.execute(select(func.count()).select_from(sources).where(_wanted(query))).scalar_one()
 

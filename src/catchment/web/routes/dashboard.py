@@ -15,8 +15,8 @@ from catchment.errors import Conflict, Forbidden, InvalidInput
 from catchment.manage.catalog import Added
 from catchment.manage.packs import STARTER_PACK
 from catchment.monitor.status import View, is_network_away
-from catchment.store import source_list, sources
-from catchment.store.source_list import Health, SourceQuery
+from catchment.store import overview, source_list, sources
+from catchment.store.source_list import SourceQuery
 from catchment.web.auth import address_of
 from catchment.web.dashboard import Board, read_board
 from catchment.web.errors import OF_A_BODY, problems_of_page
@@ -40,7 +40,8 @@ async def overview_page(page: OpenPage) -> Response:
 
 @live("/")
 async def read_overview(page: Page) -> Content:
-    view = View(caller=page.caller, language=page.language, most=MAX_ROWS)
+    # Its sources are read beside it, with more about each.
+    view = View(caller=page.caller, language=page.language, most=0)
     board = await read_board(page.system, view)
     found, total, needy = await page.system.store.read(_read_attention, page)
     rows = await rows_of(page, found)
@@ -64,11 +65,11 @@ def _lede_key(page: Page, board: Board, total: int, needy: int) -> str:
     return "overview.lede_away" if "network" in moods else lede_key(needy, may_write=page.may_write)
 
 
-def _read_attention(conn: Connection, page: Page) -> tuple[list[Any], int, int]:
+def _read_attention(conn: Connection, page: Page) -> tuple[list[Source], int, int]:
     user, sees_all = page.caller.user_id, page.caller.sees_all
-    seen = SourceQuery(user_id=user, all_sources=sees_all, limit=MAX_ROWS)
-    needy = SourceQuery(user_id=user, all_sources=sees_all, health=Health.NEEDS_YOU)
-    return source_list.list_page(conn, seen), source_list.count(conn, seen), source_list.count(conn, needy)
+    counts = overview.count_sources(conn, user, all_sources=sees_all)
+    found = source_list.list_page(conn, SourceQuery(user_id=user, all_sources=sees_all, limit=MAX_ROWS))
+    return found, counts.total, counts.paused_by_error + counts.gone + counts.failing
 
 
 async def _welcome(page: Page, found: Sequence[Source]) -> dict[str, Any] | None:

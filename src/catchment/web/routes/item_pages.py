@@ -103,6 +103,7 @@ async def read_items(page: Page) -> Content:
     rows = [_row(item, pattern_of(asked.q)) for item in found.items]
     parts = {row.part: page.part("parts/item_row.html", row=row) for row in rows}
     lede = Markup('<p class="lede" id="lede">{}</p>').format(_lede(page, asked, found, problem))
+    offered = SourceQuery(user_id=page.caller.user_id, all_sources=page.caller.sees_all, limit=MAX_OFFERED)
     context = {
         "asked": asked,
         "source": source,
@@ -110,6 +111,7 @@ async def read_items(page: Page) -> Content:
         "rows": rows,
         "next_cursor": write_cursor(found.next.item_id, found.next.fetched_at) if found.next else "",
         "days": DAYS,
+        "names": await page.system.store.read(source_list.list_names, offered),
         **await page.system.store.read(read_offers, page.caller),
     }
     return Content(context=context, parts={"lede": lede, **parts}, lists={"rows": [row.part for row in rows]})
@@ -173,9 +175,8 @@ def _by_number(conn: Connection, text: str, caller: Caller) -> list[Source]:
 
 def read_offers(conn: Connection, caller: Caller) -> dict[str, Any]:
     """What there is to choose from, as far as the caller may see it."""
-    query = SourceQuery(user_id=caller.user_id, all_sources=caller.sees_all, sort=Sort.NAME, limit=MAX_OFFERED)
+    query = SourceQuery(user_id=caller.user_id, all_sources=caller.sees_all)
     return {
-        "sources": source_list.list_page(conn, query),
         "types": sorted(source_list.count_types(conn, query)),
         "tags": [tag for tag, _ in source_list.count_tags(conn, query).most_common(MAX_OFFERED)],
     }
