@@ -17,6 +17,7 @@ from catchment.domain.item import make_item
 from catchment.manage import reading as manage_reading
 from catchment.manage.logins import MAX_PER_ACCOUNT, WINDOW
 from catchment.store import items, reading, tables
+from catchment.web.greader import routes
 from stores import on_both_stores, on_sqlite_alone
 
 pytestmark = [on_sqlite_alone, pytest.mark.proves("H-01")]
@@ -244,6 +245,23 @@ async def test_a_stream_is_read_in_pages_that_nothing_new_disturbs(site: Site, c
     assert await app.titles(r="o", n=4) == list("abcd")
     page = await app.json("stream/items/ids", s=ALL, r="o", n=4)
     assert await app.titles(r="o", n=4, c=page["continuation"]) == ["e", "f", "g", "new"]
+
+
+@pytest.mark.proves("S-03")
+@pytest.mark.parametrize("wanted", [1, 4, 5, 6, 9])
+async def test_a_long_list_of_ids_is_written_in_parts_and_is_whole(
+    site: Site, monkeypatch: pytest.MonkeyPatch, wanted: int
+):
+    await followed_source(site, "blog", *(f"item {number}" for number in range(6)))
+    app = await app_of(site, "alice")
+    whole = await app.json("stream/items/ids", s=ALL, n=6)
+    monkeypatch.setattr(routes, "REFS_AT_ONCE", 2)
+    cut = await app.json("stream/items/ids", s=ALL, n=wanted)
+    assert cut["itemRefs"] == whole["itemRefs"][:wanted]
+    assert ("continuation" in cut) == (wanted < len(whole["itemRefs"]))
+    if wanted < len(whole["itemRefs"]):
+        rest = await app.json("stream/items/ids", s=ALL, n=6, c=cut["continuation"])
+        assert cut["itemRefs"] + rest["itemRefs"] == whole["itemRefs"]
 
 
 @on_both_stores

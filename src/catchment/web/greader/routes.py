@@ -50,6 +50,8 @@ MAX_ENTRIES: Final = 200
 USUAL: Final = 20
 #: Items whose content is in memory at a time.
 AT_ONCE: Final = 50
+#: And items of which nothing but the id is.
+REFS_AT_ONCE: Final = 1000
 _API: Final = "/reader/api/0"
 
 
@@ -267,15 +269,28 @@ async def list_stream_preferences(caller: TheReader) -> dict[str, Any]:  # noqa:
 
 @router.get(
     f"{_API}/stream/items/ids",
+    response_class=Response,
     responses=_shows({"itemRefs": [{"id": "12", "directStreamIds": ["feed/3"], "timestampUsec": "1794912986456009"}]}),
     openapi_extra=_takes("s", *_STREAM),
 )
-async def list_item_ids(system: TheSystem, caller: TheReader, given: TheParameters) -> dict[str, Any]:
+async def list_item_ids(system: TheSystem, caller: TheReader, given: TheParameters) -> Response:
     """The items of a stream, newest first (`r=o`: oldest first), in pages; `continuation` leads to the next."""
     query = await _query(system, caller, given.first("s") or f"{STATE}reading-list", given, most=MAX_REFS)
-    page = await system.reading.page(query, caller)
-    more = {"continuation": write_continuation(page.next)} if page.next else {}
-    return {"itemRefs": [rendering.item_ref(ref) for ref in page.refs], **more}
+    return await stream(_written_refs(system, caller, query), media_type="application/json; charset=utf-8")
+
+
+async def _written_refs(system: System, caller: Caller, query: StreamQuery) -> AsyncIterator[bytes]:
+    """One JSON object, a part of its list at a time: apps ask for ten thousand, and others want to be served."""
+    left, opening = query.limit, '{"itemRefs": ['
+    while True:
+        page = await system.reading.page(replace(query, limit=min(left, REFS_AT_ONCE)), caller)
+        left -= len(page.refs)
+        yield (opening + ",\n".join(json.dumps(rendering.item_ref(ref)) for ref in page.refs)).encode()
+        if page.next is None or not left:
+            break
+        query, opening = replace(query, after=page.next), ",\n"
+    more = f', "continuation": {json.dumps(write_continuation(page.next))}' if page.next else ""
+    yield f"]{more}}}".encode()
 
 
 @router.get(f"{_API}/stream/items/count", response_class=_OK, responses=_shows("24"), openapi_extra=_takes("s"))
