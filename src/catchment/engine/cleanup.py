@@ -52,6 +52,7 @@ class Cleaner:
         removed = await self._in_batches(partial(items.delete_old, now=now, keep=self._keep, limit=BATCH))
         await self._in_batches(partial(items.delete_of_removed, before=now - UNDO, limit=BATCH))
         await self._in_batches(partial(audit_trail.delete_old, before=now - self._keep_trail, limit=BATCH))
+        await self._in_batches(partial(fetch_log.count_an_hour, now=now))
         await self._in_batches(partial(fetch_log.delete_old, finished_before=before, limit=BATCH))
         await self._in_batches(partial(outbox.delete_old, before=before, limit=BATCH))
         await self._store.write(alerts.delete_old, before=before)

@@ -25,7 +25,7 @@ from catchment.redact import redact_url
 from catchment.schedule.due import next_fetch_at
 from catchment.schedule.intervals import Intervals
 from catchment.sources.registry import Registry
-from catchment.store import alerts, candidates, fetch_log, items, overview, runs, sources, subscriptions, users
+from catchment.store import alerts, candidates, fetch_log, overview, runs, sources, subscriptions, users
 from catchment.store.alerts import Incident
 from catchment.store.database import Store, WriteTrouble
 
@@ -414,8 +414,7 @@ def _marks(source: Source, now: datetime) -> tuple[Mark, ...]:
 def read_stats(conn: Connection, caller: Caller, *, now: datetime) -> Stats:
     user, sees_all = caller.user_id, caller.sees_all
     counts = overview.count_sources(conn, user, all_sources=sees_all)
-    stored = items.count_since(conn, now - DAY, user, all_sources=sees_all)
-    visits = fetch_log.count_since(conn, now - DAY, user, all_sources=sees_all)
+    visits = fetch_log.count_since(conn, now - DAY, user, all_sources=sees_all, now=now)
     return Stats(
         total_sources=counts.total,
         active_sources=counts.active,
@@ -425,8 +424,8 @@ def read_stats(conn: Connection, caller: Caller, *, now: datetime) -> Stats:
         failing_sources=counts.failing,
         fetches_24h=visits.fetches,
         errors_24h=visits.errors,
-        raw_items_24h=stored,
-        items_24h=stored,
+        raw_items_24h=visits.items,
+        items_24h=visits.items,
         success_rate_24h=visits.success_rate,
     )
 

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, String, delete, func, literal_column, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    String,
+    case,
+    delete,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    true,
+)
 
-from catchment.store.bulk import BulkInsert, insert_into
+from catchment.store.bulk import BulkInsert, insert_into, insert_or_ignore
 from catchment.store.platform_tables import crawl_minutes
 from catchment.store.sources import visible_to
-from catchment.store.tables import fetch_log, sources
+from catchment.store.tables import fetch_log, raw_items, sources, visit_hours
 from catchment.store.types import read_row
+
+HOUR = timedelta(hours=1)
+#: So long after its end an hour is counted: until then somebody may still be storing what belongs to it.
+SETTLED = timedelta(minutes=10)
+HOURS_KEPT = 25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +48,18 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisitCounts:
-    fetches: int
-    errors: int
+    """What some time brought."""
+
+    fetches: int = 0
+    errors: int = 0
+    items: int = 0
+
+    def __add__(self, other: VisitCounts) -> VisitCounts:
+        return VisitCounts(
+            fetches=self.fetches + other.fetches,
+            errors=self.errors + other.errors,
+            items=self.items + other.items,
+        )
 
     @property
     def success_rate(self) -> float | None:
@@ -58,15 +88,96 @@ def write(conn: Connection, lines: Sequence[LogLine]) -> None:
     _write(conn, rows)
 
 
-def count_since(conn: Connection, since: datetime, user_id: int | None, *, all_sources: bool) -> VisitCounts:
-    statement = select(func.count(), func.count().filter(fetch_log.c.ok.is_(False))).where(
-        fetch_log.c.finished_at >= since
-    )
-    if not all_sources:
-        visible = select(sources.c.id).where(visible_to(user_id, all_sources=False))
-        statement = statement.where(fetch_log.c.source_id.in_(visible))
-    fetches, errors = conn.execute(statement).one()
-    return VisitCounts(fetches=fetches, errors=errors)
+def count_since(
+    conn: Connection, since: datetime, user_id: int | None, *, all_sources: bool, now: datetime
+) -> VisitCounts:
+    """Visits and new items of the sources that somebody may see: by the hours that were counted, and what is left."""
+    # Nobody has the number of none.
+    mine = or_(visit_hours.c.is_public.is_(True), visit_hours.c.owner_id == (user_id or -1))
+    shown = true() if all_sources else mine
+    names = ("visits", "failed", "items")
+    sums = (func.sum(case((shown, visit_hours.c[name]), else_=0)).label(name) for name in names)
+    hours = select(visit_hours.c.hour, *sums).where(visit_hours.c.hour >= since).group_by(visit_hours.c.hour)
+    kept = {row.hour: row for row in conn.execute(hours)}
+    counted, left = uncounted(since, now, kept.keys())
+    seen = [] if all_sources else [visible_to(user_id, all_sources=False)]
+    found = [
+        VisitCounts(fetches=int(kept[hour].visits), errors=int(kept[hour].failed), items=int(kept[hour].items))
+        for hour in counted
+    ]
+    return sum((*found, *(_count_between(conn, begin, end, seen) for begin, end in left)), start=VisitCounts())
+
+
+def uncounted(
+    since: datetime, now: datetime, kept: Collection[datetime]
+) -> tuple[list[datetime], list[tuple[datetime, datetime | None]]]:
+    """Which of the kept hours tell of the time since then, and the stretches that they leave out; the last is open."""
+    counted: list[datetime] = []
+    left: list[tuple[datetime, datetime | None]] = []
+    begin, hour = since, hour_of(since)
+    if hour < since:
+        hour += HOUR
+    while hour + HOUR <= now:
+        if hour in kept:
+            counted.append(hour)
+            if begin < hour:
+                left.append((begin, hour))
+            begin = hour + HOUR
+        hour += HOUR
+    return counted, [*left, (begin, None)]
+
+
+def _count_between(
+    conn: Connection, begin: datetime, end: datetime | None, seen: Sequence[ColumnElement[bool]]
+) -> VisitCounts:
+    def counted(at: Column[Any], source_id: Column[Any], *counts: Any) -> Sequence[int]:
+        statement = select(*counts).where(at >= begin, *([at < end] if end else []))
+        if seen:
+            # Looked up for each, as the stretch is short: not what each source had at any time.
+            statement = statement.where(exists().where(sources.c.id == source_id, *seen))
+        return tuple(conn.execute(statement).one())
+
+    failed = func.count().filter(fetch_log.c.ok.is_(False))
+    visits, errors = counted(fetch_log.c.finished_at, fetch_log.c.source_id, func.count(fetch_log.c.ok), failed)
+    (items,) = counted(raw_items.c.fetched_at, raw_items.c.source_id, func.count(raw_items.c.source_id))
+    return VisitCounts(fetches=visits, errors=errors, items=items)
+
+
+def hour_of(moment: datetime) -> datetime:
+    return moment.replace(minute=0, second=0, microsecond=0)
+
+
+def count_an_hour(conn: Connection, *, now: datetime) -> int:
+    """Count an hour of the last day that is over and was not counted yet; 0 where there is none.
+
+    What was counted is forgotten once nobody asks for it any more.
+    """
+    end = hour_of(now - SETTLED)
+    wanted = [end - HOUR * ago for ago in range(1, HOURS_KEPT + 1)]
+    conn.execute(delete(visit_hours).where(visit_hours.c.hour < wanted[-1]))
+    known = set(conn.execute(select(visit_hours.c.hour).distinct()).scalars())
+    hour = next((one for one in wanted if one not in known), None)
+    if hour is None:
+        return 0
+    rows: dict[tuple[int, bool], Counter[str]] = {(0, False): Counter()}
+    owner = func.coalesce(sources.c.created_by, 0).label("owner_id")
+    whose = (owner, sources.c.is_public)
+    failed = func.count().filter(fetch_log.c.ok.is_(False)).label("failed")
+    for table, at, counts in (
+        (fetch_log, fetch_log.c.finished_at, (func.count().label("visits"), failed)),
+        (raw_items, raw_items.c.fetched_at, (func.count().label("items"),)),
+    ):
+        of_hour = select(*whose, *counts).join_from(table, sources, sources.c.id == table.c.source_id)
+        for row in conn.execute(of_hour.where(at >= hour, at < hour + HOUR).group_by(*whose)):
+            found = rows.setdefault((row.owner_id, row.is_public), Counter())
+            found.update({one.name: getattr(row, one.name) for one in counts})
+    values = [
+        {"hour": hour, "owner_id": owner_id, "is_public": public}
+        | {name: found[name] for name in ("visits", "failed", "items")}
+        for (owner_id, public), found in rows.items()
+    ]
+    conn.execute(insert_or_ignore(conn, visit_hours), values)
+    return 1
 
 
 def page(conn: Connection, source_id: int, *, before: int | None, limit: int) -> list[LoggedVisit]:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Dialect,
@@ -149,13 +150,16 @@ def newest_of(
     *,
     limit: int,
     order: Sequence[UnaryExpression[Any]],
+    at: Column[Any] = raw_items.c.fetched_at,
 ) -> list[Row[Any]]:
     """The newest items of some sources, without a look at what the others brought: these may be a million.
+
+    By when they came, or by another moment, with which `order` begins.
 
     First the newest moment of each source, by an index. Of these the latest `limit` decide from when on items are
     wanted, and of which sources.
     """
-    at, own = raw_items.c.fetched_at, raw_items.c.source_id == sources.c.id
+    own = raw_items.c.source_id == sources.c.id
     newest = select(at).where(own, *bounds).order_by(at.desc()).limit(1).correlate(sources).scalar_subquery()
     latest = newest.label("latest")
     tops = select(sources.c.id, latest).where(*which).order_by(latest.desc().nulls_last()).limit(limit)
@@ -166,17 +170,19 @@ def newest_of(
     since = [at >= begin] if begin else []
     each = select(raw_items.c.id).where(own, *bounds, *since).order_by(*order).limit(limit).correlate(sources)
     wanted = sources.c.id.in_([row.id for row in found])
-    rows = list(conn.execute(_joined(conn, each, wanted).order_by(*order).limit(limit)))
+    columns = (raw_items.c.id, raw_items.c.fetched_at, at.label("moment"))
+    rows = list(conn.execute(_joined(conn, columns, each, wanted).order_by(*order).limit(limit)))
     if begin is None:
         return rows
     # Sources that were left out may have something of that very moment: many are stored together.
-    together = select(raw_items.c.id, at).where(at == begin, *bounds, exists().where(own, *which)).order_by(*order)
-    return [*(row for row in rows if row.fetched_at > begin), *conn.execute(together.limit(limit))][:limit]
+    together = select(*columns).where(at == begin, *bounds, exists().where(own, *which)).order_by(*order)
+    return [*(row for row in rows if row.moment > begin), *conn.execute(together.limit(limit))][:limit]
 
 
-def _joined(conn: Connection, each: Select[Any], wanted: ColumnElement[bool]) -> Select[Any]:
+def _joined(
+    conn: Connection, columns: Sequence[ColumnElement[Any]], each: Select[Any], wanted: ColumnElement[bool]
+) -> Select[Any]:
     """So many items of each source; the stores have different words for it."""
-    columns = (raw_items.c.id, raw_items.c.fetched_at)
     if conn.dialect.name == "sqlite":
         inner = each.with_only_columns(raw_items.c.id)
         aliased = inner.subquery()
@@ -230,14 +236,6 @@ def count_kept(conn: Connection, query: ItemQuery) -> int:
     """How many items the sources of a query have, whenever they came, as it was counted then."""
     kept = select(func.sum(change_table.c.item_count)).join(sources, sources.c.id == change_table.c.source_id)
     return int(conn.execute(kept.where(*_of_sources(query))).scalar() or 0)
-
-
-def count_since(conn: Connection, since: datetime, user_id: int | None, *, all_sources: bool) -> int:
-    statement = select(func.count()).select_from(raw_items).where(raw_items.c.fetched_at >= since)
-    if not all_sources:
-        visible = select(sources.c.id).where(visible_to(user_id, all_sources=False))
-        statement = statement.where(raw_items.c.source_id.in_(visible))
-    return conn.execute(statement).scalar_one()
 
 
 def delete_old(conn: Connection, *, now: datetime, keep: timedelta, limit: int) -> int:
@@ -377,12 +375,17 @@ def _walked(conn: Connection, query: ItemQuery, wanted: Sequence[ColumnElement[b
     """Of all items together. What is passed over is counted by an index; only where that ends are items looked at."""
     at, passed, begin = raw_items.c.fetched_at, 0, list[ColumnElement[bool]]()
     if query.offset:
-        there = select(at).where(*wanted).order_by(at.desc()).offset(query.offset).limit(1)
-        moment = conn.execute(there).scalar()
-        if moment is None:
+        window = select(at).where(*wanted).order_by(at.desc()).limit(query.offset + 1).subquery()
+        moment, alike = window.c.fetched_at, func.count()
+        last = conn.execute(
+            select(moment, alike.label("alike"), func.sum(alike).over().label("seen"))
+            .group_by(moment)
+            .order_by(moment)
+            .limit(1)
+        ).first()
+        if last is None or last.seen <= query.offset:
             return []
-        newer = select(func.count()).select_from(raw_items).where(*wanted, at > moment)
-        passed, begin = conn.execute(newer).scalar_one(), [at <= moment]
+        passed, begin = query.offset + 1 - last.alike, [at <= last.fetched_at]
     found = select(raw_items.c.id).where(*wanted, *begin).order_by(*NEWEST_FIRST)
     return list(conn.execute(found.limit(query.limit).offset(query.offset - passed)).scalars())
 

@@ -6,18 +6,20 @@ subscription. Whatever was marked as read together is that one moment, and the s
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from sqlalchemy import (
     Boolean,
+    Column,
     ColumnElement,
     Connection,
     Row,
     Select,
+    UnaryExpression,
     and_,
     delete,
     false,
@@ -26,6 +28,7 @@ from sqlalchemy import (
     not_,
     or_,
     select,
+    text,
     tuple_,
     update,
 )
@@ -101,10 +104,10 @@ def arrange(
 
 def page(conn: Connection, reader: Reader, query: StreamQuery) -> StreamPage:
     """The items of a stream that a page holds."""
-    parts = _unread_of_followed(conn, reader, query) or [_selected(conn, reader, query)]
-    found = [_ref(row) for part in parts for row in conn.execute(_in_order(part, query).limit(query.limit + 1))]
-    if len(parts) > 1:
-        found.sort(key=lambda ref: (ref.at.fetched_at, ref.at.item_id), reverse=not query.oldest_first)
+    parts = _parts(conn, reader, replace(query, limit=query.limit + 1))
+    # By number, as an item may be in a folder and have its label itself.
+    found = list({row.id: _ref(row) for part in parts for row in part}.values())
+    found.sort(key=lambda ref: (ref.at.fetched_at, ref.at.item_id), reverse=not query.oldest_first)
     kept = found[: query.limit]
     return StreamPage(refs=kept, next=kept[-1].at if len(found) > query.limit else None)
 
@@ -135,56 +138,29 @@ def read_items(conn: Connection, reader: Reader, ids: Sequence[int]) -> list[Rea
 def count_unread(conn: Connection, reader: Reader) -> list[UnreadCount]:
     """By subscription: what came after `read_before`, less what was read of it, and what was kept unread before.
 
-    States know their item's source and moment, so that no item is looked at: an index counts them.
+    States know their item's source and moment, so that no item is looked at: indexes count them.
     """
-    counted = {row.source_id: row for row in conn.execute(_count_newer(reader)) if row.unread or row.newest_at}
-    found: list[UnreadCount] = []
-    differences = _said_otherwise(conn, reader)
-    for source_id, row in counted.items():
-        unread = row.unread + differences.get(source_id, 0)
-        if unread > 0:
-            found.append(UnreadCount(source_id=source_id, unread=unread, newest_at=row.newest_at))
-    return found
-
-
-def _count_newer(reader: Reader) -> Select[Any]:
-    """Of each subscription, how many items came after `read_before`, and when the newest of all did."""
     own = raw_items.c.source_id == subscriptions.c.source_id
-    at = raw_items.c.fetched_at
+    at, said_at = raw_items.c.fetched_at, item_states.c.fetched_at
+    said = (item_states.c.user_id == reader.user_id, item_states.c.source_id == subscriptions.c.source_id)
     newer = select(func.count()).select_from(raw_items).where(own, at > subscriptions.c.read_before)
+    states = select(func.count()).select_from(item_states).where(*said)
+    read = states.where(item_states.c.is_read.is_(True), said_at > subscriptions.c.read_before)
+    kept = states.where(item_states.c.is_read.is_(False), said_at <= subscriptions.c.read_before)
     newest = select(at).where(own).order_by(at.desc()).limit(1)
-    return (
-        select(
-            subscriptions.c.source_id,
-            newer.correlate(subscriptions).scalar_subquery().label("unread"),
-            newest.correlate(subscriptions).scalar_subquery().label("newest_at"),
-        )
+    counts = [one.correlate(subscriptions).scalar_subquery() for one in (newer, read, kept)]
+    unread, newest_at = counts[0] - counts[1] + counts[2], newest.correlate(subscriptions).scalar_subquery()
+    counted = (
+        select(subscriptions.c.source_id, unread.label("unread"), newest_at.label("newest_at"))
         .join(sources, sources.c.id == subscriptions.c.source_id)
         .where(subscriptions.c.user_id == reader.user_id, reader.sees())
         .order_by(subscriptions.c.id)
     )
-
-
-def _said_otherwise(conn: Connection, reader: Reader) -> Counter[int]:
-    """By source: how many more are unread than `read_before` says; below zero where more were read."""
-    is_newer = item_states.c.fetched_at > subscriptions.c.read_before
-    statement = (
-        select(item_states.c.source_id, item_states.c.is_read, func.count().label("times"))
-        .join(
-            subscriptions,
-            and_(
-                subscriptions.c.source_id == item_states.c.source_id,
-                subscriptions.c.user_id == item_states.c.user_id,
-            ),
-        )
-        .where(item_states.c.user_id == reader.user_id)
-        .where(or_(and_(item_states.c.is_read, is_newer), and_(item_states.c.is_read.is_(False), not_(is_newer))))
-        .group_by(item_states.c.source_id, item_states.c.is_read)
-    )
-    found: Counter[int] = Counter()
-    for row in conn.execute(statement):
-        found[row.source_id] += -row.times if row.is_read else row.times
-    return found
+    return [
+        UnreadCount(source_id=row.source_id, unread=row.unread, newest_at=row.newest_at)
+        for row in conn.execute(counted)
+        if row.unread > 0
+    ]
 
 
 def mark_items(conn: Connection, reader: Reader, ids: Sequence[int], marks: Marks) -> None:
@@ -291,58 +267,103 @@ def _with_states(user_id: int) -> Any:
 _REF = (raw_items.c.id, raw_items.c.source_id, raw_items.c.fetched_at)
 
 
-def _selected(conn: Connection, reader: Reader, query: StreamQuery) -> Select[Any]:
-    streams = (query.stream, *query.within, *query.without)
-    start = _with_states(reader.user_id) if any(one.kind in _OF_STATE for one in streams) else raw_items
-    statement = select(*_REF).select_from(start).where(*_conditions(conn, reader, query))
-    return statement.where(_holds(conn, reader, _ALL)) if query.stream.kind in _OF_STATE else statement
+def _parts(conn: Connection, reader: Reader, query: StreamQuery) -> Iterator[Sequence[Row[Any]]]:
+    """What there is of a stream, in parts that each have an index.
 
-
-def _unread_of_followed(conn: Connection, reader: Reader, query: StreamQuery) -> list[Select[Any]] | None:
-    """What is unread of all that is followed, or of a folder of it, in two parts that each have an index.
-
-    What came after `read_before` and was not read, and what was kept unread before: to look at the state of each item
-    there is takes ten times as long. None where it is not that which is asked for.
+    What is read or unread is in two: what was said of single items, and what came before or after `read_before`.
     """
-    asks_unread = _READ in query.without or query.stream.kind is StreamKind.UNREAD
-    if not asks_unread or not _is_of_followed(conn, reader, query.stream):
-        return None
-    stream = _ALL if query.stream.kind is StreamKind.UNREAD else query.stream
-    others = tuple(one for one in query.without if one != _READ)
-    if any(one.kind in _OF_STATE for one in (*query.within, *others)):
-        return None
-    wanted = _conditions(conn, reader, replace(query, stream=stream, without=others))
-    return [part.where(*wanted) for part in _unread_parts(reader.user_id)]
-
-
-def _unread_parts(user_id: int) -> tuple[Select[Any], Select[Any]]:
-    mine = and_(subscriptions.c.source_id == raw_items.c.source_id, subscriptions.c.user_id == user_id)
-    state = and_(item_states.c.item_id == raw_items.c.id, item_states.c.user_id == user_id)
-    was_read = select(item_states.c.item_id).where(state, item_states.c.is_read).correlate(raw_items).exists()
-    newer = select(*_REF).join(subscriptions, and_(mine, raw_items.c.fetched_at > subscriptions.c.read_before))
-    older = select(*_REF).join(item_states, and_(state, not_(item_states.c.is_read)))
-    older = older.join(subscriptions, and_(mine, raw_items.c.fetched_at <= subscriptions.c.read_before))
-    return newer.where(not_(was_read)), older
-
-
-def _is_of_followed(conn: Connection, reader: Reader, stream: Stream) -> bool:
-    if stream.kind is StreamKind.LABEL:
-        return conn.execute(_labelled_ids(reader, stream).limit(1)).first() is None
-    return stream.kind in {StreamKind.ALL, StreamKind.UNREAD}
-
-
-def _conditions(conn: Connection, reader: Reader, query: StreamQuery) -> list[ColumnElement[bool]]:
-    return [
-        _holds(conn, reader, query.stream),
+    kind, without = query.stream.kind, query.without
+    asks_unread = kind is StreamKind.UNREAD or (kind in _PLAIN and _READ in without)
+    if asks_unread:
+        without = tuple(one for one in without if one != _READ)
+    rest = [
         *(_holds(conn, reader, one) for one in query.within),
-        *(not_(_holds(conn, reader, one)) for one in query.without),
+        *(not_(_holds(conn, reader, one)) for one in without),
         *_range(query),
     ]
+    if kind in _SAID:
+        followed = [raw_items.c.source_id.in_(_followed_ids(reader))] if kind is StreamKind.READ else []
+        yield _said(conn, reader, [_SAID[kind], *followed, *rest], query)
+    if kind is StreamKind.LABEL:
+        unread = [not_(_is_read(reader))] if asks_unread else []
+        yield _labelled_items(conn, reader, [*unread, *rest], query)
+    if kind in _OF_SOURCES:
+        own = _is_of(conn, reader, query.stream)
+        before = _read_before(reader)
+        if kind is StreamKind.READ:
+            mine = subscriptions.c.user_id == reader.user_id
+            # Says nothing new, but from there on an index leads.
+            latest = select(func.max(subscriptions.c.read_before)).where(mine).scalar_subquery()
+            read = [raw_items.c.fetched_at <= latest, raw_items.c.fetched_at <= before, not_(_was_said(reader))]
+            yield _of_sources(conn, [own, *read, *rest], query)
+        elif asks_unread:
+            was_read = _was_said(reader, is_read=True)
+            after = raw_items.c.fetched_at > func.coalesce(before, _NEVER)
+            yield _of_sources(conn, [own, after, not_(was_read), *rest], query)
+            older = func.coalesce(raw_items.c.fetched_at <= before, false())
+            yield _said(conn, reader, [_SAID[StreamKind.KEPT_UNREAD], older, own, *rest], query)
+        else:
+            yield _of_sources(conn, [own, *rest], query)
 
 
-def _in_order(statement: Select[Any], query: StreamQuery) -> Select[Any]:
-    place = (raw_items.c.fetched_at, raw_items.c.id)
-    return statement.order_by(*(column.asc() if query.oldest_first else column.desc() for column in place))
+def _said(
+    conn: Connection, reader: Reader, wanted: Sequence[ColumnElement[bool]], query: StreamQuery
+) -> Sequence[Row[Any]]:
+    """By what was said of single items."""
+    place = (item_states.c.fetched_at, item_states.c.item_id)
+    statement: Select[Any] = (
+        select(*_REF)
+        .join_from(item_states, raw_items, raw_items.c.id == item_states.c.item_id)
+        .where(item_states.c.user_id == reader.user_id, raw_items.c.source_id.in_(_visible_ids(reader)), *wanted)
+    )
+    return conn.execute(statement.order_by(*_ordered(place, query)).limit(query.limit)).all()
+
+
+def _labelled_items(
+    conn: Connection, reader: Reader, wanted: Sequence[ColumnElement[bool]], query: StreamQuery
+) -> Sequence[Row[Any]]:
+    labelled = raw_items.c.id.in_(_labelled_ids(reader, query.stream))
+    statement: Select[Any] = select(*_REF).where(labelled, raw_items.c.source_id.in_(_visible_ids(reader)), *wanted)
+    return conn.execute(statement.order_by(*_ordered(_PLACE, query)).limit(query.limit)).all()
+
+
+def _of_sources(conn: Connection, wanted: Sequence[ColumnElement[bool]], query: StreamQuery) -> Sequence[Row[Any]]:
+    """In the order of its coming."""
+    statement: Select[Any] = select(*_REF).where(*wanted)
+    return conn.execute(statement.order_by(*_ordered(_PLACE, query)).limit(query.limit)).all()
+
+
+def _is_of(conn: Connection, reader: Reader, stream: Stream) -> ColumnElement[bool]:
+    """Whether an item comes by a source of the stream."""
+    if stream.kind is StreamKind.SOURCE:
+        return raw_items.c.source_id.in_(_visible_ids(reader).where(sources.c.id == stream.source_id))
+    if stream.kind is StreamKind.LABEL:
+        return raw_items.c.source_id.in_(_source_ids(conn, reader, stream))
+    # Looked up for each item: by a list, SQLite would sort all that these sources ever brought.
+    return _followed_ids(reader).where(sources.c.id == raw_items.c.source_id).correlate(raw_items).exists()
+
+
+def _ordered(place: Sequence[Column[Any]], query: StreamQuery) -> list[UnaryExpression[Any]]:
+    return [column.asc() if query.oldest_first else column.desc() for column in place]
+
+
+def _was_said(reader: Reader, *, is_read: bool | None = None) -> ColumnElement[bool]:
+    """That an item was read, or was not; None for either."""
+    state = and_(item_states.c.item_id == raw_items.c.id, item_states.c.user_id == reader.user_id)
+    which = item_states.c.is_read.is_not(None) if is_read is None else item_states.c.is_read.is_(is_read)
+    return select(item_states.c.item_id).where(state, which).correlate(raw_items).exists()
+
+
+def _read_before(reader: Reader) -> ColumnElement[Any]:
+    """Of the subscription that an item came by; null where there is none."""
+    mine = (subscriptions.c.source_id == raw_items.c.source_id, subscriptions.c.user_id == reader.user_id)
+    return select(subscriptions.c.read_before).where(*mine).correlate(raw_items).scalar_subquery()
+
+
+def _is_read(reader: Reader) -> ColumnElement[bool]:
+    by_moment = func.coalesce(raw_items.c.fetched_at <= _read_before(reader), false())
+    said_so = _was_said(reader, is_read=True)
+    return or_(said_so, and_(by_moment, not_(_was_said(reader))))
 
 
 def _range(query: StreamQuery) -> Iterable[ColumnElement[bool]]:
@@ -359,43 +380,39 @@ def _range(query: StreamQuery) -> Iterable[ColumnElement[bool]]:
         yield here > there if query.oldest_first else here < there
 
 
-#: What takes a look at the state of each item.
-_OF_STATE = frozenset({StreamKind.READ, StreamKind.UNREAD})
-_ALL, _READ = Stream(kind=StreamKind.ALL), Stream(kind=StreamKind.READ)
+_READ = Stream(kind=StreamKind.READ)
+_PLACE = (raw_items.c.fetched_at, raw_items.c.id)
+_NEVER = literal(datetime(1970, 1, 1, tzinfo=UTC), UtcDateTime())
+_SAID: Mapping[StreamKind, Any] = {
+    StreamKind.KEPT_UNREAD: item_states.c.is_read.is_(False),
+    # Spelled as its index has it: to SQLite anything else is another condition.
+    StreamKind.STARRED: text("item_states.is_starred"),
+    StreamKind.READ: item_states.c.is_read.is_(True),
+}
+#: Streams of which sources say what is in them, and those of which what was said of single items does as well.
+_PLAIN = frozenset({StreamKind.ALL, StreamKind.SOURCE, StreamKind.LABEL})
+_OF_SOURCES = _PLAIN | {StreamKind.READ, StreamKind.UNREAD}
 
 
 def _holds(conn: Connection, reader: Reader, stream: Stream) -> ColumnElement[bool]:
     """Whether an item is in a stream. By lists of sources and of items, which indexes find quickly."""
+    visible = _visible_ids(reader)
     match stream.kind:
         case StreamKind.ALL:
             return raw_items.c.source_id.in_(_followed_ids(reader))
         case StreamKind.SOURCE:
-            return raw_items.c.source_id.in_(_visible_ids(reader).where(sources.c.id == stream.source_id))
+            return raw_items.c.source_id.in_(visible.where(sources.c.id == stream.source_id))
         case StreamKind.LABEL:
-            return _has_label(conn, reader, stream)
+            by_folder = raw_items.c.source_id.in_(_source_ids(conn, reader, stream))
+            own = and_(raw_items.c.id.in_(_labelled_ids(reader, stream)), raw_items.c.source_id.in_(visible))
+            return or_(by_folder, own)
         case StreamKind.READ | StreamKind.UNREAD:
-            return _IS_READ if stream.kind is StreamKind.READ else not_(_IS_READ)
+            return _is_read(reader) if stream.kind is StreamKind.READ else not_(_is_read(reader))
         case StreamKind.KEPT_UNREAD | StreamKind.STARRED:
-            return _of_states(reader, _SAID[stream.kind])
+            said = select(item_states.c.item_id).where(item_states.c.user_id == reader.user_id, _SAID[stream.kind])
+            return and_(raw_items.c.id.in_(said), raw_items.c.source_id.in_(visible))
         case StreamKind.NOTHING:
             return false()
-
-
-_SAID = {StreamKind.KEPT_UNREAD: item_states.c.is_read.is_(False), StreamKind.STARRED: item_states.c.is_starred}
-
-
-def _of_states(reader: Reader, which: ColumnElement[bool]) -> ColumnElement[bool]:
-    said = select(item_states.c.item_id).where(item_states.c.user_id == reader.user_id, which)
-    return and_(raw_items.c.id.in_(said), raw_items.c.source_id.in_(_visible_ids(reader)))
-
-
-def _has_label(conn: Connection, reader: Reader, stream: Stream) -> ColumnElement[bool]:
-    """By a folder, an item's own label, or both: only where there are both it takes two indexes."""
-    labelled = _labelled_ids(reader, stream)
-    by_folder = raw_items.c.source_id.in_(_source_ids(conn, reader, stream))
-    if conn.execute(labelled.limit(1)).first() is None:
-        return by_folder
-    return or_(by_folder, and_(raw_items.c.id.in_(labelled), raw_items.c.source_id.in_(_visible_ids(reader))))
 
 
 def _labelled_ids(reader: Reader, stream: Stream) -> Select[Any]:

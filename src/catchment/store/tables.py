@@ -177,7 +177,8 @@ raw_items = Table(
     Column("metadata", Json, nullable=False),
     UniqueConstraint("source_id", "dedup_key"),
 )
-Index("ix_raw_items_source_id_fetched_at", raw_items.c.source_id, raw_items.c.fetched_at)
+# With the last change, so that feeds tell what never changed without a look at the items.
+Index("ix_raw_items_source_id_fetched_at", raw_items.c.source_id, raw_items.c.fetched_at, raw_items.c.updated_at)
 # With the source, so that whoever may see some sources only is served without a look at the items of others.
 Index("ix_raw_items_fetched_at", raw_items.c.fetched_at, raw_items.c.source_id)
 # Few items are ever updated: feeds find those that were here, and the others by when they were fetched.
@@ -185,6 +186,12 @@ Index(
     "ix_raw_items_updated_at",
     raw_items.c.updated_at,
     raw_items.c.source_id,
+    **where(raw_items.c.updated_at.is_not(None)),
+)
+Index(
+    "ix_raw_items_source_id_updated_at",
+    raw_items.c.source_id,
+    raw_items.c.updated_at,
     **where(raw_items.c.updated_at.is_not(None)),
 )
 
@@ -220,6 +227,14 @@ item_states = Table(
 )
 Index("ix_item_states_item_id", item_states.c.item_id)
 Index("ix_item_states_starred", item_states.c.user_id, item_states.c.fetched_at, **where(item_states.c.is_starred))
+Index("ix_item_states_is_read", item_states.c.user_id, item_states.c.is_read, item_states.c.fetched_at)
+Index(
+    "ix_item_states_source_id",
+    item_states.c.user_id,
+    item_states.c.source_id,
+    item_states.c.is_read,
+    item_states.c.fetched_at,
+)
 
 item_labels = Table(
     "item_labels",
@@ -278,6 +293,20 @@ fetch_log = Table(
 # All that counting takes.
 Index("ix_fetch_log_finished_at", fetch_log.c.finished_at, fetch_log.c.source_id, fetch_log.c.ok)
 Index("ix_fetch_log_source_id_finished_at", fetch_log.c.source_id, fetch_log.c.finished_at)
+
+# What the hours of the last day brought, counted once each is over: by whose sources they are (0 for nobody's) and
+# whether everybody sees these, as it was then. An hour that was counted has a row of nobody's, be it of nothing.
+visit_hours = Table(
+    "visit_hours",
+    metadata,
+    Column("hour", UtcDateTime, primary_key=True),
+    Column("owner_id", Id, primary_key=True, autoincrement=False),
+    Column("is_public", Boolean, primary_key=True),
+    Column("visits", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),
+    Column("items", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
 
 config = Table(
     "config",

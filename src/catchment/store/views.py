@@ -30,7 +30,7 @@ from catchment.domain.search import read_query
 from catchment.domain.source import Source
 from catchment.store import feeds, sources
 from catchment.store.changes import CATALOGUE
-from catchment.store.items import MAX_BY_SOURCE, NEWEST_FIRST, is_tagged, item_of, newest_of
+from catchment.store.items import MAX_BY_SOURCE, is_tagged, item_of, newest_of
 from catchment.store.search import candidates
 from catchment.store.sources import visible_to
 from catchment.store.tables import changes, raw_items, users
@@ -187,24 +187,22 @@ def _counting(feed: SavedFeed, dialect: Dialect) -> Select[Any]:
 
 
 def _newest(conn: Connection, feed: SavedFeed, *, since: datetime | None, most: int) -> list[int]:
-    """Ids, the newest change first. What was updated and what never was are taken apart, as each has its index."""
-    at, is_new = raw_items.c.updated_at, raw_items.c.updated_at.is_(None)
-    updated = (
-        select(raw_items.c.id)
-        .where(at.is_not(None), *([at >= since] if since else []))
-        .where(*_of_feed(raw_items.c.source_id, feed, conn.dialect))
-        .order_by(at.desc(), raw_items.c.published_at.desc().nulls_last(), raw_items.c.id.desc())
-        .limit(most)
-    )
-    bounds = [is_new, raw_items.c.fetched_at >= since] if since else [is_new]
-    if _takes_every_source(feed) or most > MAX_BY_SOURCE:
-        of_feed = _of_feed(raw_items.c.source_id, feed, conn.dialect)
-        new = select(raw_items.c.id).where(*bounds, *of_feed).order_by(*NEWEST_FIRST).limit(most)
-        new_ids = list(conn.execute(new).scalars())
-    else:
-        which = _sources_of(feed, conn.dialect)
-        new_ids = [row.id for row in newest_of(conn, which, bounds, limit=most, order=NEWEST_FIRST)]
-    return _in_order(conn, [*new_ids, *conn.execute(updated).scalars()])[:most]
+    """Ids, the newest change first. What was updated and what never was are taken apart, as each has its indexes."""
+    ids: list[int] = []
+    for at, which in (
+        (raw_items.c.fetched_at, raw_items.c.updated_at.is_(None)),
+        (raw_items.c.updated_at, raw_items.c.updated_at.is_not(None)),
+    ):
+        order = (at.desc(), raw_items.c.published_at.desc().nulls_last(), raw_items.c.id.desc())
+        bounds = [which, at >= since] if since else [which]
+        if _takes_every_source(feed) or most > MAX_BY_SOURCE:
+            of_feed = _of_feed(raw_items.c.source_id, feed, conn.dialect)
+            found = select(raw_items.c.id).where(*bounds, *of_feed).order_by(*order).limit(most)
+            ids += conn.execute(found).scalars()
+        else:
+            of_sources = _sources_of(feed, conn.dialect)
+            ids += [row.id for row in newest_of(conn, of_sources, bounds, limit=most, order=order, at=at)]
+    return _in_order(conn, ids)[:most]
 
 
 def _in_order(conn: Connection, ids: Sequence[int]) -> list[int]:
