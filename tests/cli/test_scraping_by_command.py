@@ -86,7 +86,7 @@ async def test_a_signal_cancels_the_scrape_and_keeps_what_came(start: Start, sit
     site.hold("ada")
     process = await start("x", "scrape", "bob,ada", **site.environment())
     await wait_for(site.arrived.acquire(), 30)
-    await process.says("username='bob', success=True")
+    await process.says("@bob: 5 new of 5")
     process.signal(signal.SIGINT)
     assert await process.ends() == 1
     assert "Error: cancelled" in "".join(process.said)

@@ -248,6 +248,7 @@ EXPECTED = {
     "GET /greader/reader/api/0/preference/list": "reader",
     "GET /greader/reader/api/0/preference/stream/list": "reader",
     "GET /greader/reader/api/0/stream/items/ids": "reader",
+    "GET /greader/reader/api/0/stream/items/count": "reader",
     "GET /greader/reader/api/0/stream/items/contents": "reader",
     "POST /greader/reader/api/0/stream/items/contents": "reader",
     "GET /greader/reader/api/0/stream/contents": "reader",
