@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from catchment.cli.console import Layout, drawn_table, laid_out
+from catchment.cli.console import TableLayout, drawn_table, laid_out
 
 COLUMNS = ("id", "name", "status", "last fetched", "next check", "why then", "error")
 WAITING = ["1", "Hacker News", "pending", "-", "2026-11-17 10:45:57", "the network is away; tried again soon", ""]
@@ -21,7 +21,7 @@ FAILING = [
 ]
 
 
-def drawn(parts: list[Layout], width: int) -> str:
+def drawn(parts: list[TableLayout], width: int) -> str:
     console = Console(width=width, markup=False, highlight=False, emoji=False, color_system=None)
     with console.capture() as shown:
         for part in parts:

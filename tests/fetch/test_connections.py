@@ -11,7 +11,7 @@ import pytest
 
 from catchment.errors import BadAnswer, BadBody, HttpError
 from catchment.fetch.client import HttpClient, Limits, Request
-from catchment.fetch.connections import Connection, ConnectionPool, GuardedDialler, Reply, SystemLookup
+from catchment.fetch.connections import ConnectionPool, GuardedDialler, HttpConnection, Reply, SystemLookup
 from catchment.fetch.guard import AddressGuard
 from loopback_site import MakeClient, Script, Site, answer
 
@@ -195,7 +195,7 @@ class Wire:
 
 
 async def test_no_more_is_read_ahead_than_is_taken_in() -> None:
-    wire, connection = Wire(), Connection()
+    wire, connection = Wire(), HttpConnection()
     connection.connection_made(wire)  # type: ignore[arg-type]
     pool = ConnectionPool(GuardedDialler(AddressGuard.parse(""), SystemLookup()), {})
     reply = Reply(connection, pool, ("http", "a", 80, True), is_head=False, deadline=1e9, silence=1)

@@ -151,7 +151,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, tit
     console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, markup=False, highlight=False, emoji=False)
     cells = [[cell(value) for value in row] for row in rows]
     # Who reads it by program, or in a file, wants every line alike.
-    whole = [Layout(columns, cells, [None] * len(columns))]
+    whole = [TableLayout(columns, cells, [None] * len(columns))]
     for part in laid_out(columns, cells, console.width) if sys.stdout.isatty() else whole:
         console.print(drawn_table(part, title=title))
         title = None
@@ -167,14 +167,14 @@ _FACT = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     #: None where there is room for everything.
     widths: Sequence[int | None]
 
 
-def laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Layout]:
+def laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[TableLayout]:
     """A table as it can be read in a terminal so wide, without anything cut off.
 
     Where there is no room for all of it, columns that say nothing are left out and what is longest is wrapped; where
@@ -182,7 +182,7 @@ def laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) 
     """
     most = [_longest(column) for column in _columns(columns, rows)]
     if not rows or sum(most) + _taken(columns) <= width:
-        return [Layout(columns, rows, [None] * len(columns))]
+        return [TableLayout(columns, rows, [None] * len(columns))]
     said = [at for at in range(len(columns)) if any(row[at] not in {"", "-"} for row in rows)]
     shown, cells = [columns[at] for at in said], [[row[at] for at in said] for row in rows]
     # Between wide characters, as Chinese has them, a line may end anywhere.
@@ -196,9 +196,9 @@ def laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) 
         least[0] = most[0]
     room = width - _taken(shown)
     if sum(least) <= room:
-        return [Layout(shown, cells, _shared(least, [most[at] for at in said], room))]
+        return [TableLayout(shown, cells, _shared(least, [most[at] for at in said], room))]
     if len(columns) <= len(_FACT):
-        return [Layout(columns, rows, [None] * len(columns))]
+        return [TableLayout(columns, rows, [None] * len(columns))]
     each = ([(name, text) for name, text in zip(columns, row, strict=True) if text not in {"", "-"}] for row in rows)
     return [part for facts in each for part in laid_out(_FACT, facts, width)]
 
@@ -228,7 +228,7 @@ def _taken(columns: Sequence[str]) -> int:
     return _GAP * (len(columns) - 1) + _ENDS
 
 
-def drawn_table(part: Layout, *, title: str | None) -> Table:
+def drawn_table(part: TableLayout, *, title: str | None) -> Table:
     from rich import box
     from rich.table import Table
 

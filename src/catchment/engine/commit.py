@@ -218,7 +218,7 @@ def _result(visit: Visit, found: ItemChanges, *, fenced: bool = False) -> VisitR
 
 MAX_AT_ONCE = 200
 #: A transaction costs as much as ten visits, so one is not begun for a few while more are on their way.
-GATHER_SECONDS = 0.25
+GATHER_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 
 Report = Callable[[VisitResult], None]

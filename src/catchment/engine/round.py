@@ -86,6 +86,8 @@ class Round:
 
     def _release(self) -> list[Visit]:
         """Judge what is held once somebody was reached who shows the way there, or nobody is left to try."""
+        if not self._held:
+            return []
         blamed = [visit for visit in self._held if self._is_reachable(visit)]
         excused = [] if self._unvisited else [visit for visit in self._held if not self._is_reachable(visit)]
         self._held = [visit for visit in self._held if self._unvisited and not self._is_reachable(visit)]

@@ -21,7 +21,7 @@ from yarl import URL
 from catchment.clock import Clock
 from catchment.errors import BadAnswer, BadBody, BadConfig, TimedOut
 from catchment.fetch.body import Arriving, Decoder, Head, StreamedResponse, decode, too_large
-from catchment.fetch.connections import ConnectionPool, GuardedDialler, Lookup, Patience, Reply, SystemLookup
+from catchment.fetch.connections import ConnectionPool, GuardedDialler, Lookup, Reply, SystemLookup, Timeouts
 from catchment.fetch.failures import block_reason, blocked_error, redirect_error, status_error
 from catchment.fetch.freshness import LONGEST_WAIT, Validators, retry_after
 from catchment.fetch.guard import AddressGuard
@@ -329,14 +329,14 @@ class HttpClient:
             hop.url,
             hop.sent_headers(),
             hop.body,
-            patience=self._patience(hop, request),
+            timeouts=self._timeouts(hop, request),
             verify_tls=request.verify_tls,
         )
 
-    def _patience(self, hop: Hop, request: Request) -> Patience:
+    def _timeouts(self, hop: Hop, request: Request) -> Timeouts:
         """A stream has longer than others, but not to stand still."""
         silence = request.timeout_seconds or self._limits.total_seconds
-        return Patience(connect=self._limits.connect_seconds, total=hop.seconds_left, silence=silence)
+        return Timeouts(connect=self._limits.connect_seconds, total=hop.seconds_left, silence=silence)
 
     def _stream_decoder(self, reply: Reply) -> Decoder:
         cap = self._limits.stream_bytes

@@ -143,7 +143,7 @@ def _addr_info(address: str, port: int) -> AddrInfoType:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Timeouts:
     """Seconds that are waited: for a connection, for the whole exchange, and while nothing comes."""
 
     connect: float
@@ -151,7 +151,7 @@ class Patience:
     silence: float
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """A socket on which one answer at a time arrives."""
 
     def __init__(self) -> None:
@@ -199,7 +199,14 @@ class Reply:
     """An answer as it arrives: its head first, then its body in pieces. To be left: `with reply: …`."""
 
     def __init__(
-        self, connection: Connection, pool: ConnectionPool, key: _Key, *, is_head: bool, deadline: float, silence: float
+        self,
+        connection: HttpConnection,
+        pool: ConnectionPool,
+        key: _Key,
+        *,
+        is_head: bool,
+        deadline: float,
+        silence: float,
     ) -> None:
         self.status = 0
         self.headers: CIMultiDict[str] = CIMultiDict()
@@ -370,8 +377,8 @@ class ConnectionPool:
         #: Sent with every request that does not say otherwise.
         self._headers = headers
         #: Those that may serve again, the longest unused first.
-        self._kept: dict[Connection, _Key] = {}
-        self._by_key: defaultdict[_Key, list[Connection]] = defaultdict(list)
+        self._kept: dict[HttpConnection, _Key] = {}
+        self._by_key: defaultdict[_Key, list[HttpConnection]] = defaultdict(list)
 
     async def ask(
         self,
@@ -380,18 +387,18 @@ class ConnectionPool:
         headers: Mapping[str, str],
         body: bytes | None,
         *,
-        patience: Patience,
+        timeouts: Timeouts,
         verify_tls: bool,
     ) -> Reply:
         """The head of the answer; its body is still to come."""
-        deadline = asyncio.get_running_loop().time() + patience.total
+        deadline = asyncio.get_running_loop().time() + timeouts.total
         key = url.scheme, url.raw_host or "", url.port or 0, verify_tls
         said = _written(method, url, [self._headers, headers], body)
         kept = self._take(key)
         while True:
-            connection = kept or await self._connected(key, min(patience.connect, patience.total))
+            connection = kept or await self._connected(key, min(timeouts.connect, timeouts.total))
             is_head = method == "HEAD"
-            reply = Reply(connection, self, key, is_head=is_head, deadline=deadline, silence=patience.silence)
+            reply = Reply(connection, self, key, is_head=is_head, deadline=deadline, silence=timeouts.silence)
             connection.write(said)
             try:
                 await reply.begin()
@@ -403,7 +410,7 @@ class ConnectionPool:
                 raise
             return reply
 
-    def keep(self, key: _Key, connection: Connection) -> None:
+    def keep(self, key: _Key, connection: HttpConnection) -> None:
         if len(self._kept) >= _MAX_KEPT:
             self._drop(next(iter(self._kept)))
         connection.expiry = asyncio.get_running_loop().call_later(_KEPT_SECONDS, self._drop, connection)
@@ -414,7 +421,7 @@ class ConnectionPool:
         for connection in list(self._kept):
             self._drop(connection)
 
-    def _take(self, key: _Key) -> Connection | None:
+    def _take(self, key: _Key) -> HttpConnection | None:
         while waiting := self._by_key.get(key):
             connection = waiting[-1]
             self._forget(connection)
@@ -422,11 +429,11 @@ class ConnectionPool:
                 return connection
         return None
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: HttpConnection) -> None:
         self._forget(connection)
         connection.close()
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: HttpConnection) -> None:
         key = self._kept.pop(connection)
         self._by_key[key].remove(connection)
         if not self._by_key[key]:
@@ -434,12 +441,12 @@ class ConnectionPool:
         if connection.expiry is not None:
             connection.expiry.cancel()
 
-    async def _connected(self, key: _Key, seconds: float) -> Connection:
+    async def _connected(self, key: _Key, seconds: float) -> HttpConnection:
         scheme, host, port, verify_tls = key
         try:
             async with asyncio.timeout(seconds):
                 tls = _tls(verify=verify_tls) if scheme == "https" else None
-                return await self._dialler.dial(Connection, host, port, tls)
+                return await self._dialler.dial(HttpConnection, host, port, tls)
         except TimeoutError as error:
             raise not_in_time(host) from error
 
