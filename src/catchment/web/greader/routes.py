@@ -281,14 +281,16 @@ async def list_item_ids(system: TheSystem, caller: TheReader, given: TheParamete
 
 async def _written_refs(system: System, caller: Caller, query: StreamQuery) -> AsyncIterator[bytes]:
     """One JSON object, a part of its list at a time: apps ask for ten thousand, and others want to be served."""
-    left, opening = query.limit, '{"itemRefs": ['
+    left, opening, is_first = query.limit, '{"itemRefs": [', True
     while True:
         page = await system.reading.page(replace(query, limit=min(left, REFS_AT_ONCE)), caller)
         left -= len(page.refs)
-        yield (opening + ",\n".join(json.dumps(rendering.item_ref(ref)) for ref in page.refs)).encode()
+        refs = ",\n".join(json.dumps(rendering.item_ref(ref)) for ref in page.refs)
+        # What was still to come may be gone by now.
+        yield (opening + refs if refs or is_first else "").encode()
         if page.next is None or not left:
             break
-        query, opening = replace(query, after=page.next), ",\n"
+        query, opening, is_first = replace(query, after=page.next), ",\n", False
     more = f', "continuation": {json.dumps(write_continuation(page.next))}' if page.next else ""
     yield f"]{more}}}".encode()
 
