@@ -7,8 +7,10 @@ import io
 import json
 import sys
 import tracemalloc
+from asyncio import gather
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -27,6 +29,7 @@ from catchment.manage import exports
 from catchment.manage.catalog import Draft
 from catchment.publish.exports import GROUP_ROWS
 from catchment.store import items, notes, tweets
+from catchment.store.database import READERS, open_store
 from crawl_notes import crawled
 from stores import on_sqlite_alone
 
@@ -209,3 +212,20 @@ async def test_memory_does_not_grow_with_what_is_exported(system: System, form: 
     assert size > many * 100
     # The first one also pays for what is made once.
     assert peaks[2] < peaks[1] + 1_000_000
+
+
+@pytest.mark.proves("H-05")
+async def test_what_is_read_one_after_the_other_is_read_by_one_connection(sqlite_url: str) -> None:
+    """Each has a cache of its own: an export that went round all of them would fill them all."""
+    store = open_store(sqlite_url)
+    together = Barrier(READERS)
+
+    def used(conn: Connection, *, waits: bool) -> int:
+        if waits:
+            together.wait()
+        return id(conn.connection.driver_connection)
+
+    at_once = await gather(*(store.read(used, waits=True) for _ in range(READERS)))
+    one_by_one = {await store.read(used, waits=False) for _ in range(2 * READERS)}
+    await store.close()
+    assert (len(set(at_once)), len(one_by_one)) == (READERS, 1)

@@ -250,13 +250,15 @@ def _sqlite_engine(url: URL, *, begin: Callable[[Connection], None], connections
         poolclass=QueuePool,
         pool_size=connections,
         max_overflow=0,
+        # The one that was used last again: each has a cache of its own, and one that is full serves best.
+        pool_use_lifo=True,
         connect_args={"check_same_thread": False},
         **AS_JSON,
     )
     event.listen(engine, "do_connect", _make_private)
     event.listen(engine, "connect", _prepare_sqlite)
     if begin is _begin_writing:
-        event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout = 0"))
+        event.listen(engine, "connect", _prepare_writer)
     event.listen(engine, "begin", begin)
     return engine
 
@@ -302,10 +304,17 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
         "journal_mode = WAL",
         "synchronous = NORMAL",
         "foreign_keys = ON",
-        "cache_size = -16384",
+        # Readers are many, and what they read again the system keeps as well.
+        "cache_size = -8192",
         "temp_store = MEMORY",
         "wal_autocheckpoint = 2000",
     ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _prepare_writer(connection: Any, _record: Any) -> None:
+    """Its transactions are large, and it waits by itself."""
+    for pragma in ("busy_timeout = 0", "cache_size = -16384"):
         connection.execute(f"PRAGMA {pragma}")
 
 
