@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
@@ -77,21 +78,32 @@ async def _reader_of(pipe: int) -> asyncio.StreamReader:
     return reader
 
 
+def tell_ends(running: dict[int, int]) -> None:
+    """To whoever started them, and with which code."""
+    for pid, told in [*running.items()]:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            del running[pid]
+            os.write(told, b"%d" % os.waitstatus_to_exitcode(status))
+            os.close(told)
+
+
 def serve(control: socket.socket) -> str:
     """Fork whenever it is asked for. Returns in the new process, with the module that it is to run."""
     running: dict[int, int] = {}
-
-    def tell_ends(*_: object) -> None:
-        for pid, told in [*running.items()]:
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended:
-                del running[pid]
-                os.write(told, b"%d" % os.waitstatus_to_exitcode(status))
-                os.close(told)
-
-    signal.signal(signal.SIGCHLD, tell_ends)
+    ended, ends = socket.socketpair()
+    ended.setblocking(False)
+    ends.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(ends.fileno(), warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
+        ready, _, _ = select.select([control, ended], [], [])
+        if ended in ready:
+            ended.recv(_MAX_REQUEST)
+            tell_ends(running)
+        if control not in ready:
+            continue
         request, given, *_ = socket.recv_fds(control, _MAX_REQUEST, 2)
         if not request:
             # Whoever asks is gone.
@@ -103,14 +115,15 @@ def serve(control: socket.socket) -> str:
         os.write(told, b"%d\n" % pid)
         os.close(out)
         running[pid] = told
-        tell_ends()
+    signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for fd in (1, 2):
         os.dup2(out, fd)
     for fd in (out, told, *running.values()):
         os.close(fd)
-    control.close()
+    for one in (control, ended, ends):
+        one.close()
     return _become(**json.loads(request))
 
 
