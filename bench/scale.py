@@ -124,6 +124,8 @@ async def member(plan: dict[str, Any]) -> None:
         system.store, system.registry = store, Registry([feed])
         worker, stop = Worker(system), asyncio.Event()
         serving = asyncio.create_task(worker.serve(stop))
+        while not store.times["due"]:  # noqa: ASYNC110 - its first look, before which it has no queue
+            await asyncio.sleep(LOOK_SECONDS)
         print(json.dumps({"ready": True}), flush=True)
         while line := (await asyncio.to_thread(sys.stdin.readline)).strip():
             word, moment = line.split()
