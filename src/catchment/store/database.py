@@ -354,6 +354,8 @@ class PostgresStore:
                 return await conn.run_sync(function)
 
     async def close(self) -> None:
+        """What is under way ends, and its connections with it: the pool, which is gone by then, would keep them."""
+        event.listen(self._engine.sync_engine.pool, "checkin", lambda _connection, record: record.invalidate())
         await self._engine.dispose()
 
 
