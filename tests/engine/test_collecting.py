@@ -424,6 +424,26 @@ class TestPoliteness:
         assert all(result.inserted == 1 for result in results)
 
 
+class TestVisitsByHand:
+    @pytest.mark.proves("A-12")
+    async def test_one_that_waits_for_its_turn_is_not_begun_after_the_word_to_stop(self, open_test_system, site):
+        gate, stop = Gate(rss("1")), asyncio.Event()
+        async with open_test_system(concurrency=1) as system:
+            first = await add(system, site.script(gate, path="/first"))
+            second = await add(system, site.feed("2", path="/second"))
+            async with system.collector.working(grace_seconds=5, stop=stop):
+                for source in (first, second):
+                    await system.visits.start(source.id, OPERATOR)
+                await gate.arrived.acquire()
+                stop.set()
+                while system.collector.takes_visits:  # noqa: ASYNC110 - it is told by a task of its own
+                    await asyncio.sleep(0)
+                gate.opened.set()
+                await system.visits.wait()
+            assert [request.path for request in site.requests] == ["/first"]
+            assert (await get(system, second)).fetch_count == 0
+
+
 class TestLeases:
     @on_both_stores
     @pytest.mark.proves("F-08")

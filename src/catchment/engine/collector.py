@@ -71,6 +71,11 @@ class Collector:
         self.when_due: Callable[[int], None] | None = None
 
     @property
+    def takes_visits(self) -> bool:
+        """Whether one that is asked for now is made here: it works, and was not told to stop."""
+        return self.is_working and not self._pool.is_stopping
+
+    @property
     def concurrency(self) -> int:
         """How many sources are visited at once."""
         return self._pool.concurrency

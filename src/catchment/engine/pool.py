@@ -81,7 +81,7 @@ class Pool:
         self._claimed: asyncio.Queue[QueuedSource] = asyncio.Queue(AHEAD * self.concurrency)
         #: Every source that is queued, claimed, under way or waiting to be stored.
         self._known: set[int] = set()
-        self._stopping = False
+        self.is_stopping = False
         self._idle = asyncio.Event()
         self._idle.set()
         #: One for each visit that may be under way.
@@ -120,7 +120,7 @@ class Pool:
 
     def halt(self) -> None:
         """Start nothing new."""
-        self._stopping = True
+        self.is_stopping = True
 
     async def stop(self, grace_seconds: float) -> bool:
         """Start nothing new and let finish what is under way. False when it took longer than the grace."""
@@ -162,7 +162,7 @@ class Pool:
 
     async def _claim(self) -> list[QueuedSource]:
         """Claim some of what is waiting; what somebody else took meanwhile waits no longer."""
-        if self._stopping:
+        if self.is_stopping:
             self._waiting.clear()
             self._parked.clear()
         most = min(max(len(self._waiting) // SHARE, LEAST), AHEAD * self.concurrency)
@@ -237,7 +237,7 @@ class Pool:
         while True:
             job = await self._claimed.get()
             async with self._slots:
-                if not self._stopping:
+                if not self.is_stopping:
                     await self._visit(job)
 
     async def _visit(self, job: QueuedSource) -> None:

@@ -11,20 +11,18 @@ from catchment.engine.collector import Collector
 from catchment.errors import CatchmentError, Conflict
 from catchment.manage.catalog import Catalog
 
-#: So many at once; more wait for their turn.
-MAX_AT_ONCE = 8
-
 
 class Visits:
     def __init__(self, *, catalog: Catalog, collector: Collector) -> None:
         self._catalog = catalog
         self._collector = collector
         self._under_way: dict[int, asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(MAX_AT_ONCE)
+        #: As many as the schedule has under way; more wait for their turn.
+        self._turns = asyncio.Semaphore(collector.concurrency)
 
     @property
     def are_made_here(self) -> bool:
-        return self._collector.is_working
+        return self._collector.takes_visits
 
     async def start(self, source_id: int, caller: Caller) -> str:
         """Have it visited at once, and do not wait for it; its name. One that is being visited is left to that.
@@ -50,6 +48,8 @@ class Visits:
 
     async def _visit(self, source_id: int) -> None:
         async with self._turns:
+            if not self.are_made_here:
+                return  # it was told to stop meanwhile: the source stays due
             try:
                 await self._collector.collect_source(source_id)
             except Conflict:
