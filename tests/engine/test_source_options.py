@@ -165,6 +165,7 @@ async def test_a_pattern_that_would_hang_others_is_over_at_once(system, site):
         ({"user_agent": "a\nb"}, "user_agent"),
         ({"headers": {"X-Bad": "a\r\nHost: evil"}}, "headers"),
         ({"headers": {"Bad Name": "x"}}, "headers"),
+        ({"headers": {"content-length": "150"}}, "headers may not hold content-length"),
         ({"basic_auth": {"username": "a:b", "password": "x"}}, "colon"),
         ({"basic_auth": "me:pass"}, "basic_auth"),
         ({"allow_private": "yes"}, "allow_private"),

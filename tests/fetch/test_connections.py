@@ -87,11 +87,12 @@ async def test_an_answer_to_head_has_no_body_whatever_it_says(site: Site, client
         said(CHUNKED + b"5\r\nwh", hang_up=True),
         said(answer(body=b"whole")[:-1], hang_up=True),
         said(UNTIL_CLOSED, b"who", reset=True),
+        said(b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/9\r\nContent-Length: 5\r\n\r\nwhole"),
     ],
 )
 async def test_what_is_cut_off_is_not_whole(site: Site, client: HttpClient, script: Script) -> None:
     site.pages["/"] = script
-    with pytest.raises((BadBody, BadAnswer)):
+    with pytest.raises((BadBody, BadAnswer, HttpError)):
         await client.get(site.url("/"))
 
 
@@ -100,11 +101,21 @@ async def test_what_is_cut_off_is_not_whole(site: Site, client: HttpClient, scri
     [
         endless(b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
         endless(b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 1000),
+        said(b"HTTP/1.1 099 No\r\nContent-Length: 0\r\n\r\n"),
+        said(b"HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n"),
     ],
 )
-async def test_a_head_without_an_end_is_no_answer(site: Site, client: HttpClient, script: Script) -> None:
+async def test_a_head_without_an_end_or_of_another_kind_is_no_answer(
+    site: Site, client: HttpClient, script: Script
+) -> None:
     site.pages["/"] = script
     with pytest.raises(BadAnswer):
+        await client.get(site.url("/"))
+
+
+async def test_chunks_of_next_to_nothing_are_not_taken_in_for_long(site: Site, client: HttpClient) -> None:
+    site.pages["/"] = endless(CHUNKED + b"1\r\nx\r\n" * 1000)
+    with pytest.raises(BadBody, match="put together"):
         await client.get(site.url("/"))
 
 
@@ -174,8 +185,11 @@ async def test_the_headers_of_a_source_take_the_place_of_ours(site: Site, client
     assert f"host: 127.0.0.1:{site.port}\r\n" in head
 
 
-async def test_silence_in_the_middle_of_a_body_is_given_up(site: Site, make_client: MakeClient) -> None:
-    site.pages["/"] = said(answer(body=b"whole")[:-1])
+@pytest.mark.parametrize("said_so_far", [answer(body=b"whole")[:-1], UNTIL_CLOSED + b"who"])
+async def test_silence_in_the_middle_of_a_body_is_given_up(
+    site: Site, make_client: MakeClient, said_so_far: bytes
+) -> None:
+    site.pages["/"] = said(said_so_far)
     client = make_client(limits=Limits(total_seconds=0.05))
     with pytest.raises(Exception, match="took too long"):
         await client.get(site.url("/"))
@@ -195,13 +209,16 @@ class Wire:
 
 
 async def test_no_more_is_read_ahead_than_is_taken_in() -> None:
-    wire, connection = Wire(), HttpConnection()
+    buffer = bytearray(200_000)
+    wire, connection = Wire(), HttpConnection(memoryview(buffer))
     connection.connection_made(wire)  # type: ignore[arg-type]
     pool = ConnectionPool(GuardedDialler(AddressGuard.parse(""), SystemLookup()), {})
     reply = Reply(connection, pool, ("http", "a", 80, True), is_head=False, deadline=1e9, silence=1)
-    connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 600000\r\n\r\n" + b"x" * 100_000)
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 600000\r\n\r\n"
+    buffer[: len(head)] = head
+    connection.buffer_updated(len(head) + 100_000)
     assert wire.done == []
-    connection.data_received(b"x" * 200_000)
+    connection.buffer_updated(200_000)
     assert wire.done == ["pause_reading"]
     assert len(await reply.read()) == 300_000
     assert wire.done == ["pause_reading", "resume_reading"]

@@ -6,17 +6,23 @@ import socket
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import brotli
 import pytest
 
+from catchment.clock import ManualClock
 from catchment.errors import BadAnswer, BadBody, BadConfig, Blocked, HttpError, RefusedAddress, TimedOut, Unreachable
+from catchment.eventloop import run as run_loop
 from catchment.fetch import client as client_module
 from catchment.fetch.client import HttpClient, Limits, Request, why_distrusted
-from catchment.fetch.freshness import Validators
-from catchment.fetch.pacing import Deferred, PacePolicy
+from catchment.fetch.freshness import Validators, address_mark
+from catchment.fetch.guard import AddressGuard
+from catchment.fetch.pacing import Deferred, PacePolicy, Pacer
 from loopback_site import NOW, FakeNames, MakeClient, Site, answer, opened
 
 pytestmark = pytest.mark.proves("F-05")
@@ -149,17 +155,57 @@ async def test_secrets_do_not_follow_a_redirect_to_another_origin(site: Site, ma
 
 
 @pytest.mark.proves("A-30")
-async def test_validators_are_sent_to_the_origin_that_gave_them_and_to_no_other(
+async def test_validators_are_sent_to_the_address_that_gave_them_and_to_no_other(
+    site: Site, client: HttpClient
+) -> None:
+    site.pages["/here"] = answer(302, Location="/there")
+    site.pages["/there"] = answer(200)
+    for path, told in (("/there", [False, True]), ("/here", [True, False]), ("/before", [False, False])):
+        site.asked.clear()
+        validators = Validators(etag='"v1"', given_by=address_mark(site.url(path)))
+        await client.get(site.url("/here"), validators=validators)
+        assert [("If-None-Match" in asked) for asked in site.asked] == told
+    site.asked.clear()
+    await client.get(site.url("/here"), validators=Validators(etag='"v1"'))
+    assert [("If-None-Match" in asked) for asked in site.asked] == [True, False]
+
+
+@pytest.mark.proves("R-22")
+@pytest.mark.parametrize("status", [307, 308])
+async def test_what_is_posted_is_told_to_nobody_else(site: Site, make_client: MakeClient, status: int) -> None:
+    client = make_client(lookup=FakeNames(a_example=[["127.0.0.1"]], b_example=[["127.0.0.1"]]))
+    site.pages["/here"] = answer(status, Location=site.url("/there", host="b.example"))
+    with pytest.raises(BadAnswer, match=r"redirects to http://b\.example:\d+ .*nothing was handed over"):
+        await client.send(Request(url=site.url("/here", host="a.example"), method="POST", body=b"key=secret"))
+    assert len(site.asked) == 1
+
+
+async def test_whoever_vouches_for_a_host_does_not_vouch_for_those_it_leads_to(
     site: Site, make_client: MakeClient
 ) -> None:
-    client = make_client(lookup=FakeNames(a_example=[["127.0.0.1"]], b_example=[["127.0.0.1"]]))
+    client = make_client(allow="", lookup=FakeNames(a_example=[["127.0.0.1"]], b_example=[["127.0.0.1"]]))
     site.pages["/here"] = answer(302, Location=site.url("/there", host="b.example"))
-    site.pages["/there"] = answer(304)
-    for origin, told in (("b.example", [False, True]), ("a.example", [True, False]), (None, [True, False])):
-        site.asked.clear()
-        validators = Validators(etag='"v1"', origin=origin and site.url("", host=origin))
-        await client.get(site.url("/here", host="a.example"), validators=validators)
-        assert [("If-None-Match" in asked) for asked in site.asked] == told
+    site.pages["/there"] = answer(200)
+    with pytest.raises(RefusedAddress, match=r"b\.example"):
+        await client.send(Request(url=site.url("/here", host="a.example"), allow_private=True))
+    site.pages["/here"] = answer(302, Location="/there")
+    found = await client.send(Request(url=site.url("/here", host="a.example"), allow_private=True))
+    assert found.status == 200
+
+
+async def test_a_byte_that_is_no_text_stays_in_the_address_that_a_redirect_names(
+    site: Site, client: HttpClient
+) -> None:
+    site.pages["/old"] = b"HTTP/1.1 302 Found\r\nLocation: /f\xe9ed\r\nContent-Length: 0\r\n\r\n"
+    site.pages["/f%E9ed"] = answer(200, b"kept")
+    assert (await client.get(site.url("/old"))).body == b"kept"
+
+
+@pytest.mark.parametrize("name", ["Content-Length", "transfer-encoding", "Connection"])
+async def test_no_source_says_where_a_request_ends(site: Site, client: HttpClient, name: str) -> None:
+    with pytest.raises(BadConfig, match=f"{name}.*belongs to the connection"):
+        await client.send(Request(url=site.url("/"), headers={name: "150"}))
+    assert not site.asked
 
 
 @pytest.mark.parametrize("location", ["/web/2024/https://example.org/feed", "web/2024/https://example.org/feed"])
@@ -192,9 +238,10 @@ def test_an_address_is_taken_over_where_nothing_is_lost_by_it(
 async def test_a_posted_form_becomes_a_get_after_a_303(site: Site, client: HttpClient) -> None:
     site.pages["/form"] = answer(303, Location="/done")
     site.pages["/done"] = answer(200, b"ok")
-    await client.send(Request(url=site.url("/form"), method="POST", body=b"a=b"))
+    sent = {"Content-Type": "application/x-www-form-urlencoded"}
+    await client.send(Request(url=site.url("/form"), method="POST", body=b"a=b", headers=sent))
     assert site.asked[1].startswith("GET /done ")
-    assert "Content-Length" not in site.asked[1]
+    assert "Content-" not in site.asked[1]
 
 
 # The dialled address
@@ -257,6 +304,12 @@ async def test_a_packed_body_comes_out_whole(site: Site, client: HttpClient, enc
     body = b"<item>text</item>" * 60_000
     site.pages["/"] = answer(200, pack(body), Content_Encoding=encoding)
     assert (await client.get(site.url("/"))).body == body
+
+
+async def test_encodings_in_lines_of_their_own_are_all_undone(site: Site, client: HttpClient) -> None:
+    packed = brotli.compress(gzip.compress(b"text"))
+    site.pages["/"] = answer(200, packed, Content_Encoding="gzip\r\nContent-Encoding: br")
+    assert (await client.get(site.url("/"))).body == b"text"
 
 
 @pytest.mark.parametrize(
@@ -475,6 +528,39 @@ async def test_tls_is_verified_unless_the_request_says_otherwise(tls_site: Site,
         await client.get(url)
     assert tls_site.asked == []
     assert (await client.send(Request(url=url, verify_tls=False))).body == b"private"
+
+
+@pytest.mark.parametrize(("says_goodbye", "ends"), [(True, nullcontext()), (False, pytest.raises(BadBody))])
+def test_what_ends_with_a_tls_connection_is_whole_only_if_that_was_ended_as_well(
+    says_goodbye: bool, ends: AbstractContextManager[Any]
+) -> None:
+    """On the loop that the product runs on: asyncio's own does not tell."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(Path(__file__).with_name("self_signed.pem"))
+
+    def serve(listening: socket.socket) -> None:
+        plain, _ = listening.accept()
+        with context.wrap_socket(plain, server_side=True) as secure:
+            secure.recv(10_000)
+            secure.sendall(b"HTTP/1.1 200 OK\r\n\r\nhalf a feed")
+            if says_goodbye:
+                secure.unwrap()
+
+    async def ask(port: int) -> None:
+        async with HttpClient(
+            guard=AddressGuard.parse("127.0.0.1"),
+            pacer=Pacer(PacePolicy()),
+            limits=Limits(),
+            user_agent="Catchment/test",
+            clock=ManualClock(NOW),
+        ) as client:
+            await client.send(Request(url=f"https://127.0.0.1:{port}/", verify_tls=False))
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as threads:
+        served = threads.submit(serve, listening)
+        with ends:
+            run_loop(ask(listening.getsockname()[1]))
+        served.result()
 
 
 # Pacing

@@ -42,6 +42,19 @@ OPTION_KEYS = frozenset(
         SEALED_KEY,
     }
 )
+_OF_THE_CONNECTION = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
 MAX_HEADERS, MAX_HEADER_CHARS, MAX_KEEP_DAYS = 50, 4096, 36_500
 
 
@@ -95,7 +108,14 @@ def _headers(value: Any) -> dict[str, str]:
     fits = isinstance(value, Mapping) and len(value) <= MAX_HEADERS and all(_is_header(*one) for one in value.items())
     if not fits:
         raise BadConfig(f'headers are at most {MAX_HEADERS} names with a line of text each, like {{"X-Key": "…"}}.')
+    if theirs := [name for name in value if is_of_the_connection(name)]:
+        raise BadConfig(f"headers may not hold {theirs[0]}: it belongs to the connection, not to a source.")
     return dict(value)
+
+
+def is_of_the_connection(header: str) -> bool:
+    """Whether it says where a request ends or what becomes of its connection, which others use as well."""
+    return header.lower() in _OF_THE_CONNECTION
 
 
 def _is_header(name: Any, value: Any) -> bool:

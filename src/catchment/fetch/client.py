@@ -7,6 +7,7 @@ Guarded, paced, capped in time, redirects and size, without cookies and proxies.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -19,21 +20,23 @@ from typing import Final, Self
 from yarl import URL
 
 from catchment.clock import Clock
-from catchment.errors import BadAnswer, BadBody, BadConfig, TimedOut
+from catchment.domain.options import is_of_the_connection
+from catchment.errors import BadAnswer, BadBody, BadConfig, RefusedAddress, TimedOut
 from catchment.fetch.body import Arriving, Decoder, Head, StreamedResponse, decode, too_large
 from catchment.fetch.connections import ConnectionPool, GuardedDialler, Lookup, Reply, SystemLookup, Timeouts
-from catchment.fetch.failures import block_reason, blocked_error, redirect_error, status_error
-from catchment.fetch.freshness import LONGEST_WAIT, Validators, retry_after
+from catchment.fetch.failures import REDIRECTS, block_reason, blocked_error, redirect_error, status_error
+from catchment.fetch.freshness import LONGEST_WAIT, Validators, address_mark, retry_after
 from catchment.fetch.guard import AddressGuard
 from catchment.fetch.pacing import MAX_CRAWL_DELAY, Pacer
 
-_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 _PERMANENT: Final = frozenset({301, 308})
 _SEE_OTHER: Final = 303
 #: What browsers turn a POST into a GET for.
 _MOVED: Final = frozenset({301, 302})
 #: What begins a path, a query or a fragment; what comes after it is no scheme.
 _PART_OF_PATH: Final = frozenset("/?#")
+#: As bytes that are no UTF-8 stand in a header.
+_STRAY_BYTE: Final = re.compile("[\udc80-\udcff]")
 #: What may be told to anybody. All else may be a secret, whatever its name.
 _HARMLESS: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
 
@@ -47,19 +50,19 @@ class Hop:
     headers: Mapping[str, str]
     body: bytes | None
     seconds_left: float
-    #: What the last answer was known by, and the only origin that is told it: the one that gave it.
+    #: What the last answer was known by, and what stands for the only address that is told it: the one that gave it.
     conditions: Mapping[str, str] = field(default_factory=dict)
-    conditions_for: URL | None = None
+    conditions_for: str = ""
     visited: tuple[URL, ...] = ()
     permanent: bool = True
 
     def sent_headers(self) -> Mapping[str, str]:
-        is_told = bool(self.conditions) and self.url.origin() == self.conditions_for
+        is_told = bool(self.conditions) and address_mark(str(self.url)) == self.conditions_for
         return {**self.headers, **self.conditions} if is_told else self.headers
 
 
 def is_redirect(status: int, headers: Mapping[str, str]) -> bool:
-    return status in _STATUSES and bool(headers.get("Location"))
+    return status in REDIRECTS and bool(headers.get("Location"))
 
 
 def next_hop(hop: Hop, *, status: int, location: str, guard: AddressGuard, most: int, seconds_spent: float) -> Hop:
@@ -72,11 +75,15 @@ def next_hop(hop: Hop, *, status: int, location: str, guard: AddressGuard, most:
     if hop.seconds_left <= seconds_spent:
         raise TimedOut(f"{hop.url.host} took too long with its redirects; tried again later")
     becomes_get = status == _SEE_OTHER or (status in _MOVED and hop.method == "POST")
+    is_elsewhere = target.origin() != hop.url.origin()
+    if is_elsewhere and hop.body and not becomes_get:
+        raise redirect_error(status, hop.url, location)
+    headers = _harmless(hop.headers) if is_elsewhere else hop.headers
     return replace(
         hop,
         url=target,
         method="GET" if becomes_get else hop.method,
-        headers=hop.headers if target.origin() == hop.url.origin() else _harmless(hop.headers),
+        headers=_without_body(headers) if becomes_get else headers,
         body=None if becomes_get else hop.body,
         seconds_left=hop.seconds_left - seconds_spent,
         visited=visited,
@@ -99,7 +106,7 @@ def why_distrusted(own: str, new: str, *, has_secrets: bool) -> str | None:
 
 def _target(base: URL, location: str, guard: AddressGuard) -> URL:
     """The guard sees a named host as it came: joining could mend a trick before it looks."""
-    location = location.strip()
+    location = _STRAY_BYTE.sub(lambda found: f"%{ord(found[0]) & 0xFF:02X}", location.strip())
     if not _names_host(location):
         try:
             location = str(base.join(URL(location)))
@@ -107,7 +114,10 @@ def _target(base: URL, location: str, guard: AddressGuard) -> URL:
             raise BadAnswer(f"{base.host} redirects to something that is not a URL; tried again later") from error
     elif location.startswith("//"):
         location = f"{base.scheme}:{location}"
-    return guard.check_url(location).with_fragment(None)
+    try:
+        return guard.check_url(location).with_fragment(None)
+    except RefusedAddress as error:
+        raise RefusedAddress(f"{base.host} redirects to an address that is not asked: {error}") from error
 
 
 def _names_host(location: str) -> bool:
@@ -116,12 +126,16 @@ def _names_host(location: str) -> bool:
     return location.startswith(("//", "\\", "/\\")) or (bool(mark) and _PART_OF_PATH.isdisjoint(scheme))
 
 
+def _without_body(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if not name.lower().startswith("content-")}
+
+
 def _harmless(headers: Mapping[str, str]) -> dict[str, str]:
     """Another origin must not learn what was meant for the first."""
     return {name: value for name, value in headers.items() if name.lower() in _HARMLESS}
 
 
-_FIRST_FAILURE: Final = 300
+_FIRST_FAILURE, _PARTIAL = 300, 206
 #: Of a page that only tells about a failure, no more than this is read.
 _FAILURE_BYTES: Final = 64 * 1024
 #: How much of a stream is looked at before it is handed over: block pages show early what they are.
@@ -244,8 +258,7 @@ class HttpClient:
         async with self._answered(request, seconds) as (hop, reply):
             self._note_hold(request, hop, reply)
             body = Arriving(reply, self._stream_decoder(reply))
-            is_failure = reply.status >= _FIRST_FAILURE
-            start = await (self._read_leniently(reply) if is_failure else body.peek(_PEEKED_BYTES))
+            start = await (self._read_leniently(reply) if _is_failure(reply) else body.peek(_PEEKED_BYTES))
             head = self._judged(hop, _response(hop, reply, start), keep_failures=False)
             yield StreamedResponse(
                 status=head.status, url=head.url, headers=head.headers, permanent_url=head.permanent_url, body=body
@@ -293,6 +306,7 @@ class HttpClient:
                     if not request.follow_redirects:
                         raise redirect_error(reply.status, hop.url, reply.headers["Location"])
                     await self._read_leniently(reply)
+            asked = hop.url.raw_host
             hop = next_hop(
                 hop,
                 status=reply.status,
@@ -301,6 +315,10 @@ class HttpClient:
                 most=self._limits.redirects,
                 seconds_spent=monotonic() - started,
             )
+            if hop.url.raw_host != asked and (request.allow_private or not request.verify_tls):
+                # Whoever vouched for a host did not vouch for those that it leads to.
+                request, guard = replace(request, allow_private=False, verify_tls=True), self._guard
+                guard.check_url(str(hop.url))
 
     def _first_hop(self, request: Request, guard: AddressGuard, seconds: float) -> Hop:
         url = guard.check_url(request.url)
@@ -314,7 +332,7 @@ class HttpClient:
             body=request.body,
             seconds_left=seconds,
             conditions=conditions,
-            conditions_for=URL(validators.origin) if validators.origin else url.origin(),
+            conditions_for=validators.given_by or address_mark(str(url)),
         )
 
     def _turn(self, url: URL, request: Request) -> AbstractAsyncContextManager[None]:
@@ -342,21 +360,20 @@ class HttpClient:
         cap = self._limits.stream_bytes
         if (reply.content_length or 0) > cap:
             raise too_large(cap)
-        encoding = reply.headers.get("Content-Encoding", "")
-        return Decoder(encoding, max_bytes=cap, max_ratio=self._limits.compression_ratio)
+        return Decoder(reply.content_encoding, max_bytes=cap, max_ratio=self._limits.compression_ratio)
 
     async def _read(self, reply: Reply) -> bytes:
-        if reply.status >= _FIRST_FAILURE:
+        if _is_failure(reply):
             return await self._read_leniently(reply)
         packed = await _read_whole(reply, self._limits.body_bytes)
-        encoding = reply.headers.get("Content-Encoding")
-        return packed if encoding is None else await self._decoded(packed, encoding)
+        encoding = reply.content_encoding
+        return await self._decoded(packed, encoding) if encoding else packed
 
     async def _read_leniently(self, reply: Reply) -> bytes:
         """What only helps to tell what it is, such as a failure's page: where it is broken, the status says enough."""
         try:
             packed = await _read_whole(reply, _FAILURE_BYTES)
-            return await self._decoded(packed, reply.headers.get("Content-Encoding", ""))
+            return await self._decoded(packed, reply.content_encoding)
         except (BadBody, TimedOut):
             return b""
 
@@ -376,9 +393,14 @@ class HttpClient:
             raise blocked_error(reason, hop.url, answer.headers, self._clock.now())
         # Only what was asked for can be as it was: what was handed over is not taken in by such an answer.
         is_known = answer.not_modified and hop.method in _ASKING
-        if answer.status >= _FIRST_FAILURE and not is_known and not keep_failures:
+        if _is_failure(answer) and not is_known and not keep_failures:
             raise status_error(answer.status, hop.url, answer.headers, self._clock.now())
         return replace(answer, permanent_url=answer.url) if hop.visited and hop.permanent else answer
+
+
+def _is_failure(answer: Reply | Response) -> bool:
+    """Also a part, as nobody asks for one: it would pass for the whole."""
+    return answer.status >= _FIRST_FAILURE or answer.status == _PARTIAL
 
 
 def _response(hop: Hop, reply: Reply, body: bytes) -> Response:
@@ -403,3 +425,5 @@ def _check_headers(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if not (name.isascii() and name.isprintable() and value.isprintable()):
             raise BadConfig(f"the header {name!r} holds characters that cannot be sent; fix the source's headers")
+        if is_of_the_connection(name):
+            raise BadConfig(f"the header {name!r} belongs to the connection, not to a source; fix the source's headers")

@@ -25,7 +25,16 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from catchment.errors import VisitError
-from catchment.fetch.failures import broken_body, broken_off, not_http, not_in_time, too_slow, unconnected
+from catchment.fetch.failures import (
+    broken_body,
+    broken_off,
+    garbled_body,
+    not_http,
+    not_in_time,
+    too_long_head,
+    too_slow,
+    unconnected,
+)
 from catchment.fetch.guard import AddressGuard
 
 _LOOKUP_THREADS: Final = 32
@@ -33,21 +42,22 @@ _REMEMBERED_SECONDS: Final = 60
 _MAX_REMEMBERED: Final = 4096
 #: How long one address of a host may keep the next one waiting.
 _NEXT_ADDRESS_SECONDS: Final = 0.25
-#: Of an answer's head, or of whatever else is not its body.
-_MAX_FRAMING_BYTES: Final = 128 * 1024
-#: A body in chunks of one byte each has five bytes of framing for each of its own.
-_MAX_FRAMING_RATIO: Final = 8
+#: What is read at a time: others get their turn in between, however many chunks or headers are in it.
+_READ_BYTES: Final = 32 * 1024
+#: Of an answer's head, or of whatever else is not its body, beside as much as there is of the body.
+_MAX_FRAMING_BYTES: Final = 64 * 1024
 #: What is read ahead of whoever takes in the body.
 _READ_AHEAD_BYTES: Final = 256 * 1024
 _MAX_KEPT: Final = 100
 _KEPT_SECONDS: Final = 15
-_FIRST_FINAL_STATUS: Final = 200
+_FIRST_STATUS, _FIRST_FINAL_STATUS = 100, 200
+_VERSIONS: Final = frozenset({"1.0", "1.1"})
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 #: Asking twice changes nothing.
 _REPEATABLE: Final = frozenset({"GET", "HEAD"})
 
 _Key = tuple[str, str, int, bool]
-P = TypeVar("P", bound=asyncio.Protocol)
+P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 
 class Lookup(Protocol):
@@ -151,27 +161,36 @@ class Timeouts:
     silence: float
 
 
-class HttpConnection(asyncio.Protocol):
-    """A socket on which one answer at a time arrives."""
+class HttpConnection(asyncio.BufferedProtocol):
+    """A socket on which one answer at a time arrives, by way of a buffer that all share: it is taken in at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, buffer: memoryview) -> None:
         self.reply: Reply | None = None
         self.expiry: asyncio.TimerHandle | None = None
+        self._buffer = buffer
         self._transport: asyncio.Transport | None = None
+        self._is_over = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's are of no class of asyncio's
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 (it is as large as it is)
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self.reply is None:
             self.close()  # nothing was asked
         else:
-            self.reply.feed(data)
+            self.reply.feed(self._buffer[:nbytes])
+
+    def eof_received(self) -> None:
+        self._is_over = True
 
     def connection_lost(self, error: Exception | None) -> None:
+        """Over TLS, whose end is signed, anybody on the way could cut off what ends with its connection."""
         self._transport = None
         if self.reply is not None:
-            self.reply.end(broken=error is not None)
+            self.reply.end(broken=error is not None or not self._is_over)
 
     @property
     def is_open(self) -> bool:
@@ -243,7 +262,8 @@ class Reply:
     def leave(self) -> None:
         self._parser = None
         self._connection.reply = None
-        if self.is_complete and self._may_stay and self._connection.is_open:
+        is_paused = self._waiting_bytes > _READ_AHEAD_BYTES
+        if self.is_complete and self._may_stay and self._connection.is_open and not is_paused:
             self._pool.keep(self._key, self._connection)
         else:
             self._connection.close()
@@ -253,6 +273,10 @@ class Reply:
         """What is said of the body; of none, for what has none in any case."""
         said = self.headers.get("Content-Length")
         return int(said) if said is not None and said.isdecimal() else None
+
+    @property
+    def content_encoding(self) -> str:
+        return ", ".join(self.headers.getall("Content-Encoding", ()))
 
     async def begin(self) -> None:
         """Until status and headers are there."""
@@ -299,26 +323,28 @@ class Reply:
 
     # What the connection tells.
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: memoryview) -> None:
         if self._parser is None:
             self._may_stay = False  # more than the answer
             return
         self.has_begun = True
         self._framing_bytes += len(data)
+        is_http = True
         try:
             self._parser.feed_data(data)
-            is_http = self._framing_bytes <= _MAX_FRAMING_BYTES + _MAX_FRAMING_RATIO * self._body_bytes
         except (HttpParserError, HttpParserUpgrade):
             is_http = False
         if self.is_complete:
             self._parser = None
             self._may_stay = self._may_stay and is_http
         elif not is_http:
-            self._fail(broken_body(self._key[1]) if self._has_head else not_http(self._key[1]))
+            self._fail((garbled_body if self._has_head else not_http)(self._key[1]))
+        elif self._framing_bytes > _MAX_FRAMING_BYTES + self._body_bytes:
+            self._fail((garbled_body if self._has_head else too_long_head)(self._key[1]))
 
     def end(self, *, broken: bool) -> None:
-        """The connection is gone. A body of no known length ends with it."""
-        if self.is_complete:
+        """The connection is gone. A body of no known length ends with it, unless it was we who gave up."""
+        if self.is_complete or self._error is not None:
             return
         if not self._has_head:
             self._fail(broken_off(self._key[1]))
@@ -344,6 +370,8 @@ class Reply:
         if self.is_complete or self._parser is None:
             return
         self.status = self._parser.get_status_code()
+        if self.status < _FIRST_STATUS or self._parser.get_http_version() not in _VERSIONS:
+            raise ValueError  # which the parser tells as an error of its own
         if self.status < _FIRST_FINAL_STATUS:
             self.headers.clear()
             return
@@ -378,6 +406,7 @@ class ConnectionPool:
         self._headers = headers
         #: Those that may serve again, the longest unused first.
         self._kept: dict[HttpConnection, _Key] = {}
+        self._buffer = memoryview(bytearray(_READ_BYTES))
         self._by_key: defaultdict[_Key, list[HttpConnection]] = defaultdict(list)
 
     async def ask(
@@ -446,7 +475,7 @@ class ConnectionPool:
         try:
             async with asyncio.timeout(seconds):
                 tls = _tls(verify=verify_tls) if scheme == "https" else None
-                return await self._dialler.dial(HttpConnection, host, port, tls)
+                return await self._dialler.dial(lambda: HttpConnection(self._buffer), host, port, tls)
         except TimeoutError as error:
             raise not_in_time(host) from error
 

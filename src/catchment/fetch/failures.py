@@ -64,6 +64,7 @@ def _is_html(headers: Mapping[str, str], body: bytes) -> bool:
 
 
 _ADVICE: Final = {
+    206: "it gave a part, though the whole was asked for",
     401: "it wants credentials: give the source a key or sign in",
     403: "it does not let this collector in: check the address or the credentials",
     404: "there is nothing at this address: check the URL",
@@ -74,12 +75,15 @@ _ADVICE: Final = {
     451: "it may not be shown for legal reasons",
 }
 _SERVER_FAULT: Final = 500
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _OUR_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN})
 
 
 def status_error(status: int, url: URL, headers: Mapping[str, str], now: datetime) -> HttpError:
     fallback = "the server is in trouble: tried again later" if status >= _SERVER_FAULT else "it was refused"
+    if status in REDIRECTS:
+        fallback = "it redirects without saying where"
     return HttpError(
         f"{url.host} answered HTTP {status} for {redact_url(str(url))}: {_ADVICE.get(status, fallback)}",
         status=status,
@@ -127,7 +131,10 @@ def unconnected(cause: OSError, host: str) -> VisitError:
 
 def _insecure(cause: ssl.SSLError, host: str) -> BadAnswer:
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return BadAnswer(f"{host} showed a TLS certificate that cannot be trusted")
+        return BadAnswer(
+            f"{host} showed a TLS certificate that cannot be trusted ({cause.verify_message}); check the address, "
+            "or set verify_tls to false for a server of yours"
+        )
     return BadAnswer(f"{host} could not agree on a secure connection (TLS); check the URL")
 
 
@@ -148,9 +155,17 @@ def not_http(host: str) -> BadAnswer:
     return BadAnswer(f"{host} answered with something that is not HTTP; tried again later")
 
 
+def too_long_head(host: str) -> BadAnswer:
+    return BadAnswer(f"{host} answered with more headers than are read; tried again later")
+
+
 def broken_off(host: str) -> BadAnswer:
     return BadAnswer(f"{host} broke off the connection; tried again later")
 
 
 def broken_body(host: str) -> BadBody:
     return BadBody(f"{host} broke off in the middle of the body; tried again later")
+
+
+def garbled_body(host: str) -> BadBody:
+    return BadBody(f"{host} sent a body in pieces that cannot be put together; tried again later")

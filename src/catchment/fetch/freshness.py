@@ -9,12 +9,16 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Final
 
+from catchment.domain.item import short_hash
+
 #: No server may keep us away for longer.
 LONGEST_WAIT: Final = timedelta(hours=24)
 
 _DIRECTIVE: Final = re.compile(r'([a-z-]+)(?:\s*=\s*"?([^",\s]*)"?)?', re.IGNORECASE)
 _SECONDS: Final = re.compile(r"\d+(?:\.\d+)?\Z", re.ASCII)
 _MAX_VALIDATOR_CHARS: Final = 1024
+#: One tag, in quotes or not. A star or a list would stand for others as well.
+_ONE_TAG: Final = re.compile(r'(?:W/)?(?:"[^"]*"|[^",*]+)')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,16 +27,25 @@ class Validators:
 
     etag: str | None = None
     last_modified: str | None = None
-    #: Who gave them, where that is not who is asked first but somebody whom a redirect led to.
-    origin: str | None = None
+    #: What stands for the address that gave them, where that is not the one asked first but where a redirect led.
+    given_by: str | None = None
 
     @classmethod
     def from_headers(cls, headers: Mapping[str, str]) -> Validators:
-        return cls(etag=_usable(headers.get("ETag")), last_modified=_usable(headers.get("Last-Modified")))
+        etag = _usable(headers.get("ETag"))
+        return cls(
+            etag=etag if etag and _ONE_TAG.fullmatch(etag) else None,
+            last_modified=_usable(headers.get("Last-Modified")),
+        )
 
     def as_headers(self) -> dict[str, str]:
         headers = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
         return {name: value for name, value in headers.items() if value}
+
+
+def address_mark(url: str) -> str:
+    """Stands for an address, which may hold secrets of its own."""
+    return short_hash(url).hex()
 
 
 def _usable(value: str | None) -> str | None:

@@ -162,8 +162,10 @@ class AddressGuard:
         address = _as_address(host)
         if not port or not _is_web_port(port):
             return f"asks for port {port}, which is not one that web servers use"
+        if address is not None and not is_public(address):
+            return f"leads to {host}, which is not a public address; if it is yours, add it to CATCHMENT_ALLOW_NETWORKS"
         if address is not None:
-            return None if is_public(address) else f"leads to {host}, which is not a public address"
+            return None
         return _fault_of_name(host)
 
 

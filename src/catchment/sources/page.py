@@ -8,14 +8,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from yarl import URL
-
 from catchment.domain.item import Item, Reading
 from catchment.domain.source import ADDRESS_KEY, Source
 from catchment.domain.visit import Fetched
 from catchment.errors import ParseError
 from catchment.fetch.client import Request, Response
-from catchment.fetch.freshness import Validators, fresh_for
+from catchment.fetch.freshness import Validators, address_mark, fresh_for
 from catchment.redact import redact_url
 from catchment.sources.base import Context
 
@@ -95,7 +93,7 @@ def _new_address(source: Source, request: Request, permanent_url: str | None) ->
 
 def _validators(memory: Mapping[str, Any]) -> Validators:
     return Validators(
-        etag=memory.get("etag"), last_modified=memory.get("last_modified"), origin=memory.get("validated_by")
+        etag=memory.get("etag"), last_modified=memory.get("last_modified"), given_by=memory.get("validated_by")
     )
 
 
@@ -107,6 +105,6 @@ def _remember(request: Request, response: Response) -> dict[str, str]:
         memory["etag"] = validators.etag
     if validators.last_modified:
         memory["last_modified"] = validators.last_modified
-    if response.url != request.url and (origin := URL(response.url).origin()) != URL(request.url).origin():
-        memory["validated_by"] = str(origin)
+    if response.url != request.url:
+        memory["validated_by"] = address_mark(response.url)
     return memory
