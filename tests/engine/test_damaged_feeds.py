@@ -49,6 +49,19 @@ async def test_in_a_feed_that_is_whole_a_shorter_text_is_an_edit(system, site, c
     assert await content_of_first(system) == "First words"
 
 
+@pytest.mark.proves("R-01", "A-30")
+async def test_what_was_cut_off_is_asked_for_again_whatever_its_server_calls_it(system, site, clock):
+    whole, named = rss("1", "2", "3"), {"ETag": '"v1"'}
+    await add(system, site.serve(whole[: whole.rindex("<title>")], headers=named))
+    await collect(system)
+    assert len(await stored(system)) == 2
+    site.serve(whole, headers=named)
+    clock.advance(FIVE_HOURS)
+    await collect(system)
+    assert len(await stored(system)) == 3
+    assert "If-None-Match" not in site.requests[-1].headers
+
+
 @on_both_stores
 @pytest.mark.proves("R-01")
 async def test_a_text_with_other_words_is_an_edit_in_a_damaged_feed_as_well(system, site, clock):

@@ -77,6 +77,8 @@ class Reading(NamedTuple):
     warnings: tuple[str, ...] = ()
     #: Entries that made no sense.
     left_out: int = 0
+    #: The end of the document is not there.
+    is_cut_off: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process, field by field: item by item takes nearly twice as long to send and to receive."""

@@ -70,6 +70,8 @@ class ParsedFeed:
     cut: int = 0
     #: Something in the document could not be read as it was meant: texts may be less than what was written.
     is_damaged: bool = False
+    #: And its end is not there.
+    is_cut_off: bool = False
     #: The codec by which its bytes were read.
     encoding: str = "utf-8"
 

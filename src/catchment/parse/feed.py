@@ -33,7 +33,7 @@ from catchment.parse.entry import (
 )
 from catchment.parse.html import CONTROL_BYTES, plain_text
 from catchment.parse.json_values import list_at, objects_at, read_json, text_at
-from catchment.parse.wellformed import well_formed
+from catchment.parse.wellformed import Mended, well_formed
 
 _Object = dict[str, Any]
 
@@ -143,15 +143,15 @@ def _parse_xml(document: bytes, url: str, *, summaries: bool) -> ParsedFeed:
     if not _FEED_ROOT.search(document, 0, _HEAD) and _HTML_ROOT.search(document, 0, _HEAD):
         raise ParseError(_what_it_is(document))
     document = _WINDOWS_REFERENCE.sub(_as_windows_means_it, document)
-    is_damaged = False
+    mended: Mended | None = None
     root = _tree(document)
     if root is None:
-        mended, is_damaged = well_formed(document)
-        root = _tree(mended, _FORGIVING)
+        mended = well_formed(document)
+        root = _tree(mended.document, _FORGIVING)
     if root is None or not xmlfeed.is_feed(root):
         raise ParseError(_what_it_is(document))
     feed = xmlfeed.read(root, url, summaries=summaries, has_bases=b"xml:base" in document)
-    return replace(feed, is_damaged=True) if is_damaged else feed
+    return replace(feed, is_damaged=mended.is_damaged, is_cut_off=mended.is_cut_off) if mended else feed
 
 
 def _as_windows_means_it(reference: re.Match[bytes]) -> bytes:

@@ -185,6 +185,7 @@ class Mended(NamedTuple):
     document: bytes
     #: Something could not be read as it was meant: texts may be less than, or other than, what was written.
     is_damaged: bool
+    is_cut_off: bool = False
 
 
 def well_formed(document: bytes) -> Mended:
@@ -195,7 +196,8 @@ def well_formed(document: bytes) -> Mended:
     if root is None:
         return Mended(b"", is_damaged=True)
     mender = _Mender(whole, root.start(), _entities(whole[: root.start()]))
-    return Mended(mender.mend().encode(), mender.is_damaged or whole != text)
+    mended = mender.mend().encode()
+    return Mended(mended, mender.is_damaged or whole != text, mender.is_cut_off)
 
 
 def _joined(split: re.Match[str]) -> str:
@@ -219,7 +221,7 @@ class _Open:
 
 class _Mender:
     def __init__(self, text: str, start: int, entities: Mapping[str, str]) -> None:
-        self.is_damaged = False
+        self.is_damaged = self.is_cut_off = False
         self._text = text
         self._position = start
         self._entities = entities
@@ -343,10 +345,10 @@ class _Mender:
         end = self._ends.get(holder.at, never)
         if end == never:
             # Of a document that was cut off, what an extension holds is cut off with it.
-            return self._is_cut_off() and _local(holder.folded) not in _CONTAINERS | _TEXTS | _NAMING
+            return self._lacks_its_end() and _local(holder.folded) not in _CONTAINERS | _TEXTS | _NAMING
         return self._ends.get(entry, never) < end
 
-    def _is_cut_off(self) -> bool:
+    def _lacks_its_end(self) -> bool:
         return self._text.rfind(f"</{self._stack[0].name}>") < 0
 
     def _take_end(self, end: re.Match[str]) -> None:
@@ -406,9 +408,9 @@ class _Mender:
 
     def _drop_what_was_cut_off(self) -> None:
         """An entry in the midst of which the document ends: half of a link is another link, and half a text is none."""
-        if not self._is_cut_off():
+        if not self._lacks_its_end():
             return
-        self.is_damaged = True
+        self.is_damaged = self.is_cut_off = True
         place = next((n for n, element in enumerate(self._stack) if _local(element.folded) in _ENTRIES), None)
         if place is not None:
             del self._pieces[self._stack[place].piece :]

@@ -63,7 +63,14 @@ def read_items(body: bytes, *, url: str, content_type: str) -> Reading:
     """The title of a feed, and its entries as items."""
     feed = parse_feed(body, url=url, content_type=content_type, summaries=False)
     items = tuple([_item(entry, feed.encoding) for entry in feed.entries])
-    return Reading(feed.title, items, is_damaged=feed.is_damaged, warnings=_warnings(feed), left_out=feed.left_out)
+    return Reading(
+        feed.title,
+        items,
+        is_damaged=feed.is_damaged,
+        warnings=_warnings(feed),
+        left_out=feed.left_out,
+        is_cut_off=feed.is_cut_off,
+    )
 
 
 def _item(entry: ParsedEntry, encoding: str) -> Item:

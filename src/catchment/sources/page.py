@@ -77,7 +77,8 @@ async def visit_document(
         left_out=reading.left_out,
         warnings=reading.warnings,
         is_damaged=reading.is_damaged,
-        memory=remembered,
+        # By what a part was known the rest would never come.
+        memory={} if reading.is_cut_off else remembered,
         fresh_for=fresh,
         moved_to=moved_to,
         is_window=is_window,
