@@ -24,8 +24,8 @@ AT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
         (Why.INTERVAL, 0, 60, "every 60 min", "每 60 分钟"),
         (Why.INTERVAL, 0, 240, "every 4 h", "每 4 小时"),
         (Why.INTERVAL, 0, 150, "every 150 min", "每 150 分钟"),
-        (Why.BACK_OFF, 1, 60, "back-off after 1 failure", "连续失败 1 次后退避"),
-        (Why.BACK_OFF, 2, 60, "back-off after 2 failures", "连续失败 2 次后退避"),
+        (Why.BACK_OFF, 1, 60, "waits after 1 failure", "连续失败 1 次，稍后重试"),
+        (Why.BACK_OFF, 2, 60, "waits after 2 failures", "连续失败 2 次，稍后重试"),
         (
             Why.RETRY_AFTER,
             1,

@@ -145,10 +145,10 @@ async def test_the_next_check_says_when_and_why_in_the_callers_language(site: Si
     row = (await rows(site))["failing"]
     assert (row["next_check_at"], row["next_check_reason"]) == (
         "2026-03-01T16:00:00.000Z",
-        "back-off after 2 failures",
+        "waits after 2 failures",
     )
     answer = await site.get("/api/collector/status", "service", headers={"Accept-Language": "zh-CN,en;q=0.8"})
-    assert answer.json()["sources"][0]["next_check_reason"] == "连续失败 2 次后退避"
+    assert answer.json()["sources"][0]["next_check_reason"] == "连续失败 2 次，稍后重试"
 
 
 @pytest.mark.proves("A-19", "A-40")
