@@ -113,7 +113,7 @@ async def paste_and_follow(tab: Page, t: Words, stranger: FeedSite) -> None:
     await expect(tab.locator(".whole")).to_contain_text(t.say(nonsense))
     await expect(button(tab, t("sources.follow"))).to_be_focused()
     await tab.keyboard.press("Enter")
-    await expect(tab.locator("#notice")).to_contain_text(t("sources.followed_many", added=2, known=0, refused=0))
+    await expect(tab.locator("#notice")).to_contain_text(t("sources.followed_all", added=2, known=0, refused=0))
     await expect(tab.locator("#rows .health")).to_have_text([t("sources.status_ok")] * 2)
 
 

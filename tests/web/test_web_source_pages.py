@@ -78,14 +78,17 @@ async def test_what_is_pasted_is_told_with_its_reason_and_followed(alices: Site,
     found = dict(re.findall(r'name="(found-\d)" value="([^"]+)"', page.text))
     fields = {name: html.unescape(value) for name, value in found.items()}
     answer = await send(alices, "/sources/follow", follow=["1", "2"], **fields, tags="news, 中文", interval="45")
-    assert "Followed 2; 0 were there already, 0 could not be." in await told(alices, answer)
+    assert "You follow 2 more sources now. They are being fetched." in await told(alices, answer)
     listed = (await alices.get("/api/sources", "alice")).json()
     assert {(one["name"], one["fetch_interval_minutes"], tuple(one["tags"])) for one in listed} == {
         ("Feed of https://a.example/", 45, ("news", "中文")),
         ("Feed of https://b.example/", 45, ("news", "中文")),
     }
     again = await send(alices, "/sources/follow", follow="1", **fields)
-    assert "exists already" in await told(alices, again)
+    assert re.fullmatch(r"/sources/\d+", again.headers["location"])
+    assert "You follow this already: here it is." in await told(alices, again)
+    both = await send(alices, "/sources/follow", follow=["1", "2"], **fields)
+    assert "Followed 0; 2 were there already, 0 could not be." in await told(alices, both)
 
 
 @pytest.mark.proves("G-03")
@@ -93,7 +96,7 @@ async def test_a_list_is_imported_as_a_file_of_a_form(alices: Site):
     opml = b'<opml version="2.0"><body><outline text="A" xmlUrl="https://a.example/feed"/></body></opml>'
     token = {TOKEN_FIELD: token_of(alices.client.cookies[SESSION_COOKIE])}
     answer = await alices.post("/sources/import", data=token, files={"file": ("a.opml", opml)}, headers=HTML)
-    assert "Imported 1; 0 were there already" in await told(alices, answer)
+    assert "Imported 1 source." in await told(alices, answer)
     bad = b'<opml version="2.0"><body><outline text="Within" xmlUrl="http://10.0.0.1/feed"/><outline text="None" xmlUrl=""/>'
     bad += f'<outline text="{html.escape(HOSTILE)}" xmlUrl="gopher://b.example"/></body></opml>'.encode()
     for language, why in (("en", "not a public address"), ("zh", "不是公网地址")):

@@ -159,12 +159,15 @@ async def follow(page: SignedInPage) -> Response:
     for source in added[:VISITED_AT_ONCE]:
         await page.system.visits.start(source.id, page.caller)
     if len(outcomes) == 1 and refused:
-        raise refused[0]
+        known_id = refused[0].existing_id if isinstance(refused[0], Conflict) else None
+        if known_id is None:
+            raise refused[0]
+        return page.done(f"/sources/{known_id}", "sources.followed_before")
     if len(outcomes) == 1:
         return page.done(f"/sources/{added[0].id}", "sources.followed", name=added[0].name)
     known = sum(isinstance(error, Conflict) for error in refused)
     told: dict[str, Any] = {"added": len(added), "known": known, "refused": len(refused) - known}
-    return page.done("/sources?sort=added", "sources.followed_many", **told)
+    return page.done("/sources?sort=added", f"sources.followed_{'some' if refused else 'all'}", **told)
 
 
 def _drafts(form: FormData) -> list[Draft]:
@@ -197,9 +200,11 @@ async def import_file(page: SignedInPage) -> Response:
     totals = count_results(lines)
     told: dict[str, Any] = {str(result): totals.get(result, 0) for result in LineResult}
     refused = [line for line in lines if line.result is LineResult.REFUSED]
+    if totals[LineResult.ADDED] == len(lines):
+        return page.done("/sources?sort=added", "sources.imported_all", **told)
     if not refused:
-        return page.done("/sources?sort=added", "sources.imported", **told)
-    notice = FlashMessage(key="sources.imported", values=told)
+        return page.done("/sources?sort=added", "sources.imported_some", **told)
+    notice = FlashMessage(key="sources.imported_some", values=told)
     return await _show_list(page, notice=notice, refused=refused[:MAX_REFUSED], refused_count=len(refused))
 
 
