@@ -85,6 +85,23 @@ async def test_items_are_found_by_words_source_tag_type_and_time(site: Site, clo
 
 
 @pytest.mark.proves("G-06")
+@pytest.mark.parametrize("words", ["", "q=采集&"])
+async def test_a_span_of_time_is_that_of_the_writing_where_it_is_told(lean_site: Site, words: str):
+    source = await lean_site.add_source(lean_site.alice, "new")
+    now = lean_site.system.clock.now()
+    old, new = now - timedelta(days=40), now - timedelta(days=3)
+    await keep(
+        lean_site,
+        source,
+        make_item(native_id="1", title="采集旧文", published_at=old),
+        make_item(native_id="2", title="采集新文", published_at=new),
+        make_item(native_id="3", title="采集无日期"),
+    )
+    assert await titles(lean_site, f"{words}days=7") == ["采集新文", "采集无日期"]
+    assert await titles(lean_site, f"{words}days=365") == ["采集新文", "采集旧文", "采集无日期"]
+
+
+@pytest.mark.proves("G-06")
 async def test_a_search_that_is_slow_by_design_is_refused_in_words(lean_site: Site):
     for query, english, chinese in (
         ("采", "One character alone (采)", "单个字（采）"),

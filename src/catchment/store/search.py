@@ -74,6 +74,8 @@ class ItemFilter:
     #: By when they were collected; the second moment itself is not in it.
     since: datetime | None = None
     until: datetime | None = None
+    #: By when they were published; by when they were collected where no date is told.
+    written_since: datetime | None = None
 
     def names_sources(self) -> bool:
         return not self.all_sources or any((self.source_id, self.tag, self.type))
@@ -198,6 +200,9 @@ def _shown(conn: Connection, places: Sequence[Place], wanted: ItemFilter) -> lis
         statement = statement.where(raw_items.c.fetched_at >= wanted.since)
     if wanted.until is not None:
         statement = statement.where(raw_items.c.fetched_at < wanted.until)
+    if wanted.written_since is not None:
+        written_at = func.coalesce(raw_items.c.published_at, raw_items.c.fetched_at)
+        statement = statement.where(written_at >= wanted.written_since)
     rows: dict[int, Row[Any]] = {row.id: row for row in conn.execute(statement)}
     return [rows[place.item_id] for place in places if place.item_id in rows]
 

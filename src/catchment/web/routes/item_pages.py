@@ -139,8 +139,13 @@ def _asked(params: QueryParams) -> AskedItems:
 
 def _wanted(asked: AskedItems, source: Source | None, page: Page) -> ItemFilter:
     since = page.system.clock.now() - timedelta(days=int(asked.days)) if asked.days else None
+    # What was written since then was collected since then, which an index knows.
     return ItemFilter(
-        source_id=source.id if source else None, tag=asked.tag or None, type=asked.type or None, since=since
+        source_id=source.id if source else None,
+        tag=asked.tag or None,
+        type=asked.type or None,
+        since=since,
+        written_since=since,
     )
 
 
