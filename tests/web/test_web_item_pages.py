@@ -406,3 +406,18 @@ async def test_items_arrive_while_the_list_is_open_and_the_keyboard_walks_them(
     await expect(tab.locator("[data-row].here")).to_have_count(1)
     await tab.keyboard.press("o")
     await expect(tab).to_have_url(re.compile(r"/items/\d+$"))
+
+
+@pytest.mark.browser
+@pytest.mark.proves("G-06", "G-11")
+async def test_a_filter_that_is_walked_by_arrows_keeps_its_place(lean_site: Site, served_url: str, browser: Browser):
+    tab = await browser.new_page(base_url=served_url, locale="en-US")
+    await sign_in(tab, lean_site)
+    await tab.goto("/items?q=rivers")
+    await tab.get_by_label("Published").focus()
+    for days in ("1", "7"):
+        await tab.keyboard.press("ArrowDown")
+        await tab.wait_for_url(f"**days={days}")
+        await expect(tab.get_by_label("Published")).to_be_focused()
+    await tab.goto("/items")
+    await expect(tab.get_by_label("Published")).not_to_be_focused()

@@ -3,6 +3,7 @@ import { listenAgain, sameAs } from "./live.js";
 import { tellTimes } from "./times.js";
 
 const PREVIEW_MILLISECONDS = 250;
+const CHANGED = "changed";
 
 async function submit(form, submitter) {
   const main = document.getElementById("main");
@@ -53,6 +54,13 @@ function takeOver(html, address) {
 function goOnFrom(place) {
   const main = document.getElementById("main");
   (main.querySelector("[autofocus]") ?? sameAs(place, main) ?? main).focus({ preventScroll: true });
+}
+
+// An arrow key changes a list at once, which leads to another page: the next arrow is meant for the same list.
+function goOnWithChanged() {
+  const name = sessionStorage.getItem(CHANGED);
+  sessionStorage.removeItem(CHANGED);
+  [...document.querySelectorAll("[data-now]")].find((one) => one.name === name)?.focus({ preventScroll: true });
 }
 
 // Enter looks up what was pasted; Shift+Enter adds a line.
@@ -121,8 +129,11 @@ export function startForms() {
   addEventListener("keydown", onEnter);
   for (const type of ["dragover", "dragleave", "drop"]) addEventListener(type, onDrop);
   addEventListener("change", (event) => {
-    if (event.target.matches("[data-now]")) event.target.form.requestSubmit();
+    if (!event.target.matches("[data-now]")) return;
+    sessionStorage.setItem(CHANGED, event.target.name);
+    event.target.form.requestSubmit();
   });
+  goOnWithChanged();
   addEventListener("click", (event) => {
     const opener = event.target.closest("[data-opens]");
     const dialog = opener && document.getElementById(opener.dataset.opens);
