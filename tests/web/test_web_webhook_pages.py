@@ -121,6 +121,8 @@ async def test_a_search_becomes_a_feed_whose_new_items_go_to_a_chat(lean_site: S
     saved = await send(lean_site, "/feeds/new", **fields)
     assert saved.headers["location"] == "/webhooks?feed=caiji"
     form = await told(lean_site, saved)
+    assert "采集 was saved. Now the address that the chat gave you." in form
+    assert re.search(r'name="url"[^>]* autofocus', form)
     assert '<option value="caiji" selected>采集</option>' in form
     assert 'name="name" type="text" value="采集"' in form
     assert '<option value="slack" selected>' in form
@@ -129,6 +131,9 @@ async def test_a_search_becomes_a_feed_whose_new_items_go_to_a_chat(lean_site: S
     assert "of the feed 采集" in (await send(lean_site, "/webhooks", **chat)).text
     [hook] = await lean_site.system.webhooks.list()
     assert (hook.name, hook.feed, hook.topics) == ("采集", "caiji", ("items.new",))
+    another = (await lean_site.get("/webhooks?feed=caiji")).text
+    assert 'name="name" type="text" value="采集 2"' in another, "a name that is free"
+    assert another.index('name="url"') < another.index('id="hooks"'), "what is asked for comes first"
     edit = (await lean_site.get("/feeds/caiji/edit")).text
     assert 'href="/webhooks?feed=caiji">Send new ones to a chat<' in edit
     chinese = (await lean_site.get("/webhooks?feed=caiji&lang=zh")).text

@@ -98,7 +98,7 @@ async def make_feed(page: SignedInPage) -> Response:
         return await _builder(page, given, problem=page.words.say(str(error)), status=422)
     if given.chat and page.caller.is_admin:
         name = (published.feed.title or published.feed.slug)[:200]
-        return page.done(f"/webhooks?feed={published.feed.slug}", "feeds.saved", name=name)
+        return page.done(f"/webhooks?feed={published.feed.slug}", "feeds.saved_for_chat", name=name)
     return await _list(page, made=published)
 
 

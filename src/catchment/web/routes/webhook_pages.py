@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from itertools import chain, count
 from typing import Any
 
 from fastapi.responses import Response
@@ -27,7 +28,8 @@ _NEW = {"format": WebhookFormat.JSON, "topics": list(LISTENABLE)}
 async def webhooks_page(page: AdminPage) -> Response:
     """The webhooks and their deliveries; the feed that `feed` names in the address is chosen in the form."""
     content = await read_webhooks(page)
-    form = _form_for(page.request.query_params.get("feed", ""), dict(content.context["feeds"]))
+    taken = {hook.name for hook in content.context["hooks"]}
+    form = _form_for(page.request.query_params.get("feed", ""), dict(content.context["feeds"]), taken)
     return await page.show_live("webhooks.html", replace(content, context={**content.context, "form": form}))
 
 
@@ -68,12 +70,18 @@ async def _offered(page: Page) -> dict[str, Any]:
     return {"topics": LISTENABLE, "formats": list(WebhookFormat), "feeds": feeds, "form": _NEW}
 
 
-def _form_for(slug: str, feeds: Mapping[str, str]) -> dict[str, Any]:
+def _form_for(slug: str, feeds: Mapping[str, str], taken: Collection[str]) -> dict[str, Any]:
     """The form of a webhook that is not there yet, for the new items of a feed if one is named."""
     if slug not in feeds:
         return _NEW
-    chat = {"name": feeds[slug][:MAX_NAME], "format": WebhookFormat.SLACK, "topics": [Topic.ITEMS_NEW]}
+    chat = {"name": _free_name(feeds[slug], taken), "format": WebhookFormat.SLACK, "topics": [Topic.ITEMS_NEW]}
     return {**chat, "feed": slug}
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """The name itself, or with a number behind it: a feed may go to several chats."""
+    offered = chain([""], (f" {number}" for number in count(2)))
+    return next(free for end in offered if (free := name[: MAX_NAME - len(end)] + end) not in taken)
 
 
 @router.post("", responses=OF_FORMS, openapi_extra=form_fields(*_FIELDS, "topic"))
