@@ -236,6 +236,9 @@ async def test_a_feed_is_edited_gets_a_new_token_and_is_deleted(alices: Site):
     renewed = _addresses((await send(alices, "/feeds/feed/edit", do="token")).text)[0]
     edit = (await alices.get("/feeds/feed/edit")).text
     assert 'value="我的订阅"' in edit
+    assert "Read it elsewhere" in edit
+    assert "the token was shown only once" in edit
+    assert _addresses(edit) == [], "the token is known to nobody any more"
     assert re.search(r'name="sources"[^>]*>\s*news</textarea>', edit)
     saved = await send(
         alices, "/feeds/feed/edit", do="save", title="Renamed", sources=str(source.id), limit="1", exclude="title: Two"
@@ -249,6 +252,9 @@ async def test_a_feed_is_edited_gets_a_new_token_and_is_deleted(alices: Site):
     }  # fmt: skip
     statuses = [(await httpx_get(alices, one)).status_code for one in (first, renewed)]
     assert statuses == [404, 200]
+    await send(alices, "/feeds/feed-2/edit", do="save", title="Open", public="on")
+    shown_again = _addresses((await alices.get("/feeds/feed-2/edit")).text)
+    assert [(await httpx_get(alices, one)).status_code for one in shown_again] == [200, 200, 200]
     gone = await send(alices, "/feeds/feed/edit", do="delete")
     assert "Renamed was deleted." in html.unescape((await alices.get(gone.headers["location"])).text)
     assert (await alices.get("/api/feeds/feed", "alice")).status_code == 404

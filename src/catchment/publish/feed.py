@@ -269,11 +269,17 @@ class FeedFormat(StrEnum):
     def media_type(self) -> str:
         return _MEDIA_TYPES[self]
 
+    @property
+    def label(self) -> str:
+        """Its name in every language."""
+        return _LABELS[self]
+
     def write(self, feed: Feed) -> bytes:
         return _WRITERS[self](feed)
 
 
 _MEDIA_TYPES = {FeedFormat.RSS: RSS_TYPE, FeedFormat.ATOM: ATOM_TYPE, FeedFormat.JSON: JSON_TYPE}
+_LABELS = {FeedFormat.RSS: "RSS", FeedFormat.ATOM: "Atom", FeedFormat.JSON: "JSON"}
 _WRITERS: dict[FeedFormat, Callable[[Feed], bytes]] = {
     FeedFormat.RSS: write_rss,
     FeedFormat.ATOM: write_atom,

@@ -155,6 +155,7 @@ async def _builder(
         form=given,
         feed=feed,
         action=action,
+        addresses=_addresses(page, feed) if feed else [],
         problem=problem,
         preview=page.part("parts/feed_preview.html", preview=preview),
         **{**offers, "types": sorted({*offers["types"], *given.types})},
