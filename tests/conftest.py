@@ -10,7 +10,6 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,7 +25,6 @@ from catchment.clock import ManualClock
 from catchment.logs import line_of
 from catchment.sandbox import pool
 from catchment.settings import Settings
-from catchment.sources import registry
 from catchment.store.database import Store, open_store
 from catchment.store.migrate import migrate, migrate_url
 from feed_site import FeedSite
@@ -57,10 +55,6 @@ def holds_files_of_tests(folder: Path) -> bool:
 # Files of tests lie in memory: to close a store waits for the disk, ten times as long as all else that a test does to it.
 if "TMPDIR" not in os.environ and holds_files_of_tests(MEMORY):
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
-
-
-# What is installed stays so while the tests run; every system that is opened would look through all of it.
-registry.entry_points = cache(registry.entry_points)  # type: ignore[attr-defined]
 
 
 # As every store that is opened would compile the same statements: those of one dialect share what is compiled.

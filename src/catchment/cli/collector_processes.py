@@ -90,6 +90,9 @@ def import_what_collects() -> None:
     import catchment.bootstrap.engine
     import catchment.fetch.client
     import catchment.sources.rss  # noqa: F401
+    from catchment.sources.registry import plug_ins
+
+    plug_ins()
 
 
 def _share(settings: Settings, collectors: int) -> Settings:

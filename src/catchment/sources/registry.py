@@ -7,7 +7,8 @@ when that type is first asked for, so that collecting a feed loads what reads fe
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from threading import RLock
@@ -177,8 +178,14 @@ class Registry:
 
 def installed_types(complain: Callable[[str], None]) -> list[SourceType]:
     """One for each entry point; one that cannot be loaded is complained about and left out."""
-    loaded = [_load(point, complain) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
+    loaded = [_load(point, complain) for point in plug_ins()]
     return [known for known in loaded if known is not None]
+
+
+@cache
+def plug_ins() -> Sequence[EntryPoint]:
+    """Looked for once: it takes a look at every package there is."""
+    return sorted(entry_points(group=GROUP), key=lambda point: point.name)
 
 
 def _load(point: EntryPoint, complain: Callable[[str], None]) -> SourceType | None:
