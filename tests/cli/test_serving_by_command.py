@@ -4,7 +4,8 @@ import json
 import signal
 import sqlite3
 import time
-from asyncio import to_thread
+from asyncio import Event, to_thread
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -13,7 +14,9 @@ import pytest
 from aiohttp import web
 from command import Command, Process, Start
 
-from catchment.cli.collector_processes import MANY_DUE
+from catchment.bootstrap import open_system
+from catchment.cli.collector_processes import MANY_DUE, ForkServer, helpers
+from catchment.settings import Settings
 from eventually import DEADLINE_SECONDS, eventually
 from feed_site import Answer, FeedSite, Gate, rss
 
@@ -174,6 +177,18 @@ async def test_while_much_is_due_several_collectors_share_it_and_what_may_be_in_
     with sqlite3.connect(catchment.home / "catchment.sqlite3") as store:
         owners = store.execute("SELECT DISTINCT owner FROM runs WHERE kind = 'source'").fetchall()
     assert len(owners) == 2
+
+
+@pytest.mark.proves("S-01")
+async def test_collectors_side_by_side_have_no_more_parsers_than_one_alone(tmp_path: Path) -> None:
+    settings = Settings(database_url=f"sqlite:///{tmp_path / 'store.sqlite3'}", parsers=4)
+    async with open_system(settings) as system, helpers(system, ForkServer(None, collectors=2), Event()) as others:
+        others.call(MANY_DUE)
+        assert system.parsers.size == 2
+        # Before they begin.
+        await others.end()
+        others.call(MANY_DUE - 1)
+        assert system.parsers.size == 4
 
 
 async def test_for_a_few_sources_nobody_else_is_called(start: Start, catchment: Command, site: FeedSite) -> None:

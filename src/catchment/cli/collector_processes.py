@@ -97,8 +97,12 @@ def import_what_collects() -> None:
 
 def _share(settings: Settings, collectors: int) -> Settings:
     """The settings of one of several."""
-    parsers = (settings.parsers or os.cpu_count() or 1) // collectors
-    return replace(settings, concurrency=settings.concurrency // collectors, parsers=max(1, parsers), processes=1)
+    parsers = _parsers_each(settings.parsers or os.cpu_count() or 1, collectors)
+    return replace(settings, concurrency=settings.concurrency // collectors, parsers=parsers, processes=1)
+
+
+def _parsers_each(parsers: int, collectors: int) -> int:
+    return max(1, parsers // collectors)
 
 
 def _serve_forks(line: socket.socket, settings: Settings) -> NoReturn:
@@ -187,16 +191,21 @@ class Helpers:
         self._stop = stop
         self._tasks: set[asyncio.Task[None]] = set()
         self._results = results
+        #: How many read where nobody helps.
+        self._parsers = system.parsers.size
         #: Whether one of them broke, so that what it had taken is due again.
         self.has_broken = False
         #: Whether one of them had to leave something unfinished at the stop.
         self.was_cut_off = False
 
     def call(self, due: int) -> None:
-        """Have others help where so many are due; nothing while they are at it."""
-        if due < MANY_DUE or self._tasks or self._stop.is_set():
+        """Have others help where so many are due; nothing while they are at it. They bring some of the parsers."""
+        if self._tasks or self._stop.is_set():
             return
-        for _ in range(self._forks.collectors - 1):
+        others = self._forks.collectors - 1 if due >= MANY_DUE else 0
+        brought = others * _parsers_each(self._parsers, self._forks.collectors)
+        self._system.parsers.size = max(1, self._parsers - brought)
+        for _ in range(others):
             task = asyncio.create_task(self._have_one_collect())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

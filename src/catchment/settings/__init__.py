@@ -195,7 +195,7 @@ class Settings(XSettings, CrawlSettings):
     parsers: int = setting(
         "COLLECTOR_PARSERS",
         0,
-        "Processes that read what was fetched, started when there is something to read; 0 is one for each core.",
+        "Processes that read what was fetched, of all collectors, while there is something to read; 0 is one a core.",
         whole(0, 64),
     )
     parse_seconds: float = setting(
