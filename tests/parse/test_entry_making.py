@@ -29,6 +29,8 @@ NASTY = st.sampled_from(
         "ü 漢字 🙂",
         '<a href="/relative">r</a>',
         '<p onclick="x">p</p><script>x</script>',
+        "<noscript><b>n</b></noscript>",
+        "a <b@c.example> &#0;z",
         "l" * 501,
         "word " * 200,
         "<i>" * 3000,

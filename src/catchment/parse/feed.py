@@ -142,7 +142,8 @@ def parse_feed(body: bytes, *, url: str = "", content_type: str = "", summaries:
 def _parse_xml(document: bytes, url: str, *, summaries: bool) -> ParsedFeed:
     if not _FEED_ROOT.search(document, 0, _HEAD) and _HTML_ROOT.search(document, 0, _HEAD):
         raise ParseError(_what_it_is(document))
-    document = _WINDOWS_REFERENCE.sub(_as_windows_means_it, document)
+    if b"&#" in document:
+        document = _WINDOWS_REFERENCE.sub(_as_windows_means_it, document)
     mended: Mended | None = None
     root = _tree(document)
     if root is None:
