@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from html import unescape
 
@@ -86,22 +86,21 @@ class HtmlCleaner:
         """The text as harmless HTML of at most `MAX_HTML_BYTES`."""
         return storable(self._clean(text)).strip()
 
-    def clean_all(self, texts: Sequence[str]) -> list[str]:
-        """Each of them, looked at together for what is odd and what cannot be stored: there is hardly ever any."""
-        is_odd = _is_odd("".join(texts))
-        cleaned = [self._clean(text, is_odd=is_odd) for text in texts]
+    def clean_all(self, texts: Iterable[str]) -> list[str]:
+        """Each of them, looked at together for what cannot be stored: there is hardly ever any."""
+        cleaned = [self._clean(text) for text in texts]
         if not _is_storable("".join(cleaned)):
             cleaned = [storable(text) for text in cleaned]
         return [text.strip() for text in cleaned]
 
-    def _clean(self, text: str, *, is_odd: bool = True) -> str:
-        return self._clean_long(text) if len(text) > _SHORT else self._sanitise(text, is_odd=is_odd)
+    def _clean(self, text: str) -> str:
+        return self._clean_long(text) if len(text) > _SHORT else self._sanitise(text)
 
-    def _sanitise(self, text: str, *, is_odd: bool = True) -> str:
+    def _sanitise(self, text: str) -> str:
         if "<" not in text and "&" not in text:
             return text
         try:
-            return self._cleaner.clean(_prepared(text) if is_odd else text)
+            return self._cleaner.clean(_prepared(text))
         except UnicodeEncodeError:  # half a surrogate pair
             return self._sanitise(storable(text))
 
@@ -128,12 +127,6 @@ class HtmlCleaner:
         if part.count("<") > _UNTANGLE_FROM:
             part = _untangled(_prepared(part))
         return storable(self._sanitise(part))
-
-
-def _is_odd(text: str) -> bool:
-    """Whether it has anything in it that `_prepared` would change."""
-    is_markup = _NO_TAG.search(text) is None and _MAY_WRAP.search(text) is None
-    return not is_markup or ("&#" in text and any(map(text.__contains__, _NO_CHARACTER_STARTS)))
 
 
 def _prepared(text: str) -> str:
