@@ -18,6 +18,7 @@ from catchment.domain.source import PausedBy, Why
 from catchment.engine.collector import Collector
 from catchment.errors import Conflict, NotFound
 from catchment.manage.catalog import Change
+from catchment.monitor.status import read_collector
 from catchment.store import config, runs, sources
 from catchment.store.items import item_of
 from catchment.store.tables import fetch_log, raw_items
@@ -323,10 +324,33 @@ class TestFailureAndRecovery:
 
     @pytest.mark.proves("A-11")
     async def test_a_host_that_cannot_be_reached_is_blamed_when_others_can(self, system, site):
-        dead = await add(system, "http://host-1.invalid/feed")
-        await add(system, site.feed("1"))
+        dead, other = await add(system, "http://host-1.invalid/feed"), await add(system, site.feed("1"))
+        await _move_outside(system, other)
         await collect(system)
         assert (await get(system, dead)).fetch_error_count == 1
+
+    @pytest.mark.proves("A-11", "R-41")
+    async def test_one_source_that_is_asked_alone_is_not_blamed_while_nobody_outside_was_reached(self, system, site):
+        await add(system, site.feed("1"))
+        dead = await add(system, "http://host-1.invalid/feed")
+        await collect(system)
+        for _ in range(6):
+            await collect_one(system, dead.id)
+            seen = await get(system, dead)
+            assert (seen.fetch_error_count, seen.next_check.why, seen.is_active) == (0, Why.OFFLINE, True)
+        assert (await system.store.read(read_collector, now=system.clock.now())).network_away
+
+    @pytest.mark.proves("A-11")
+    async def test_one_dead_host_is_blamed_once_others_outside_were_collected(self, system, site, clock):
+        other, dead = await add(system, site.feed("1")), await add(system, "http://host-1.invalid/feed")
+        await _move_outside(system, other)
+        failures = []
+        for _ in range(4):
+            await collect_one(system, other.id)
+            await collect_one(system, dead.id)
+            failures.append((await get(system, dead)).fetch_error_count)
+            clock.advance(HOUR)
+        assert failures == [1, 2, 3, 4]
 
     @pytest.mark.proves("A-30")
     async def test_retry_after_is_honoured(self, system, site, clock):
@@ -334,6 +358,11 @@ class TestFailureAndRecovery:
         await collect(system)
         check = (await get(system, source)).next_check
         assert (check.at, check.why) == (clock.now() + 2 * HOUR, Why.RETRY_AFTER)
+
+
+async def _move_outside(system, source):
+    """As if it were not at home, as everybody is in a test."""
+    await system.store.write(sources.change, source.id, {"host": "a.example"}, now=system.clock.now())
 
 
 class TestPoliteness:

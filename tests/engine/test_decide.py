@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 
@@ -16,7 +17,7 @@ from catchment.engine.decide import ItemChanges, decide, each_once, held_against
 from catchment.schedule.due import Cadence
 from source_factory import START, make_source
 
-HOUR = timedelta(hours=1)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 CADENCE = Cadence(interval=4 * HOUR, probe_after=24 * HOUR)
 
 texts = st.text(max_size=8)
@@ -266,4 +267,36 @@ OUTAGE = Failed(message="no way out", unreachable_host="a", ours=True)
 def test_an_excuse_holds_once_more_only_while_nobody_else_is_collected(before, ending, since, excused):
     source = after(make_source(host="a.example"), before)
     collected = {host: source.last_attempt_at + later for host, later in since.items()}
-    assert held_against(source, ending, collected).ours is excused
+    assert held_against(source, ending, collected, source.last_attempt_at + 2 * HOUR).ours is excused
+
+
+ALONE = replace(OUTAGE, alone=True)
+BLAMED = replace(OUTAGE, ours=False)
+
+
+@pytest.mark.proves("A-11", "R-41")
+@pytest.mark.parametrize(
+    ("before", "since", "excused"),
+    [
+        (None, {}, True),  # nobody was ever reached
+        (None, {"b.example": -MINUTE}, False),  # somebody was, a moment ago
+        (None, {"b.example": -HOUR}, True),  # too long ago to tell
+        (None, {"127.0.0.1": -MINUTE}, True),  # at home, which tells nothing
+        (Collected(fetched=Fetched()), {"b.example": -HOUR}, True),
+        (Collected(fetched=Fetched()), {"b.example": -MINUTE}, False),
+        (
+            Collected(fetched=Fetched()),
+            {"b.example": -3 * HOUR},
+            True,
+        ),  # with the source itself, when the network was there for both
+        (Failed(message="503"), {}, True),
+        (BLAMED, {}, False),  # it was blamed for the same before: this is no news of the network
+        (OUTAGE, {}, True),
+        (OUTAGE, {"b.example": -HOUR}, False),
+    ],
+)
+def test_one_host_alone_is_blamed_only_where_somebody_else_was_reached_of_late(before, since, excused):
+    source = after(make_source(host="a.example"), *([before] if before else []))
+    now = START + 2 * HOUR
+    collected = {host: now + earlier for host, earlier in since.items()}
+    assert held_against(source, ALONE, collected, now).ours is excused

@@ -54,6 +54,8 @@ class Failed:
     unreachable_host: str | None = None
     #: The fault is on our side of the wire, so it is not held against the source.
     ours: bool = False
+    #: Nobody else was tried, so that the excuse is no more than a doubt: who was reached of late tells.
+    alone: bool = False
     #: The other side says that it is gone for good.
     gone: bool = False
 

@@ -24,7 +24,7 @@ from catchment.engine.decide import (
     address_to_adopt,
     decide,
     held_against,
-    is_excused_again,
+    in_doubt_since,
 )
 from catchment.engine.items import UNSTORABLE, FoundItems, store_items, why_unstorable
 from catchment.errors import Conflict, StoreError
@@ -82,7 +82,7 @@ def commit_visits(conn: Connection, visits: Sequence[Visit], rules: Rules, now: 
     current = sources.get_for_commit(conn, [visit.source for visit in visits if visit.run.id in held])
     results: dict[int, VisitResult] = {}
     counted: list[tuple[Visit, Source]] = []
-    for visit in _judged(conn, visits):
+    for visit in _judged(conn, visits, now):
         source = current.get(visit.source.id) if visit.run.id in held else None
         if source is None or source.is_deleted:
             results[visit.run.id] = _result(visit, NO_NEWS, fenced=visit.run.id not in held)
@@ -166,17 +166,14 @@ def _is_logged(visit: Visit) -> bool:
     return isinstance(visit.ending, Collected | Failed)
 
 
-def _judged(conn: Connection, visits: Sequence[Visit]) -> Sequence[Visit]:
+def _judged(conn: Connection, visits: Sequence[Visit], now: datetime) -> Sequence[Visit]:
     """With those excuses that do not hold taken away."""
-    since = [
-        visit.source.last_attempt_at
-        for visit in visits
-        if is_excused_again(visit.source, visit.ending) and visit.source.last_attempt_at
-    ]
-    if not since:
+    doubts = (in_doubt_since(visit.source, visit.ending, now) for visit in visits)
+    since = min((moment for moment in doubts if moment), default=None)
+    if since is None:
         return visits
-    collected = sources.successes_since(conn, min(since))
-    return [replace(visit, ending=held_against(visit.source, visit.ending, collected)) for visit in visits]
+    collected = sources.successes_since(conn, since)
+    return [replace(visit, ending=held_against(visit.source, visit.ending, collected, now)) for visit in visits]
 
 
 def _found(visit: Visit, source: Source, rules: Rules) -> FoundItems:

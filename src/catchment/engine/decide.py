@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from catchment.domain.host import shows_the_way
 from catchment.domain.item import Item, fingerprint, former_fingerprint, former_key
@@ -32,6 +32,8 @@ from catchment.schedule.due import (
 
 #: Errors are for people to read; a page of HTML is not.
 MAX_MESSAGE = 500
+#: The network may be gone that was there before.
+OF_LATE = timedelta(minutes=5)
 #: The words of an item's title, address and content.
 _Face = tuple[str, str, str]
 # What stands where bytes could not be read.
@@ -131,24 +133,34 @@ def decide(source: Source, ending: Ending, cadence: Cadence, now: datetime, news
     return state
 
 
-def is_excused_again(source: Source, ending: Ending) -> bool:
-    """Whether its host could not be reached, as at its last visit, and our own network was to blame both times."""
-    excused = isinstance(ending, Failed) and ending.ours and ending.unreachable_host is not None
-    return excused and source.is_excused
-
-
-def held_against(source: Source, ending: Ending, collected: Mapping[str | None, datetime]) -> Ending:
-    """The ending, but without an excuse that does not hold: since the last visit others were `collected`, by host.
-
-    Dead hosts come to be due with nobody else around who could be reached, and would be excused for ever.
+def in_doubt_since(source: Source, ending: Ending, now: datetime) -> datetime | None:
+    """Since when nobody else may have been collected, or the excuse that its host could not be reached does not hold;
+    None where there is no such excuse, or it holds in any case.
     """
-    if not isinstance(ending, Failed) or not is_excused_again(source, ending):
+    if not isinstance(ending, Failed) or not ending.ours or ending.unreachable_host is None:
+        return None
+    if source.is_excused:
+        return source.last_attempt_at
+    return max(source.last_attempt_at or now - OF_LATE, now - OF_LATE) if ending.alone else None
+
+
+def held_against(source: Source, ending: Ending, collected: Mapping[str | None, datetime], now: datetime) -> Ending:
+    """The ending, but without an excuse that does not hold: others were `collected`, by host, since it is in doubt.
+
+    Dead hosts come to be due with nobody else around who could be reached, and would be excused for ever. Who was
+    blamed for the same before is no news of the network.
+    """
+    since = in_doubt_since(source, ending, now)
+    if not isinstance(ending, Failed) or since is None:
         return ending
-    last = source.last_attempt_at
-    reached = last is not None and any(
-        moment > last for host, moment in collected.items() if shows_the_way(host, source.host)
-    )
-    return replace(ending, ours=network_is_down(reached=reached, surely_ours=ending.ours))
+    reached = any(moment > since for host, moment in collected.items() if shows_the_way(host, source.host))
+    return replace(ending, ours=network_is_down(reached=reached or _was_blamed(source, ending), surely_ours=True))
+
+
+def _was_blamed(source: Source, failure: Failed) -> bool:
+    """Whether the last visit failed alike, and was counted."""
+    was_counted = source.fetch_error_count > 0 and not source.is_excused
+    return was_counted and source.last_error is not None and source.last_error.message == _error_message(failure)
 
 
 def address_to_adopt(source: Source, state: SourceState) -> str | None:
@@ -259,4 +271,8 @@ def _after_failure(source: Source, failure: Failed, cadence: Cadence, now: datet
 
 
 def _error(failure: Failed, now: datetime) -> LastError:
-    return LastError(message=failure.message[:MAX_MESSAGE], at=now)
+    return LastError(message=_error_message(failure), at=now)
+
+
+def _error_message(failure: Failed) -> str:
+    return failure.message[:MAX_MESSAGE]

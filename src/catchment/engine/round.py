@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from catchment.domain.host import shows_the_way
+from catchment.domain.host import is_at_home, shows_the_way
 from catchment.domain.visit import Collected, Failed, Visit, VisitResult, network_is_down
 
 
@@ -114,7 +114,11 @@ def _judged(held: list[Visit], *, reached: bool) -> list[Visit]:
         unreachable_hosts={failure.unreachable_host for failure in failures},
         surely_ours=any(failure.ours for failure in failures),
     )
-    return [replace(visit, ending=replace(failure, ours=down)) for visit, failure in zip(held, failures, strict=True)]
+    alone = not (reached or down) and not any(is_at_home(visit.source.host) for visit in held)
+    return [
+        replace(visit, ending=replace(failure, ours=down or alone, alone=alone))
+        for visit, failure in zip(held, failures, strict=True)
+    ]
 
 
 def _is_unreachable(visit: Visit) -> bool:
