@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from catchment.errors import DamagedStore
-from catchment.store import database
+from catchment.store import migrate as store_migrations
 from catchment.store.backups import make_backup, restore_backup
-from catchment.store.database import open_store
+from catchment.store.copy import connected
+from catchment.store.database import open_store, reading_engine
 from catchment.store.database import store_url as as_url
-from catchment.store.migrate import migrate
+from catchment.store.migrate import current_revision, head_revision, migrate, migrate_url
 from filled_store import fill, rows_in
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch):
-    monkeypatch.setattr(database, "NEWBORN_SECONDS", 0.0)
 
 
 @pytest.mark.proves("R-26")
@@ -57,10 +56,48 @@ def test_a_backup_can_be_restored_where_a_store_was_emptied(sqlite_url, tmp_path
     assert rows_in(as_url(sqlite_url)) == before
 
 
-@pytest.mark.proves("R-26")
-def test_a_store_that_another_process_is_just_making_is_waited_for(sqlite_url, tmp_path, monkeypatch):
-    file = tmp_path / "newborn.sqlite3"
-    file.touch()
-    monkeypatch.setattr(database, "NEWBORN_SECONDS", 5.0)
-    monkeypatch.setattr(database, "sleep", lambda _: file.write_bytes(b"SQLite format 3\0"))
-    database.refuse_emptied(as_url(f"sqlite:///{file}"))
+@pytest.mark.proves("R-21", "R-36")
+@pytest.mark.parametrize("moment", range(4))
+def test_whoever_is_killed_while_a_store_is_made_leaves_nothing_in_the_way(moment, tmp_path, monkeypatch):
+    """Killed before anything is written, when the file is there, in the middle, and when all is done but the move."""
+    file = tmp_path / "catchment.sqlite3"
+    url = as_url(f"sqlite:///{file}")
+    with monkeypatch.context() as patched:
+        patched.setattr(*_PLACES[moment])
+        with pytest.raises(Killed):
+            migrate_url(url)
+    assert not file.exists()
+    migrate_url(url)
+    assert list(tmp_path.iterdir()) == [file]
+    with connected(reading_engine(url)) as conn:
+        assert current_revision(conn) == head_revision()
+
+
+class Killed(BaseException):
+    pass
+
+
+def _kill(*_):
+    raise Killed
+
+
+_PLACES = [
+    (fcntl, "flock", _kill),
+    (store_migrations, "migration_engine", _kill),
+    (store_migrations, "_move", _kill),
+    (Path, "rename", _kill),
+]
+
+
+@pytest.mark.proves("R-36")
+def test_several_who_make_the_same_store_at_once_all_find_it_made(tmp_path):
+    file = tmp_path / "catchment.sqlite3"
+    start = Barrier(4)
+
+    def make(_):
+        start.wait()
+        migrate_url(as_url(f"sqlite:///{file}"))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(make, range(4)))
+    assert list(tmp_path.iterdir()) == [file]

@@ -116,11 +116,7 @@ READERS = 4
 BUSY_SECONDS = 60
 BUSY_LOOK_SECONDS = 0.002
 #: A store holds what sources are opened with: nobody else has to read it.
-OWNERS_FOLDER, _OWNERS_FILE = 0o700, 0o600
-
-
-#: Another process that makes the store at this moment has a file without content for so long, at most.
-NEWBORN_SECONDS = 0.5
+OWNERS_FOLDER, OWNERS_FILE = 0o700, 0o600
 
 
 class Store(Protocol):
@@ -234,9 +230,6 @@ def refuse_emptied(url: URL) -> None:
                 "`catchment restore` a backup; to begin a new store, delete what is named like it first."
             )
         return
-    deadline = monotonic() + NEWBORN_SECONDS
-    while file.stat().st_size == 0 and monotonic() < deadline:
-        sleep(BUSY_LOOK_SECONDS)
     if file.stat().st_size == 0:
         raise DamagedStore(
             f"The store {file} is empty (0 bytes): no schema and no rows, what was in it is lost. `catchment restore` "
@@ -267,7 +260,7 @@ def _make_private(_dialect: Any, _record: Any, place: Sequence[Any], _options: A
     """A store that is made now is for its owner alone, and what SQLite lays beside it has the same mode."""
     # Where it is there already, or cannot be made, SQLite says what there is to say.
     with suppress(OSError):
-        os.close(os.open(place[0], os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNERS_FILE))
+        os.close(os.open(place[0], os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNERS_FILE))
 
 
 def _begin_reading(conn: Connection) -> None:

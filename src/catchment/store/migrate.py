@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.engine import URL
 
 from catchment.errors import MissingStore, StoreError
-from catchment.store.database import Store, migration_engine, shown_place, sqlite_file, translated_errors
+from catchment.store.database import (
+    COMPANIONS,
+    OWNERS_FILE,
+    Store,
+    migration_engine,
+    shown_place,
+    sqlite_file,
+    translated_errors,
+)
 
 #: As for migrations: any number will do, as long as every process asks for the same one.
 WORKER_TABLES_LOCK = 7_767_002
@@ -37,9 +49,50 @@ async def migrate(store: Store, revision: str = "head", *, makes_store: bool = T
 
 def migrate_url(url: URL, revision: str = "head", *, makes_store: bool = True) -> None:
     """Move to `revision` in one transaction. Processes that start together take turns."""
+    with translated_errors(url), _made_whole(url) if makes_store else nullcontext(url) as place:
+        _migrate(place, revision, makes_store=makes_store)
+
+
+@contextmanager
+def _made_whole(url: URL) -> Iterator[URL]:
+    """Where to migrate: a new file is made beside its place and then moved there, so that whoever is killed meanwhile
+    leaves no store without content. Those who find no file at the same time take turns.
+    """
+    file = sqlite_file(url)
+    if file is None or file.exists():
+        yield url
+        return
+    new = Path(f"{file.resolve()}.new")
+    with _locked(new):
+        if file.exists():
+            new.unlink(missing_ok=True)
+            yield url
+            return
+        os.truncate(new, 0)
+        for end in COMPANIONS:
+            Path(f"{new}{end}").unlink(missing_ok=True)
+        yield url.set(database=str(new))
+        new.rename(file.resolve())
+
+
+@contextmanager
+def _locked(new: Path) -> Iterator[None]:
+    """Alone with this file, which is made if need be; the lock goes with the process."""
+    try:
+        descriptor = os.open(new, os.O_CREAT | os.O_RDWR, OWNERS_FILE)
+    except OSError as error:
+        raise StoreError(f"The store cannot be made: {new}: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _migrate(url: URL, revision: str, *, makes_store: bool) -> None:
     engine = migration_engine(url)
     try:
-        with translated_errors(url), engine.begin() as conn:
+        with engine.begin() as conn:
             if conn.dialect.name == "postgresql":
                 conn.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
             current = current_revision(conn)
