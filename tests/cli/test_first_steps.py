@@ -41,10 +41,14 @@ async def signs_in(link: str) -> bool:
 
 class TestSigningIn:
     @pytest.mark.proves("R-36")
-    async def test_a_start_that_fails_does_not_use_up_the_first_key(self, start: Start, site: FeedSite) -> None:
-        failed = await start("up", "--port", str(site.port), "--no-starter", "--no-collect")
+    async def test_a_start_that_fails_does_not_use_up_the_first_key(
+        self, start: Start, nothing: Path, site: FeedSite
+    ) -> None:
+        here = {"CATCHMENT_HOME": str(nothing)}
+        failed = await start("up", "--port", str(site.port), "--no-starter", "--no-collect", **here)
         assert await failed.ends() == 2
-        process = await start("up", "--port", "0", "--no-starter", "--no-collect")
+        assert not await to_thread(nothing.exists), "it made no store either"
+        process = await start("up", "--port", "0", "--no-starter", "--no-collect", **here)
         await process.says("Admin key (shown only now): ")
 
     @pytest.mark.proves("R-36")
@@ -55,12 +59,15 @@ class TestSigningIn:
             process = await start("up", "--port", "0", "--no-starter", "--no-collect")
             url = await address(process)
             assert (await process.says("A new link to sign in")).endswith(" signin")
-            link = (await to_thread(catchment, "signin")).stdout.strip()
+            said = await to_thread(catchment, "signin")
+            assert "not running" not in said.stderr
+            link = said.stdout.strip()
             assert urlsplit(link).netloc == urlsplit(url).netloc, "where the server listens"
             assert await signs_in(link)
             assert not await signs_in(link), "it is spent"
             process.signal(signal.SIGTERM)
             assert await process.ends() == 0
+            assert "The server is not running" in (await to_thread(catchment, "signin")).stderr
 
     @pytest.mark.proves("R-36")
     @pytest.mark.parametrize("keys", [{}, {"ADMIN_API_KEY": "sesame"}], ids=["first key", "key of the environment"])
@@ -262,12 +269,21 @@ class TestDemo:
         monkeypatch.setattr(sys, "argv", [called.format(**places)])
         assert program() == pasted.format(**places)
 
+    @pytest.mark.proves("R-40")
+    async def test_it_says_nothing_of_itself_where_the_port_that_is_asked_for_is_taken(
+        self, start: Start, site: FeedSite
+    ) -> None:
+        process = await start("demo", "--sites", "2", "--port", str(site.port))
+        assert await process.ends() == 2
+        assert "The data is in" not in "".join(process.said)
+
     @pytest.mark.docs
     @pytest.mark.proves("R-40")
     async def test_it_takes_a_free_port_is_quiet_and_prints_commands_that_work_when_pasted(
         self, start: Start, site: FeedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        process = await start("demo", "--sites", "2", CATCHMENT_HOME="", CATCHMENT_ALLOW_NETWORKS="")
+        taken = {"CATCHMENT_PORT": str(site.port), "CATCHMENT_HOME": "", "CATCHMENT_ALLOW_NETWORKS": ""}
+        process = await start("demo", "--sites", "2", **taken)
         folder = (await process.says("The data is in ")).removeprefix("The data is in ")
         commands = [await process.says(f"CATCHMENT_HOME={folder}") for _ in range(3)]
         assert urlsplit(await address(process)).port != 8767

@@ -207,6 +207,13 @@ async def test_a_sign_in_link_is_no_session_and_dies_after_a_quarter_of_an_hour(
     assert await keyless_system.authenticator.sign_in_by_link(first.link.token) is None
 
 
+@pytest.mark.proves("R-36")
+async def test_a_link_that_was_made_before_the_first_start_does_not_use_up_the_first_key(keyless_system: System):
+    await keyless_system.accounts.make_sign_in_link()
+    assert await keyless_system.accounts.ensure_first_key() is not None
+    assert await keyless_system.accounts.ensure_first_key() is None
+
+
 async def test_no_first_key_is_made_where_somebody_can_get_in(site: Site, keyless_system: System):
     assert await site.system.accounts.ensure_first_key() is None
     await keyless_system.accounts.add_user("somebody@example.org")

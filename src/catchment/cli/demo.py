@@ -19,7 +19,7 @@ import typer
 from catchment.cli.console import say
 from catchment.cli.session import FAILED, command_for, read_settings, run_async
 from catchment.cli.signals import stop_on_signals
-from catchment.cli.up import Host, Port, listening_on, serve_and_collect
+from catchment.cli.up import Host, listening_on, serve_and_collect
 from catchment.domain.alert import Alert
 from catchment.domain.alert_rules import AlertRule
 from catchment.domain.caller import OPERATOR
@@ -142,7 +142,7 @@ KEYWORD, PAGES, COMMENTS = "手冲咖啡", 5, 3
 def demo(
     *,
     host: Host = None,
-    port: Port = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen on; else a free one.")] = None,
     sites: Annotated[int, typer.Option(min=1, max=10_000, help="How many sites the simulated web has.")] = 24,
     faulty: Annotated[float, typer.Option(min=0, max=1, help="Which share of them has troubles.")] = 0.2,
     speed: Annotated[float, typer.Option(min=0, help="How fast its time runs: 60 is an hour a minute.")] = 60.0,
@@ -178,19 +178,16 @@ def demo(
             async with _playing(scenario, system, xhs, stop, inbox=web.url("/inbox")):
                 return await serve_and_collect(system, stop)
 
+    from catchment.web.server import require_free_port
+
     _require_what_signs(scenario)
-    wanted = _on_a_free_port(listening_on(read_settings(), host, port), is_chosen=port is not None)
+    # The port of the environment is meant for a real server.
+    wanted = listening_on(read_settings(), host, port or 0)
+    require_free_port(wanted)
     _quieten(wanted)
     with TemporaryDirectory(prefix="catchment-demo-") as folder:
         if not run_async(session(demo_settings(wanted, folder=Path(folder), speed=speed))):
             raise typer.Exit(FAILED)
-
-
-def _on_a_free_port(settings: Settings, *, is_chosen: bool) -> Settings:
-    """Unless one is asked for: the usual one may be that of a real server."""
-    from catchment.settings import Settings
-
-    return settings if is_chosen or settings.port != Settings().port else replace(settings, port=0)
 
 
 def _show_the_way(settings: Settings, web: SimulatedWeb, sites: int) -> None:

@@ -14,6 +14,7 @@ from catchment.cli.session import FAILED, command_for, read_settings, with_syste
 from catchment.cli.signals import collect_until_stopped, stop_on_signals
 from catchment.domain.caller import OPERATOR
 from catchment.domain.outbox import WebhookFormat
+from catchment.processes import is_gone, owner_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +51,10 @@ def up(
     if not no_collect:
         import_what_collects()
     with fork_server(settings) as forks:
+        # Imported only now: what was forked needs nothing of it.
+        from catchment.web.server import require_free_port
+
+        require_free_port(settings)
         clean = with_system(lambda system: work(system, forks), settings, makes_store=True)
     if not clean:
         raise typer.Exit(FAILED)
@@ -125,7 +130,7 @@ async def _welcome(system: System, listening: asyncio.Future[str]) -> None:
     typer.echo(f"A new link to sign in, at any time: {command_for(system.settings)} signin")
 
 
-#: In the data folder: where the server was reached when it last began to listen.
+#: In the data folder: where the server was reached when it last began to listen, and which process it is.
 ADDRESS_FILE = "server.address"
 
 
@@ -144,6 +149,8 @@ def signin(*, as_json: AsJson = False) -> None:
         return
     typer.echo(address)
     say(f"It signs one browser in, once, until {link.expires_at:%H:%M} UTC.")
+    if not settings.public_url and not _is_running(settings):
+        say(f"The server is not running: start it by `{command_for(settings)} up` before the link is opened.")
 
 
 def sign_in_address(server: str, token: str) -> str:
@@ -154,11 +161,24 @@ def server_address(settings: Settings) -> str:
     """Where the server is reached, as far as this process can know."""
     if settings.public_url:
         return settings.public_url
+    if remembered := _remembered(settings):
+        return remembered[0]
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{settings.port}"
+
+
+def _is_running(settings: Settings) -> bool:
+    """Of a server on another machine nobody here can tell."""
+    remembered = _remembered(settings)
+    return bool(remembered) and not is_gone(remembered[-1])
+
+
+def _remembered(settings: Settings) -> list[str]:
+    """The address and the process of the server that listened last, if any did."""
     try:
-        return _address_file(settings).read_text(encoding="utf-8").strip()
+        return _address_file(settings).read_text(encoding="utf-8").split()
     except FileNotFoundError:
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        return f"http://{host}:{settings.port}"
+        return []
 
 
 def remember_address(settings: Settings, address: str) -> None:
@@ -166,7 +186,7 @@ def remember_address(settings: Settings, address: str) -> None:
     file = _address_file(settings)
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.write_text(f"{address}\n", encoding="utf-8")
+        file.write_text(f"{address}\n{owner_name()}\n", encoding="utf-8")
     except OSError as error:
         from loguru import logger
 

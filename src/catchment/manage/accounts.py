@@ -258,7 +258,16 @@ def _make_admin_link(conn: Connection, *, now: datetime) -> SignInLink:
     """It stands on an admin's key, whose revocation ends the session; where there is none, on one that nobody knows."""
     key = keys.find_admin(conn)
     if key is None:
-        key = _create_key(conn, "sign-in links", None, Role.ADMIN, Scope.ADMIN, now=now).key
+        key = keys.add(
+            conn,
+            user_id=None,
+            role=Role.ADMIN,
+            scope=Scope.ADMIN,
+            name="sign-in links",
+            prefix=keys.NEVER_SHOWN,
+            key_hash=hash_secret(new_api_key()),
+            now=now,
+        )
     return _make_link(conn, key, now=now)
 
 

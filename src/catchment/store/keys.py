@@ -14,6 +14,8 @@ from catchment.store.tables import api_keys
 from catchment.store.tables import users as users_table
 from catchment.store.types import read_one, read_row
 
+#: What is told of the beginning of a key that nobody knows.
+NEVER_SHOWN = ""
 #: How often the time of last use is written down: a busy key is not a reason to write at every request.
 TOUCH_EVERY = timedelta(minutes=1)
 
@@ -86,11 +88,13 @@ def touch(conn: Connection, key_id: int, *, now: datetime) -> None:
 
 
 def nobody_exists(conn: Connection) -> bool:
-    """Neither user nor key. Whoever asks in a write keeps others from adding until it ends."""
+    """Neither user nor key that was ever shown. Whoever asks in a write keeps others from adding until it ends."""
     if conn.dialect.name == "postgresql":
         # Two first starts at the same moment must not both find nobody.
         conn.execute(text("LOCK TABLE api_keys IN SHARE ROW EXCLUSIVE MODE"))
-    found = select(or_(exists(select(users_table.c.id)), exists(select(api_keys.c.id))))
+    found = select(
+        or_(exists(select(users_table.c.id)), exists(select(api_keys.c.id).where(api_keys.c.prefix != NEVER_SHOWN)))
+    )
     return not conn.execute(found).scalar_one()
 
 

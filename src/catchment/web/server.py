@@ -77,6 +77,11 @@ async def _stop_when_told(stop: asyncio.Event, server: uvicorn.Server, app: Fast
     server.should_exit = True
 
 
+def require_free_port(settings: Settings) -> None:
+    """SettingsError where a server could not listen: for whoever would say or make much before it does."""
+    _listen(settings.host, settings.port).close()
+
+
 def _listen(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
