@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from asyncio import to_thread
 
 import pytest
@@ -93,3 +94,24 @@ async def test_what_only_does_not_answer_now_is_added(catchment: Command, site: 
     added = await to_thread(catchment, "add", site.serve("no", status=503, path="/feed.xml"))
     assert added.exit_code == 0
     assert "could not be checked now" in added.stderr
+
+
+@pytest.mark.proves("R-41", "R-38")
+@pytest.mark.parametrize(
+    ("platform", "missing"),
+    [
+        ("xhs", "pip install 'catchment[xhs]'"),
+        ("douyin", "CATCHMENT_DOUYIN_SIGNER"),
+        ("weibo", ""),
+    ],
+)
+def test_a_search_names_all_that_it_lacks_when_it_is_added_and_when_it_is_collected(
+    catchment: Command, monkeypatch: pytest.MonkeyPatch, platform: str, missing: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "xhshow", None)
+    added = catchment("add", "咖啡", "--type", f"{platform}_search")
+    assert added.exit_code == 0
+    collected = catchment.json("collect", "--source", "1")
+    for said in (added.stderr, collected["reason"]):
+        assert "COOKIE_MASTER_KEY" in said
+        assert missing in " ".join(said.split())

@@ -12,6 +12,7 @@ from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR
 from catchment.domain.source import SourceStatus
+from catchment.errors import Conflict
 from catchment.manage.catalog import Draft
 from catchment.monitor.status import Language, StatusSnapshot, View, describe, snapshot
 from catchment.monitor.why import explain
@@ -96,6 +97,11 @@ async def test_a_source_of_x_says_which_key_it_lacks(system: System) -> None:
     await system.catalog.add(Draft(type="twitter_feed", config={"handle": "@ada"}), OPERATOR)
     [source] = (await taken(system)).sources
     assert (source.status, source.next_check_reason) == (SourceStatus.NO_FETCHER, "it needs a key: set TWITTER_API_KEY")
+    for language, status in ((Language.ENGLISH, "no key"), (Language.CHINESE, "缺少密钥")):
+        board = await read_board(system, View(caller=OPERATOR, language=language))
+        assert [row.status for row in board.sources] == [status]
+    with pytest.raises(Conflict, match="set TWITTER_API_KEY"):
+        await system.visits.start(source.id, OPERATOR)
 
 
 @pytest.mark.proves("R-41")

@@ -136,7 +136,7 @@ def visit_shape(result: VisitResult) -> dict[str, Any]:
         "inserted": result.inserted,
         "updated": result.updated,
         "skipped": result.skipped is not None,
-        "reason": result.skipped,
+        "reason": result.skipped or result.postponed_because or None,
         "error": result.error,
         "postponedUntil": result.postponed_until,
     }
@@ -176,7 +176,12 @@ def print_results(results: Sequence[VisitResult], *, show_all: bool = True) -> N
 
 
 def _remark(result: VisitResult) -> str:
-    return result.error or result.skipped or (f"{result.failed} left out" if result.failed else "")
+    return (
+        result.error
+        or result.skipped
+        or result.postponed_because
+        or (f"{result.failed} left out" if result.failed else "")
+    )
 
 
 def worker() -> None:

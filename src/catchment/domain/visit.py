@@ -79,6 +79,8 @@ class Postponed:
 
     until: datetime
     why: Why = Why.HOST_BUDGET
+    #: For people.
+    message: str = ""
 
 
 Ending = Collected | Failed | Skipped | Postponed
@@ -148,5 +150,6 @@ class VisitResult:
     skipped: str | None = None
     #: Set when the visit was put off until then.
     postponed_until: datetime | None = None
+    postponed_because: str = ""
     #: The lease was lost to another worker: nothing was stored.
     fenced: bool = False

@@ -209,6 +209,7 @@ def _result(visit: Visit, found: ItemChanges, *, fenced: bool = False) -> VisitR
         error=ending.message if isinstance(ending, Failed) else None,
         skipped=ending.reason if isinstance(ending, Skipped) else None,
         postponed_until=ending.until if isinstance(ending, Postponed) else None,
+        postponed_because=ending.message if isinstance(ending, Postponed) else "",
         fenced=fenced,
     )
 

@@ -121,7 +121,8 @@ class Visitor:
             return Collected(fetched=await work)
         except Deferred as deferred:
             logger.info("source {} ({}) is put off: {}", source.id, source.name, deferred)
-            return Postponed(until=self._clock.now() + timedelta(seconds=deferred.seconds), why=deferred.why)
+            until = self._clock.now() + timedelta(seconds=deferred.seconds)
+            return Postponed(until=until, why=deferred.why, message=redact_text(str(deferred)))
         except VisitError as error:
             if isinstance(error, OutOfDescriptors):
                 logger.error("source {} ({}): {}", source.id, source.name, error)

@@ -263,7 +263,7 @@ class Catalog:
         return [Removed(source=one, at=at, until=at + UNDO) for one, at in found if caller.may_change(one)]
 
     async def make_due(self, source_id: int, caller: Caller) -> Source:
-        """Have it looked at as soon as somebody collects, also one that rests."""
+        """Have it looked at as soon as somebody collects, also one that rests. Conflict where nobody here can."""
         return await self._store.write(self._make_due, source_id, caller)
 
     async def seal_plain(self) -> int:
@@ -371,6 +371,8 @@ class Catalog:
 
     def _make_due(self, conn: Connection, source_id: int, caller: Caller) -> Source:
         source, now = _changeable(conn, source_id, caller), self._clock.now()
+        if why := self._registry.why_skipped(source.type):
+            raise Conflict(why)
         if source.is_active:
             sources.reschedule(conn, [(source_id, NextCheck(at=now, why=Why.NEW))])
         _record(conn, "source.fetch", source, caller=caller, now=now)

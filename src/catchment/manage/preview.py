@@ -51,7 +51,7 @@ class Previewer:
         new = self._catalog.check(draft, caller)
         fetcher = self._registry.get(new.type)
         if fetcher is None:
-            return Preview(doubt=self._why_skipped(new.type))
+            return Preview(doubt=self._registry.why_skipped(new.type))
         now = self._clock.now()
         _, context = self._clients.context(unsaved(new, now), now)
         try:
@@ -64,12 +64,6 @@ class Previewer:
             logger.opt(exception=error).error("the fetcher for {!r} broke at a first look", new.type)
             return Preview(doubt=f"the fetcher for {new.type!r} broke: {redact_text(repr(error))}")
         return Preview(title=fetched.title, items=fetched.items)
-
-    def _why_skipped(self, source_type: str) -> str:
-        if key := self._registry.needed_key(source_type):
-            name = self._registry.display_name(source_type)
-            return f"{name} gives nothing without a key: set {key}; until then this is skipped"
-        return f"there is no fetcher for the type {source_type!r} yet, so it will be skipped"
 
 
 async def _first_look(fetcher: SourceType, context: Context) -> Fetched:

@@ -116,11 +116,11 @@ def next_check_reason(
     has_fetcher: bool = True,
     needed_key: str | None = None,
 ) -> str:
-    """The key that is needed counts where nothing can fetch the source."""
+    """`needed_key` is the setting without which nothing can fetch the source."""
     check = source.next_check
     if check.at is None or check.why is None:
         return _PAUSED[language][source.paused_by]
-    if not has_fetcher and needed_key:
+    if needed_key:
         return _NO_KEY[language].format(key=needed_key)
     return _SENTENCES[language][check.why if has_fetcher else Why.NO_FETCHER].format(
         interval=_duration(interval, language),
@@ -189,6 +189,8 @@ class SourceHealth:
     #: When it will really be looked at, and why then.
     next_check_at: datetime | None
     next_check_reason: str
+    #: The setting without which nothing here can fetch it.
+    needed_key: str | None
     fetch_count: int
     fetch_error_count: int
     last_error: LastError | None
@@ -290,6 +292,7 @@ async def describe_some(
 
 def describe(source: Source, *, registry: Registry, intervals: Intervals, view: View, now: datetime) -> SourceHealth:
     interval, has_fetcher = intervals.of(source), registry.can_fetch(source.type)
+    needed_key = None if has_fetcher else registry.needed_key(source.type)
     return SourceHealth(
         id=source.id,
         name=source.name,
@@ -306,8 +309,9 @@ def describe(source: Source, *, registry: Registry, intervals: Intervals, view: 
             interval,
             view.language,
             has_fetcher=has_fetcher,
-            needed_key=registry.needed_key(source.type),
+            needed_key=needed_key,
         ),
+        needed_key=needed_key,
         fetch_count=source.fetch_count,
         fetch_error_count=source.fetch_error_count,
         # An error may tell of our own network, which is nothing for strangers, and no error of the source.

@@ -233,7 +233,11 @@ def _none_to_wait_for(want: Want, known: Sequence[Cookie], now: datetime, policy
     if want.name is not None:
         return _not_that_one(want, {one.name: as_of(one, now, policy) for one in known}.get(want.name), now)
     back = next_back_at([one for one in known if want.allows(one)], now, policy)
-    hint = f"; the next is back at {back:%H:%M} UTC" if back else ": add one with `catchment cookies add`"
+    hint = (
+        f"; the next is back at {back:%H:%M} UTC"
+        if back
+        else ": add one with `catchment cookies add`, sealed by COOKIE_MASTER_KEY"
+    )
     details = {"platform": want.platform, "next_back_at": back.isoformat() if back else None}
     return CrawlError(
         Code.COOKIE_EXHAUSTED,

@@ -116,6 +116,16 @@ class Registry:
         key: str | None = None if self._at_hand(source_type) else self._fact(source_type, "needed_key", None)
         return key
 
+    def why_skipped(self, source_type: str) -> str:
+        """Why nothing here can fetch its sources; nothing where something can."""
+        if self.can_fetch(source_type):
+            return ""
+        if key := self.needed_key(source_type):
+            return (
+                f"{self.display_name(source_type)} gives nothing without a key: set {key}; until then this is skipped"
+            )
+        return f"there is no fetcher for the type {source_type!r} yet, so it will be skipped"
+
     def display_name(self, source_type: str, language: str = "en") -> str:
         """What people call it."""
         names: Mapping[str, str] = self._fact(source_type, "display_names", {})

@@ -149,7 +149,7 @@ def status_of(health: SourceHealth, words: Words) -> str:
         case PausedBy.GONE:
             return words("sources.gone")
         case _:
-            return words(f"sources.status_{health.status}")
+            return words("sources.status_no_key" if health.needed_key else f"sources.status_{health.status}")
 
 
 def marks_of(health: SourceHealth, words: Words) -> tuple[tuple[str, str], ...]:

@@ -34,6 +34,10 @@ class PlatformClient(Protocol):
         """Whether a note is shown only to whoever brings the token of the listing that named it."""
         ...
 
+    def require_signer(self) -> None:
+        """CrawlError where its requests have to be signed, and what signs them is not there."""
+        ...
+
     def ref_of(self, given: str) -> NoteRef | None:
         """The note that an id or an address of a note's page stands for; None when it is neither."""
         ...

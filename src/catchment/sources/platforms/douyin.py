@@ -351,6 +351,9 @@ class Douyin:
         response = await self._get(http, cookie, f"{url}&a_bogus={signature}", seconds=seconds)
         return read_answer(response, cookie=cookie)
 
+    def require_signer(self) -> None:
+        self._needed_signer()
+
     def _needed_signer(self) -> Signer:
         if self._signer is None:
             raise CrawlError(

@@ -91,6 +91,14 @@ class PlatformReader:
         self._policy = policy
         self._pacer = Pacer(policy.pace())
 
+    def why_unsigned(self, platform: PlatformName) -> str:
+        """What is to be installed or set before requests there can be signed; nothing where they can be."""
+        try:
+            self._platforms[platform].require_signer()
+        except CrawlError as error:
+            return str(error)
+        return ""
+
     def ref_of(self, platform: PlatformName, given: str) -> NoteRef:
         """The note that an id or an address stands for."""
         ref = self._platforms[platform].ref_of(given)

@@ -287,7 +287,7 @@ class KeywordCrawlSession:
 
         async def once() -> tuple[T, RequestOutcome[T]]:
             outcome = await read()
-            if outcome.error is not None and (later := _put_off(self._platform, outcome.error)):
+            if outcome.error is not None and (later := self._put_off(outcome.error)):
                 raise later from outcome.error
             return outcome.result(), outcome
 
@@ -297,7 +297,19 @@ class KeywordCrawlSession:
             except CrawlError as error:
                 if error.code not in _DEAD_COOKIE:
                     raise
-                raise _later(self._platform, error, _LONGEST_WAIT, Why.NO_COOKIE) from error
+                raise self._later(error, _LONGEST_WAIT, Why.NO_COOKIE) from error
+
+    def _put_off(self, error: CrawlError) -> Deferred | None:
+        """What is to be put off at once: until there is a cookie again, or for as long as the platform asks for."""
+        asked_for = error.retry_after or 0.0
+        if error.code in _WITHOUT_COOKIE:
+            return self._later(error, max(_SECONDS_WITHOUT_COOKIE, asked_for), Why.NO_COOKIE)
+        return self._later(error, asked_for, Why.RETRY_AFTER) if asked_for > _LONGEST_WAIT else None
+
+    def _later(self, error: CrawlError, seconds: float, why: Why) -> Deferred:
+        # A cookie alone will not do where nothing can be signed: all that is missing is told at once.
+        message = f"{error} {self._reader.why_unsigned(self._platform)}".strip()
+        return Deferred(self._platform, seconds=seconds, why=why, message=message)
 
     def _how(
         self, step: str, note: RequestOutcome[Note], comments: RequestOutcome[tuple[Comment, ...]]
@@ -323,15 +335,3 @@ def _searched_for(pasted: str, platform: Platform) -> str | None:
     if platform is Platform.DOUYIN:
         return url.path.removeprefix("/search/") if url.path.startswith("/search/") else None
     return url.query.get("keyword" if platform is Platform.XHS else "q")
-
-
-def _put_off(platform: Platform, error: CrawlError) -> Deferred | None:
-    """What is to be put off at once: until there is a cookie again, or for as long as the platform asks for."""
-    asked_for = error.retry_after or 0.0
-    if error.code in _WITHOUT_COOKIE:
-        return _later(platform, error, max(_SECONDS_WITHOUT_COOKIE, asked_for), Why.NO_COOKIE)
-    return _later(platform, error, asked_for, Why.RETRY_AFTER) if asked_for > _LONGEST_WAIT else None
-
-
-def _later(platform: Platform, error: CrawlError, seconds: float, why: Why) -> Deferred:
-    return Deferred(platform, seconds=seconds, why=why, message=str(error))

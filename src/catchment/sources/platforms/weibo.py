@@ -376,6 +376,9 @@ class Weibo:
         self._base_url = base_url.rstrip("/")
         self._patience = patience or Patience()
 
+    def require_signer(self) -> None:
+        """Nothing is signed there."""
+
     def ref_of(self, given: str) -> NoteRef | None:
         note_id = id_of(given.strip())
         return None if note_id is None else NoteRef(platform=self.name, note_id=note_id)

@@ -166,6 +166,10 @@ class Xhs:
     clock: Clock
     patience: Patience = Patience()
 
+    def require_signer(self) -> None:
+        # It loads what signs.
+        _ = self.signer.user_agent
+
     def ref_of(self, given: str) -> NoteRef | None:
         return ref_of(given, site_url=self.site_url)
 

@@ -130,7 +130,7 @@ async def restore_source(source_id: PathId, system: TheSystem, caller: Known) ->
     return (await show_sources_to(system, caller, [await system.catalog.restore(source_id, caller)]))[0]
 
 
-@router.post("/sources/{source_id}/fetch", tags=["sources"], status_code=202, responses=problems(403, 404))
+@router.post("/sources/{source_id}/fetch", tags=["sources"], status_code=202, responses=problems(403, 404, 409))
 async def fetch_source(source_id: PathId, system: TheSystem, caller: Known) -> FetchOut:
     """Look at a source now, whatever its schedule says."""
     await system.visits.start(source_id, caller)
