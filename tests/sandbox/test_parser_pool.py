@@ -152,6 +152,18 @@ def test_one_that_has_no_memory_left_says_so_however_soon_it_is_killed():
         assert process.wait() == NO_MEMORY_CODE
 
 
+def test_one_whose_owner_was_killed_ends_without_a_word():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        command = [sys.executable, "-I", "-m", "catchment.sandbox.process", str(2**30), "60"]
+        process = subprocess.Popen(command, stdin=theirs.fileno(), stderr=subprocess.PIPE, env={})
+        theirs.close()
+        # What it says is never read, as of an owner that is gone.
+        assert ours.recv(1, socket.MSG_PEEK)
+    assert process.communicate()[1] == b""
+    assert process.returncode == 0
+
+
 async def test_what_is_nested_too_deep_to_be_sent_is_the_failure_of_that_document_only():
     async with at_work() as (pool, process):
         body = b'{"items": [{"id": 1, "title": "a"}], "deep": ' + b"[" * 900 + b"]" * 900 + b"}"

@@ -170,7 +170,8 @@ def main(max_bytes: int, seconds: float) -> None:
     reader("catchment.sources.items:read_items")
     gc.freeze()
     gc.set_threshold(_OBJECTS_BETWEEN_LOOKS, *gc.get_threshold()[1:])
-    with socket.socket(fileno=_SOCKET) as line:
+    # Whoever is killed hangs up in the middle, and nobody is left to be told.
+    with socket.socket(fileno=_SOCKET) as line, suppress(ConnectionError):
         line.sendall(pack(READY))
         try:
             _serve(line, seconds)
