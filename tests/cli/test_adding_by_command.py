@@ -86,7 +86,10 @@ async def test_an_address_at_which_there_is_nothing_is_refused_unless_told_other
     assert str(status) in refused.stderr
     assert "--force" in refused.stderr
     assert await to_thread(catchment.json, "sources", "list") == []
-    assert (await to_thread(catchment, "add", url, *words, "--force")).exit_code == 0
+    added = await to_thread(catchment, "add", url, *words, "--force")
+    assert added.exit_code == 0
+    assert "could not be checked" not in added.stderr
+    assert "Warning: there is nothing to follow yet" in added.stderr
 
 
 @pytest.mark.proves("R-39")

@@ -68,7 +68,9 @@ def add(
         return resolved, await source_shape(system, await system.catalog.add(draft, OPERATOR))
 
     resolved, shape = with_store_if_any(work) if dry_run else with_new_store(work)
-    if resolved.doubt:
+    if resolved.is_missing:
+        say(f"Warning: there is nothing to follow yet: {resolved.doubt}")
+    elif resolved.doubt:
         say(f"Warning: it could not be checked now, which does not keep it from being added: {resolved.doubt}")
     if as_json:
         print_json(shape)
