@@ -192,6 +192,9 @@ async def test_the_first_start_makes_an_admins_key_and_a_link_that_works_once(ke
         answer = await client.get("/signin", params={"token": first.link.token})
         assert answer.status_code == 303
         assert (await client.get("/api/config")).status_code == 200
+        chinese = await client.get("/system/users", headers={"Accept-Language": "zh"})
+        assert "首个管理员密钥" in chinese.text
+        assert "first admin key" not in chinese.text
         client.cookies.clear()
         assert (await client.get("/signin", params={"token": first.link.token})).status_code == 401
         assert (await client.get("/api/config")).status_code == 401
