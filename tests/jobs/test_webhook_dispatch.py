@@ -139,7 +139,7 @@ async def test_having_to_wait_for_the_host_is_no_attempt(system, site, clock):
     assert 50 * SECOND < waiting.next_try_at - clock.now() <= 60 * SECOND
 
 
-async def test_what_waits_is_found_by_its_own_index(sqlite_url, clock):
+async def test_what_waits_and_what_is_newest_of_a_webhook_is_found_by_an_index(sqlite_url, clock):
     store, asked = open_store(sqlite_url), []
     await migrate(store)
 
@@ -150,16 +150,22 @@ async def test_what_waits_is_found_by_its_own_index(sqlite_url, clock):
         event.listen(conn, "before_cursor_execute", note)
         outbox.oldest_due(conn, now=clock.now())
         outbox.next_for(conn, 1, now=clock.now())
+        outbox.telling_deliveries(conn)
+        outbox.list_deliveries(conn, webhook_id=1, limit=50)
         event.remove(conn, "before_cursor_execute", note)
         return [
             " ".join(row[3] for row in conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values))
             for sql, values in asked
         ]
 
-    heads, head = await store.read(plans)
+    heads, head, telling, newest = await store.read(plans)
     await store.close()
     assert "ix_outbox_waiting" in heads
     assert "ix_outbox_waiting" in head
+    assert "SCAN outbox" not in telling
+    assert {"ix_outbox_waiting", "ix_outbox_webhook_id"} <= set(telling.split())
+    assert "ix_outbox_webhook_id" in newest
+    assert "TEMP B-TREE" not in newest
 
 
 @on_both_stores

@@ -20,6 +20,7 @@ from catchment.manage.feeds import FeedDraft
 from catchment.manage.webhooks import ALERTS, NewWebhook
 from catchment.monitor.status import Language
 from catchment.store import outbox
+from catchment.web.routes.webhook_pages import MAX_DELIVERIES
 from stores import on_sqlite_alone
 
 SLACK = "https://hooks.slack.com/services/T00000000/B00000000/SECRETPARTSECRETPART"
@@ -214,6 +215,24 @@ async def test_a_webhook_is_tried_paused_and_removed_and_a_delivery_is_sent_agai
     assert "There is no webhook 99." in await told(lean_site, await send(lean_site, "/webhooks/act", do="ping 99"))
     assert "Removed." in await told(lean_site, await send(lean_site, "/webhooks/act", do=f"remove {hook_id}"))
     assert await lean_site.system.webhooks.list() == []
+
+
+@pytest.mark.proves("G-10")
+async def test_each_webhook_shows_how_it_is_however_much_another_is_sent(site: Site, clock: ManualClock):
+    took, fails, busy, fresh = [await add(site, name=name) for name in ("took", "fails", "busy", "fresh")]
+    taken, failing = await site.system.webhooks.ping(took), await site.system.webhooks.ping(fails)
+    await site.system.webhooks.ping(fails)
+    later = {"error": "HTTP 500", "next_try_at": clock.now() + timedelta(minutes=1), "now": clock.now()}
+    await site.system.store.write(outbox.record_delivered, taken.id, now=clock.now())
+    await site.system.store.write(outbox.record_failed, failing.id, **later)
+    for _ in range(MAX_DELIVERIES):
+        await site.system.webhooks.ping(busy)
+    page = (await site.get("/webhooks", "admin")).text
+    said = {took: "delivered", fails: "failed, tried again", busy: "on its way", fresh: "nothing sent yet"}
+    for hook_id, words in said.items():
+        assert words in page.partition(f'id="hook-{hook_id}"')[2].partition("</tr>")[0]
+    channels = (await site.get("/alerts", "admin")).text.partition('id="alert-channels"')[2]
+    assert "HTTP 500" in channels
 
 
 @pytest.mark.proves("G-10")

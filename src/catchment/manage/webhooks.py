@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -118,6 +118,10 @@ class Webhooks:
 
     async def deliveries(self, *, webhook_id: int | None = None, limit: int = 50) -> Sequence[Delivery]:
         return await self._store.read(outbox.list_deliveries, webhook_id=webhook_id, limit=limit)
+
+    async def telling_deliveries(self) -> Mapping[int, Delivery]:
+        """By webhook, the delivery that tells how it is; none of those that were sent nothing."""
+        return await self._store.read(outbox.telling_deliveries)
 
     async def redeliver(self, delivery_id: int) -> Delivery:
         delivery = await self._store.write(outbox.redeliver, delivery_id, now=self._clock.now())

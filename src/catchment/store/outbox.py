@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, case, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from catchment.domain.outbox import Delivery, Event, Topic, Webhook, WebhookFormat
@@ -98,6 +98,22 @@ def list_deliveries(conn: Connection, *, webhook_id: int | None, limit: int) -> 
     if webhook_id is not None:
         statement = statement.where(outbox.c.webhook_id == webhook_id)
     return [_delivery(row) for row in conn.execute(statement)]
+
+
+def telling_deliveries(conn: Connection) -> dict[int, Delivery]:
+    """By webhook, what tells how it is: the first that waits if it failed, as all others wait for it, else the newest.
+
+    One seek each for any webhook, however many were sent to it.
+    """
+    of_hook = outbox.c.webhook_id == webhooks.c.id
+    failed = case((outbox.c.attempts > 0, outbox.c.id))
+    first = select(failed).where(_WAITING, of_hook).order_by(outbox.c.id).limit(1)
+    newest = select(outbox.c.id).where(of_hook).order_by(outbox.c.id.desc()).limit(1)
+    told = select(
+        func.coalesce(first.correlate(webhooks).scalar_subquery(), newest.correlate(webhooks).scalar_subquery())
+    )
+    statement = select(outbox).where(outbox.c.id.in_(told.select_from(webhooks)))
+    return {row.webhook_id: _delivery(row) for row in conn.execute(statement)}
 
 
 def delete_old(conn: Connection, *, before: datetime, limit: int) -> int:

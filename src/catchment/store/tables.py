@@ -503,6 +503,7 @@ outbox = Table(
     # Ids tell the order in which events happened, so none is used twice.
     sqlite_autoincrement=True,
 )
+Index("ix_outbox_webhook_id", outbox.c.webhook_id, outbox.c.id)
 Index("ix_outbox_waiting", outbox.c.webhook_id, outbox.c.id, **where(outbox.c.next_try_at.is_not(None)))
 Index("ix_outbox_dead", outbox.c.webhook_id, outbox.c.dead_at, **where(outbox.c.dead_at.is_not(None)))
 

@@ -87,11 +87,9 @@ def _lede(page: Page, fires: list[dict[str, Any]]) -> str:
 
 
 async def _channels(page: Page) -> list[tuple[Webhook, Delivery | None]]:
-    """Who listens to alerts, with what became of the last that was sent there."""
-    hooks = [hook for hook in await page.system.webhooks.list() if Topic.ALERT in hook.topics]
-    return [
-        (hook, next(iter(await page.system.webhooks.deliveries(webhook_id=hook.id, limit=1)), None)) for hook in hooks
-    ]
+    """Who listens to alerts, with the delivery that tells how it is."""
+    telling = await page.system.webhooks.telling_deliveries()
+    return [(hook, telling.get(hook.id)) for hook in await page.system.webhooks.list() if Topic.ALERT in hook.topics]
 
 
 @router.post("/act", responses=OF_FORMS, openapi_extra=form_fields("do", "minutes"))

@@ -37,12 +37,12 @@ async def webhooks_page(page: AdminPage) -> Response:
 async def read_webhooks(page: Page) -> Content:
     hooks = await page.system.webhooks.list()
     letters = await page.system.webhooks.deliveries(limit=MAX_DELIVERIES)
-    latest = {letter.webhook_id: letter for letter in reversed(letters)}
+    telling = await page.system.webhooks.telling_deliveries()
     offered = await _offered(page)
     titles = dict(offered["feeds"])
     parts = {
         f"hook-{hook.id}": page.part(
-            "parts/webhook.html", hook=hook, last=latest.get(hook.id), feed=titles.get(hook.feed or "", hook.feed)
+            "parts/webhook.html", hook=hook, last=telling.get(hook.id), feed=titles.get(hook.feed or "", hook.feed)
         )
         for hook in hooks
     }
