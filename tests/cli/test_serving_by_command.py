@@ -52,6 +52,15 @@ async def test_up_makes_a_key_and_a_link_that_signs_in_once(start: Start, catchm
 
 
 @pytest.mark.proves("F-01")
+async def test_the_first_link_leads_to_where_the_server_is_reached_from_outside(start: Start) -> None:
+    outside = "https://catchment.example.org/below"
+    process = await start("up", "--port", "0", "--no-collect", "--no-starter", CATCHMENT_PUBLIC_URL=outside)
+    assert (await process.says("Sign in once")).rpartition(" ")[2].startswith(f"{outside}/signin?token=")
+    process.signal(signal.SIGTERM)
+    assert await process.ends() == 0
+
+
+@pytest.mark.proves("F-01")
 async def test_up_offers_the_starter_pack_once(start: Start, catchment: Command) -> None:
     for removed in (None, 1):
         if removed:

@@ -48,6 +48,8 @@ LEFT_ALONE: Final = (
     "feishu_table_id",
     "summarization_enabled",
     "summarization_url",
+    # That of a real server.
+    "public_url",
     # The store of the demo is known to this process alone.
     "processes",
 )

@@ -126,7 +126,8 @@ async def _welcome(system: System, listening: asyncio.Future[str]) -> None:
     if first_key is not None:
         link = first_key.link
         typer.echo(f"Admin key (shown only now): {first_key.secret}")
-        typer.echo(f"Sign in once, until {link.expires_at:%H:%M} UTC: {sign_in_address(address, link.token)}")
+        way_in = sign_in_address(system.settings.public_url or address, link.token)
+        typer.echo(f"Sign in once, until {link.expires_at:%H:%M} UTC: {way_in}")
     typer.echo(f"A new link to sign in, at any time: {command_for(system.settings)} signin")
 
 
