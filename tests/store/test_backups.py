@@ -9,9 +9,14 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.engine import make_url
 
+from catchment.domain.run import RunKind
 from catchment.errors import Conflict, NotFound, StoreError
 from catchment.jobs.builtin import BACKUP
+from catchment.monitor.status import read_collector
+from catchment.store import runs
 from catchment.store.backups import backup_name, keep_newest, make_backup, restore_backup
+from catchment.store.copy import connected
+from catchment.store.database import reading_engine
 from catchment.store.database import store_url as as_url
 from filled_store import fill, rows_in
 
@@ -33,6 +38,21 @@ def test_a_backup_read_back_is_the_store_that_it_was_made_of(store_url, tmp_path
     assert rows_in(other) == before
     restore_backup(made.file, url, replace=True)
     assert rows_in(url) == before
+
+
+@pytest.mark.proves("F-10")
+async def test_nobody_works_on_a_store_that_was_restored_from_a_backup_of_a_busy_one(store, store_url, clock, tmp_path):
+    until = clock.now() + timedelta(minutes=5)
+    for kind, owner in ((RunKind.COLLECTOR, "elsewhere:1:x"), (RunKind.WORKFLOW, "execution")):
+        await store.write(runs.start, kind, "1", owner=owner, now=clock.now(), until=until)
+    made = make_backup(as_url(store_url), tmp_path / "backup.sqlite3")
+    assert (await store.read(read_collector, now=clock.now())).running
+    restored = make_url(f"sqlite+pysqlite:///{tmp_path}/restored.sqlite3")
+    assert restore_backup(made.file, restored) == made.rows
+    with connected(reading_engine(restored)) as conn:
+        assert not read_collector(conn, now=clock.now()).running
+        assert [run.kind for run in runs.list_held(conn, now=clock.now())] == [RunKind.WORKFLOW]
+        assert [run.lease_until for run in runs.list_running(conn, RunKind.COLLECTOR)] == [clock.now()]
 
 
 def test_no_backup_is_written_over_and_none_is_left_half_done(sqlite_url, tmp_path):

@@ -20,9 +20,10 @@ from sqlalchemy.engine import URL
 
 from catchment import __version__
 from catchment.errors import Conflict, InvalidInput, NotFound, StoreError
+from catchment.store import runs
 from catchment.store.backup_manifest import Manifest, read_manifest, seal
 from catchment.store.copy import Counts, Progress, connected, copy_store, count_rows, is_same_place, refuse_to_replace
-from catchment.store.database import COMPANIONS, OWNERS_FOLDER, reading_engine
+from catchment.store.database import COMPANIONS, OWNERS_FOLDER, migration_engine, reading_engine
 from catchment.store.migrate import head_revision, migrate_url, refuse_unknown_schema
 
 #: Only what is named like this is ever cleaned away.
@@ -99,6 +100,8 @@ def restore_backup(
     with _told_as_ours(file), _file_in_new_folder(copy):
         _unpack(file, copy)
         migrate_url(_url_of(copy))
+        with connected(migration_engine(_url_of(copy))) as conn:
+            runs.lapse(conn)
         if in_use or store.get_backend_name() != "sqlite":
             return copy_store(_url_of(copy), store, replace=replace, progress=progress)
         return _put_in_place(copy, store, replace=replace)

@@ -146,6 +146,11 @@ def release_owner(conn: Connection, owner: str, *, now: datetime) -> None:
     conn.execute(update(runs).where(IS_RUNNING, runs.c.owner == owner).values(status=RunStatus.FAILED, finished_at=now))
 
 
+def lapse(conn: Connection) -> None:
+    """Let every lease of ours end with the last sign of life: nobody who had it knows of this store."""
+    conn.execute(update(runs).where(IS_RUNNING, _IS_OURS).values(lease_until=runs.c.heartbeat_at))
+
+
 def set_progress(conn: Connection, kind: RunKind, subject: str, progress: Mapping[str, Any]) -> None:
     running = update(runs).where(runs.c.kind == kind, runs.c.subject == subject, IS_RUNNING)
     conn.execute(running.values(progress=dict(progress)))
