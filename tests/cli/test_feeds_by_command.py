@@ -140,6 +140,10 @@ async def test_feeds_are_uploaded_to_a_bucket_and_again_only_when_they_changed(
         body, headers = s3.objects["/bucket/out/news.json"]
         assert headers["Content-Type"] == "application/feed+json"
         assert b"https://x.example/feeds/news.json" in body
+        await to_thread(catchment.json, "feeds", "create", "own")
+        await to_thread(catchment.json, "feeds", "upload", "--slug", "own", **settings)
+        kept = [s3.objects[f"/bucket/out/{slug}.json"][1]["Cache-Control"] for slug in ("news", "own")]
+        assert kept == ["public, max-age=300", "private, max-age=300"]
         settings["CATCHMENT_S3_SECRET_KEY"] = "wrong"
         result = await to_thread(catchment, "feeds", "upload", **settings)
         assert (result.exit_code, "wrong" in result.stderr) == (1, False)

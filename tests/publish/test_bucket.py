@@ -9,7 +9,9 @@ import pytest
 
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
-from catchment.errors import BadAnswer, HttpError, SettingsError
+from catchment.errors import BadAnswer, HttpError, SettingsError, TimedOut
+from catchment.fetch.client import Request, Response
+from catchment.fetch.failures import too_slow
 from catchment.publish.bucket import Bucket, BucketAddress, SigningKey, open_bucket, sign
 from catchment.settings import Settings
 from s3_store import ACCESS, REGION, SECRET, S3Store
@@ -134,6 +136,24 @@ async def test_a_store_that_stays_in_trouble_is_not_asked_for_ever(s3: S3Store, 
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    with pytest.raises(HttpError, match="503"):
+    with pytest.raises(HttpError, match=r"answered HTTP 503; given up after 4 tries$"):
         await bucket(s3, lean_system, sleep=sleep).put_if_changed("news.rss", b"x", media_type="text/xml")
     assert waits == [7.0, 7.0, 16.0]
+
+
+@pytest.mark.proves("R-43")
+async def test_a_store_that_nobody_answers_for_is_given_up_and_not_said_to_be_tried_later(
+    s3: S3Store, lean_system: System, monkeypatch: pytest.MonkeyPatch
+):
+    async def no_answer(_: Request) -> Response:
+        raise too_slow("bucket.example")
+
+    monkeypatch.setattr(lean_system.http, "send", no_answer)
+    with pytest.raises(TimedOut, match=r"^bucket\.example took too long to answer; given up after 4 tries$"):
+        await bucket(s3, lean_system).put_if_changed("news.rss", b"x", media_type="text/xml")
+
+
+async def test_what_is_private_is_kept_by_no_cache_that_others_share(s3: S3Store, lean_system: System):
+    await bucket(s3, lean_system).put_if_changed("own.rss", b"x", media_type="text/xml", is_public=False)
+    [(_, headers)] = s3.objects.values()
+    assert headers["Cache-Control"] == "private, max-age=300"

@@ -53,6 +53,7 @@ class FeedDocument:
     name: str
     media_type: str
     body: bytes
+    is_public: bool
 
 
 @feeds.command()
@@ -233,7 +234,9 @@ def upload(*, slug: Slugs = None, base_url: BaseUrl = "", as_json: AsJson = Fals
         sent: dict[str, bool] = {}
         async for one in _documents(system, slug or [], base_url):
             try:
-                sent[one.name] = await bucket.put_if_changed(one.name, one.body, media_type=one.media_type)
+                sent[one.name] = await bucket.put_if_changed(
+                    one.name, one.body, media_type=one.media_type, is_public=one.is_public
+                )
             except VisitError as error:
                 failed[one.name] = redact_text(str(error))
         return sent
@@ -255,7 +258,8 @@ async def _documents(system: System, slugs: list[str], base_url: str) -> AsyncIt
             rendered = await system.renderer.look(feed.slug, format_, folder_url=folder)
             if rendered is not None:
                 body = await system.renderer.document(rendered)
-                yield FeedDocument(name=f"{slug}.{format_}", media_type=format_.media_type, body=body)
+                name = f"{slug}.{format_}"
+                yield FeedDocument(name=name, media_type=format_.media_type, body=body, is_public=feed.is_public)
 
 
 def _folder_url(system: System, base_url: str) -> str:

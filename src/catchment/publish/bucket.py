@@ -118,8 +118,8 @@ def write_workflows(directory: Path, base_url: str = DEFAULT_URL) -> tuple[Path,
     return tuple(directory / name for name in WORKFLOW_FILES)
 
 
-#: Readers and caches may keep an object for this long before they ask again.
-CACHE_CONTROL = "public, max-age=300"
+#: Readers, and caches of what is public, may keep an object for so many seconds before they ask again.
+_MAX_AGE = 300
 #: Under which the hash of what lies there is kept, so that only what changed is sent.
 _HASH_HEADER = "x-amz-meta-sha256"
 #: Seconds between one try and the next; a store that asks for longer is given it up to the most.
@@ -158,12 +158,13 @@ class Bucket:
         """Where the object is, for whoever may read it."""
         return self._address.url(name)
 
-    async def put_if_changed(self, name: str, body: bytes, *, media_type: str) -> bool:
+    async def put_if_changed(self, name: str, body: bytes, *, media_type: str, is_public: bool = True) -> bool:
         """True if the object was sent: it was not there, or not the same."""
         digest = hashlib.sha256(body).hexdigest()
         if await self._hash_there(name) == digest:
             return False
-        headers = {"Content-Type": media_type, "Cache-Control": CACHE_CONTROL, _HASH_HEADER: digest}
+        kept = f"{'public' if is_public else 'private'}, max-age={_MAX_AGE}"
+        headers = {"Content-Type": media_type, "Cache-Control": kept, _HASH_HEADER: digest}
         await self._send("PUT", name, headers, body)
         return True
 
@@ -179,14 +180,23 @@ class Bucket:
 
     async def _send(self, method: str, name: str, headers: dict[str, str], body: bytes) -> Response:
         """Several times, where the trouble may pass."""
-        for wait in _WAITS:
+        for wait in (*_WAITS, None):
             try:
                 return await self._send_once(method, name, headers, body)
             except VisitError as error:
                 if not _may_pass(error):
                     raise
+                if wait is None:
+                    error.args = (self._given_up(error),)
+                    raise
                 await self._sleep(max(wait, min(error.retry_after or 0.0, MAX_WAIT_SECONDS)))
-        return await self._send_once(method, name, headers, body)
+        raise AssertionError("the last try ends it")
+
+    def _given_up(self, error: VisitError) -> str:
+        """What went wrong, without what a visit promises: nobody comes back for an upload."""
+        host = urlsplit(self._address.endpoint).hostname
+        status = f"{host} answered HTTP {error.status}" if isinstance(error, HttpError) else ""
+        return f"{status or str(error).removesuffix('; tried again later')}; given up after {len(_WAITS) + 1} tries"
 
     async def _send_once(self, method: str, name: str, headers: dict[str, str], body: bytes) -> Response:
         url = self._address.url(name)
