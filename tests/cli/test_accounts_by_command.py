@@ -37,6 +37,10 @@ def test_what_is_shown_once_is_shown_to_people_too(catchment: Command) -> None:
     assert "Disabled user 1: ada <ada@example.org>" in catchment("users", "disable", "1").stdout
     assert "Password to begin with" in catchment("users", "reset-password", "1").stdout
     assert "first key" in catchment("keys", "list").stdout
+    made = catchment("keys", "create", "reader", "--user", "1").stdout
+    assert "Made key 2 (reader)." in made
+    assert "Key (shown only now): cat_" in made
+    assert "Revoked key 2 (reader)." in catchment("keys", "revoke", "2").stdout
 
 
 @pytest.mark.parametrize("who", ["nobody@example.org", "nobody", "7", "9" * 30, ""])

@@ -67,6 +67,14 @@ async def test_what_its_owner_removed_is_never_brought_back_by_a_pack(system: Sy
     assert (await system.packs.install(pack.slug, ada)).lines[0].result == "duplicate"
 
 
+async def test_a_tag_that_no_source_has_makes_no_pack(system: System) -> None:
+    await system.catalog.add(Draft(type="rss", config=FEEDS[0]["config"], tags=("tech",)), OPERATOR)
+    for tags in (["news"], ["tech", "news"]):
+        with pytest.raises(NotFound, match="No source of yours has the tag 'news'"):
+            await system.packs.make_from_sources(draft([]), OPERATOR, tags=tags)
+    assert await system.packs.list(OPERATOR) == []
+
+
 async def test_a_pack_carries_no_secret_and_opens_no_door(system: System) -> None:
     config = {
         "url": "https://s.example/feed",

@@ -58,6 +58,7 @@ def create(
     if as_json:
         print_json({"key": made.key, "api_key": made.secret})
     else:
+        typer.echo(f"Made key {made.key.id} ({made.key.name}).")
         _show_key(made.secret)
 
 

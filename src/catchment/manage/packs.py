@@ -156,6 +156,9 @@ class Packs:
         missing = set(ids) - {source.id for source in mine}
         if missing:
             raise NotFound(f"There is no source {min(missing)} of yours.")
+        unused = set(tags) - {tag for source in mine for tag in source.tags}
+        if unused:
+            raise NotFound(f"No source of yours has the tag {min(unused)!r}.")
         chosen = [one for one in mine if not (ids or tags) or one.id in ids or set(tags) & set(one.tags)]
         return await self.make(replace(draft, listing=SourceList(entries=tuple(map(listed_of, chosen)))), caller)
 
