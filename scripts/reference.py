@@ -121,7 +121,11 @@ def _first_line(operation: Mapping[str, Any]) -> str:
 def types() -> str:
     registry = Registry(parts=Parts(settings=Settings()))
     rows = ([f"`{name}`", *_facts(registry, name)] for name in registry)
-    lead = "What each takes and gives: [sources](../sources.md). One of your own: [plug-ins](../plugins.md)."
+    lead = (
+        "What each takes and gives: [sources](../sources.md). One of your own: [plug-ins](../plugins.md).\n"
+        "All of them take [the options of a source](../guides/schedules.md#options-of-a-source) as well.\n"
+        "`twitter_bookmarks` is known and skipped: nothing fetches it."
+    )
     head = ["type", "what people call it", "in Chinese", "minutes", "its config", "needs"]
     return f"# All source types\n\n{MADE}{lead}\n\n{table(head, rows)}"
 

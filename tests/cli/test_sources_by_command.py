@@ -6,6 +6,7 @@ from asyncio import to_thread
 import pytest
 from command import Command
 
+from catchment.redact import MASK
 from feed_site import FeedSite, rss
 
 
@@ -84,6 +85,17 @@ def test_a_source_is_paused_resumed_changed_and_removed(catchment: Command) -> N
     assert catchment.json("sources", "show", number)["name"] == "New"
     assert catchment.json("sources", "remove", number) == {"id": int(number), "removed": True}
     assert catchment.json("sources", "list") == []
+
+
+def test_a_new_address_leaves_the_rest_of_the_config_as_it_is(catchment: Command) -> None:
+    number = str(added(catchment, interval="30", config=json.dumps({"headers": {"X-Key": "sesame"}})))
+    moved = catchment.json("sources", "set", number, "--url", "https://example.org/moved")
+    kept = {"fetch_interval_minutes": 30, "headers": {"X-Key": MASK}}
+    assert moved["config"] == {"url": "https://example.org/moved", **kept}
+    elsewhere = catchment("sources", "set", number, "--url", "https://elsewhere.example/feed")
+    assert (elsewhere.exit_code, "headers" in elsewhere.stderr) == (1, True), elsewhere.stderr
+    both = catchment("sources", "set", number, "--url", "https://example.org/feed", "--config", "{}")
+    assert (both.exit_code, "--config says the address as well" in both.stderr) == (1, True), both.stderr
 
 
 @pytest.mark.parametrize("command", ["show", "pause", "resume", "remove"])

@@ -149,6 +149,15 @@ async def test_a_sitemap_that_cannot_be_fetched_is_an_error(at_work, site, pages
         await at_work.site_feeds.run(followed, OPERATOR)
 
 
+@pytest.mark.proves("B-11")
+async def test_a_new_site_that_cannot_be_fetched_leaves_no_source_unless_it_has_a_schedule(at_work, site):
+    nowhere = Site(sitemap_url=site.url("/nowhere.xml"))
+    for wanted, left in ((nowhere, []), (replace(nowhere, schedule="0 * * * *"), [nowhere.sitemap_url])):
+        with pytest.raises(VisitError, match="404"):
+            await at_work.site_feeds.run(wanted, OPERATOR)
+        assert [source.config["url"] for source in await at_work.catalog.list(OPERATOR)] == left
+
+
 @on_both_stores
 @pytest.mark.proves("B-06")
 async def test_what_a_killed_run_left_claimed_is_taken_over(at_work, pages, clock):

@@ -53,6 +53,13 @@ async def test_the_likely_key_is_named(system: System, kind: str, config: dict[s
 
 
 @pytest.mark.proves("R-48")
+async def test_a_list_on_x_takes_no_keywords_as_it_heeds_none(system: System) -> None:
+    config = {"list_url": "https://x.com/i/lists/77", "keywords": ["rain"]}
+    with pytest.raises(InvalidInput, match="has no 'keywords'"):
+        await system.catalog.add(Draft(type="twitter_list", config=config), OPERATOR)
+
+
+@pytest.mark.proves("R-48")
 async def test_where_none_is_likely_all_are_named(system: System) -> None:
     with pytest.raises(InvalidInput, match="has no 'whatever'; there are url, ") as error:
         await system.catalog.add(Draft(type="rss", config={"url": "https://example.org/", "whatever": 1}), OPERATOR)

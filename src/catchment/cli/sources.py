@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -198,7 +198,8 @@ def set_(
     ] = None,
     public: Annotated[bool | None, typer.Option("--public/--private", help="Who sees it.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="Its tags from now on; '' for none.")] = None,
-    config: Annotated[str | None, typer.Option(metavar="JSON", help="Its config from now on.")] = None,
+    url: Annotated[str | None, typer.Option(help="A new address; the rest of its config stays.")] = None,
+    config: Annotated[str | None, typer.Option(metavar="JSON", help="Its whole config from now on.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Change a source; what is not named stays.
@@ -215,9 +216,12 @@ def set_(
         tags=None if tag is None else tuple(filter(None, tag)),
         config=None if config is None else read_config(config),
     )
-    if change == Change():
-        raise InvalidInput("Nothing to change: name at least one of --name, --interval, --public, --tag, --config.")
-    _change(source_id, change, as_json=as_json)
+    if change == Change() and url is None:
+        known = "--name, --interval, --public, --tag, --url, --config"
+        raise InvalidInput(f"Nothing to change: name at least one of {known}.")
+    if None not in {url, config}:
+        raise InvalidInput("--config says the address as well: leave --url out.")
+    _change(source_id, change, url=url, as_json=as_json)
 
 
 async def source_shape(system: System, source: Source) -> dict[str, Any]:
@@ -225,12 +229,14 @@ async def source_shape(system: System, source: Source) -> dict[str, Any]:
     return (await system.show_sources([source], OPERATOR))[0]
 
 
-def _change(source_id: int, change: Change, *, as_json: bool) -> None:
+def _change(source_id: int, change: Change, *, url: str | None = None, as_json: bool) -> None:
+    from catchment.domain.confidential import masked
     from catchment.manage.catalog import what_changed
 
     async def work(system: System) -> tuple[dict[str, Any], str]:
         before = await system.catalog.get(source_id, OPERATOR)
-        after = await system.catalog.change(source_id, change, OPERATOR)
+        wanted = change if url is None else replace(change, config={**masked(before.config), "url": url})
+        after = await system.catalog.change(source_id, wanted, OPERATOR)
         return await source_shape(system, after), what_changed(before, after)
 
     shape, changed = with_system(work)

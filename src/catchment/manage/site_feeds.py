@@ -73,8 +73,15 @@ class SiteFeeds:
         if not site.is_incremental:
             return await run_in_full(self._site_lister, site)
         await self._store.read(check_state)
+        is_new = await self._find(site, caller) is None
         source = await self.follow(site, caller)
-        tally = await self._collect(source)
+        try:
+            tally = await self._collect(source)
+        except VisitError:
+            # Nobody would try again, and there is nothing to remember of it.
+            if is_new and not site.schedule and not await self._store.read(views.newest_by_date, source.id, 1):
+                await self._catalog.remove(source.id, caller)
+            raise
         shown = await self._store.read(views.newest_by_date, source.id, site.max_items)
         return SiteRun(site=site, mode=INCREMENTAL, source=source, shown=shown, tally=tally)
 

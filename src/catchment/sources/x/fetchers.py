@@ -89,7 +89,7 @@ class TwitterListFetcher:
     display_names: Mapping[str, str] = {"en": "X", "zh": "X"}
     default_minutes = 30
     needed_key = "TWITTER_API_KEY"
-    config_keys = frozenset({"list_url", "keywords"})
+    config_keys = frozenset({"list_url"})
 
     def __init__(self, scraper: Scraper, *, path: str) -> None:
         self._scraper = scraper
