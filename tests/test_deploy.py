@@ -277,12 +277,14 @@ def test_the_rules_fire_when_they_should_and_not_before(tmp_path):
 # Proxies
 
 
-def test_nginx_reads_the_example(tmp_path):
+def test_nginx_reads_the_examples(tmp_path):
     program = shutil.which("nginx") or "/usr/sbin/nginx"
     if not os.access(program, os.X_OK):
         pytest.skip("nginx is not installed")
-    [example] = re.findall(r"^```nginx\n(.*?)^```", (ROOT / "docs" / "deploy.md").read_text(), re.MULTILINE | re.DOTALL)
-    plain = re.sub(r"^ *ssl_.*\n", "", example, flags=re.MULTILINE).replace("443 ssl", "127.0.0.1:8")
+    text = (ROOT / "docs" / "deploy.md").read_text()
+    examples = re.findall(r"^```nginx\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(examples) == 2, "at the top of a site, and below a path"
+    plain = re.sub(r"^ *ssl_.*\n", "", "".join(examples), flags=re.MULTILINE).replace("443 ssl", "127.0.0.1:8")
     file = tmp_path / "nginx.conf"
     file.write_text(
         f"pid {tmp_path}/pid;\nerror_log {tmp_path}/log;\nevents {{}}\nhttp {{ access_log off;\n{plain}}}\n"
