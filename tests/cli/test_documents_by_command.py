@@ -76,7 +76,7 @@ def as_here(script: str, *, web: str, server: str, folder: Path) -> str:
         "http://127.0.0.1:8767": server,
         "cat_…": KEY,
         ".venv/bin/catchment": "catchment",
-        "python scripts/": f"{sys.executable} {ROOT / 'scripts'}/",
+        ".venv/bin/python scripts/": f"{sys.executable} {ROOT / 'scripts'}/",
         **{place: f"{folder}{place}" for place in ("/mnt/disk", "/mnt/backups", "/srv/www", "/tmp/trial")},
     }
     for written, here in there.items():
