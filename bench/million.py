@@ -18,6 +18,7 @@ from bench.search import Vocabulary
 from catchment.bootstrap import System
 from catchment.domain.caller import OPERATOR
 from catchment.domain.item import make_item
+from catchment.domain.run import RunKind, RunStatus
 from catchment.domain.source import PausedBy, Why
 from catchment.manage.feeds import FeedDraft
 from catchment.store import search, tables
@@ -291,12 +292,12 @@ def _deed(number: int, now: datetime) -> dict[str, Any]:
 
 def _run(number: int, now: datetime) -> dict[str, Any]:
     at = now - timedelta(minutes=BESIDE - number)
-    kind = "workflow" if number % 10 == 0 else "source"
+    kind = RunKind.SOURCE if number % 10 else RunKind.WORKFLOW
     return {
         "kind": kind,
         "subject": str(number),
         "owner": f"process {number}",
-        "status": "done",
+        "status": RunStatus.COMPLETED,
         "started_at": at,
         "heartbeat_at": at,
         "lease_until": at,

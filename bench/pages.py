@@ -4,9 +4,10 @@
 
 The real server runs in a process of its own, as `catchment up --no-collect` starts it, on 10,000 sources and 1,000,000
 items (`bench/million.py`). Each request is made some twenty times, one after the other, and timed from sending it to
-the last byte; beside that stands the CPU that server and store took, whoever else uses the machine.
-What is asked for whole (all sources, exports) is streamed: there the first byte counts, and how long somebody else
-waits meanwhile. With `--keep` a store that was made is used again.
+the last byte; beside that stands the least CPU that server and store took for one, whoever else uses the machine.
+What is a list asked for whole by its contract (`WHOLE`) is a class of its own, as it takes what it takes to send: there
+the first byte counts, and how long somebody else waits for `/health` until the last was read. With `--keep` a store
+that was made is used again.
 """
 
 # proves: S-03, G-11, H-01
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -46,7 +48,7 @@ MAX_P95_MS, MAX_PAGE_BYTES = 100.0, 200_000
 ROUNDS = 21
 #: Never ends; what it says is read by the pages' own tests.
 ENDLESS = {"/api/events"}
-#: Asked for whole: streamed, so that the first byte and the others' wait count.
+#: Lists that are whole by their contract, with no pages: streamed, so that the first byte and the others' wait count.
 WHOLE = {
     "/api/sources",
     "/api/collector/status",
@@ -59,6 +61,7 @@ WHOLE = {
 MANY_REFS = 10_000
 #: Starts a look at the outside, or makes a password's hash: not about what is stored.
 LEFT_OUT = {"/sources/look", "/api/cookie/validate"}
+BESIDE = "/health beside "
 STRANGER, USER, ADMIN = "stranger", "user", "admin"
 
 
@@ -78,7 +81,7 @@ class Answer:
     bytes: int
     p50: float
     p95: float
-    #: Of the server and, on PostgreSQL, of its backends; for one request.
+    #: Of the server and, on PostgreSQL, of its backends: the least of all rounds.
     cpu: float
     is_page: bool
     is_whole: bool
@@ -135,9 +138,9 @@ def _measure_store(kind: str, wanted: argparse.Namespace, console: Console) -> l
             asker = Asker(address, people, wanted.rounds, lambda: _cpu_ms(process, folder / "postgres"))
             questions = [one for one in _questions(address, ids) if wanted.only in one.path]
             answers = [asker.ask(one) for one in questions]
-            waits = [] if wanted.only else asker.wait_beside_whole()
+            answers += [] if wanted.only else asker.wait_beside_whole()
     console.print(_table(kind, answers, wanted.most))
-    return answers + waits
+    return answers
 
 
 @contextmanager
@@ -223,11 +226,12 @@ def _cpu_ms(process: int, postgres: Path) -> float:
 
 
 def _used_ms(process: str) -> float:
+    # Linux's number of the clock of another process (clock_getcpuclockid), which `time` has no name for.
+    clock = (~int(process) << 3) | 2
     try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
+        return time.clock_gettime_ns(clock) / 1e6
+    except OSError:
         return 0.0
-    return 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _questions(address: str, ids: Ids) -> Iterator[Question]:
@@ -326,12 +330,11 @@ class Asker:
         is_whole = one.path in WHOLE or f"n={MANY_REFS}" in one.path
         with self._client(one.who) as client:
             first = client.get(one.path) if not is_whole else self._first_byte(client, one.path)[1]
-            began = self._cpu_ms()
-            times = [
-                self._first_byte(client, one.path)[0] if is_whole else self._timed(client, one.path)
-                for _ in range(self._rounds)
-            ]
-            cpu = (self._cpu_ms() - began) / self._rounds
+            times, cpu = list[float](), list[float]()
+            for _ in range(self._rounds):
+                began = self._cpu_ms()
+                times.append(self._first_byte(client, one.path)[0] if is_whole else self._timed(client, one.path))
+                cpu.append(self._cpu_ms() - began)
         cuts = quantiles(times, n=20)
         return Answer(
             who=one.who,
@@ -340,35 +343,38 @@ class Asker:
             bytes=0 if is_whole else len(first.content),
             p50=cuts[9],
             p95=cuts[18],
-            cpu=cpu,
+            cpu=min(cpu),
             is_page="text/html" in first.headers.get("content-type", "") and one.route != "/docs",
             is_whole=is_whole,
         )
 
     def wait_beside_whole(self) -> list[Answer]:
-        """How long somebody waits for one source while another reads a list whole."""
+        """How long somebody waits for `/health` while another reads a list whole, as fast as it comes."""
         return [self._wait_beside(path) for path in sorted(WHOLE)]
 
     def _wait_beside(self, path: str) -> Answer:
-        with self._client(ADMIN) as reader, self._client(STRANGER) as other, reader.stream("GET", path) as whole:
-            times, size = list[float](), 0
-            for chunk in whole.iter_raw(65_536):
-                size += len(chunk)
-                if len(times) < self._rounds:
-                    times.append(self._timed(other, "/live"))
-            times += [self._timed(other, "/live") for _ in range(2)]
+        with self._client(STRANGER) as other, ThreadPoolExecutor(1) as aside:
+            began, times = self._cpu_ms(), list[float]()
+            reading = aside.submit(self._read_whole, path)
+            while not reading.done() or len(times) < 2:
+                times.append(self._timed(other, "/health"))
+            status, size = reading.result()
         cuts = quantiles(times, n=20)
         return Answer(
             who=STRANGER,
-            path=f"/live beside {path}",
-            status=whole.status_code,
+            path=f"{BESIDE}{path}",
+            status=status,
             bytes=size,
             p50=cuts[9],
             p95=cuts[18],
-            cpu=0.0,
+            cpu=self._cpu_ms() - began,
             is_page=False,
             is_whole=True,
         )
+
+    def _read_whole(self, path: str) -> tuple[int, int]:
+        with self._client(ADMIN) as reader, reader.stream("GET", path) as whole:
+            return whole.status_code, sum(map(len, whole.iter_raw(65_536)))
 
     def _client(self, who: str) -> httpx.Client:
         headers = {"X-API-Key": self._keys[who]} if who in self._keys else {}
@@ -391,21 +397,26 @@ class Asker:
 
 
 def _table(kind: str, answers: Sequence[Answer], most: int) -> Table:
-    table = Table(
-        "who", "path", "status", "kB", "p50 ms", "p95 ms", "CPU ms", "", title=f"Pages and API, {kind}", box=SIMPLE_HEAD
-    )
+    title = f"Pages and API, {kind}; a list asked for whole by its first byte"
+    table = Table("who", "path", "status", "kB", "p50 ms", "p95 ms", "CPU ms", "", title=title, box=SIMPLE_HEAD)
     for one in sorted(answers, key=lambda one: -one.p95)[:most]:
-        size = "streamed" if one.is_whole else f"{one.bytes / 1000:.0f}"
+        size = "whole" if one.is_whole and not one.bytes else f"{one.bytes / 1000:,.0f}"
         figures = (size, *(f"{figure:.0f}" for figure in (one.p50, one.p95, one.cpu)))
         table.add_row(one.who, one.path, str(one.status), *figures, "[green]met" if one.is_met else "[bold red]not met")
     return table
 
 
 def _bars(kind: str, answers: Sequence[Answer]) -> Iterator[Bar]:
-    slowest = max(answers, key=lambda one: one.p95)
-    yield Bar(name=f"S-03 {kind}: {slowest.who} {slowest.path}, p95", measured=slowest.p95, most=MAX_P95_MS, unit="ms")
-    slow = sum(one.p95 > MAX_P95_MS for one in answers)
-    yield Bar(name=f"S-03 {kind}: of {len(answers)} requests, over {MAX_P95_MS:.0f} ms", measured=slow, most=0)
+    in_full = [one for one in answers if not one.is_whole]
+    beside = [one for one in answers if one.is_whole and one.path.startswith(BESIDE)]
+    begun = [one for one in answers if one.is_whole and one not in beside]
+    for what, some in (("", in_full), ("whole, first byte of ", begun), ("whole, ", beside)):
+        if some:
+            slowest = max(some, key=lambda one: one.p95)
+            name = f"S-03 {kind}: {what}{slowest.who} {slowest.path}, p95"
+            yield Bar(name=name, measured=slowest.p95, most=MAX_P95_MS, unit="ms")
+            slow = sum(one.p95 > MAX_P95_MS for one in some)
+            yield Bar(name=f"S-03 {kind}: {what}{len(some)} requests, over {MAX_P95_MS:.0f} ms", measured=slow, most=0)
     pages = [one for one in answers if one.is_page]
     if pages:
         largest = max(pages, key=lambda one: one.bytes)
