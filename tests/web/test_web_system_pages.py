@@ -21,6 +21,7 @@ from catchment.manage.settings import list_settings
 from catchment.settings import Origin, Settings, load_settings
 from catchment.web.app import create_app
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
+from catchment.web.routes import system_pages
 from catchment.web.routes.system_pages import MAX_TRAIL
 
 HTML = {"Accept": "text/html,*/*", "Referer": "http://catchment.test/system"}
@@ -212,6 +213,24 @@ async def test_somebody_is_added_given_a_key_signed_out_and_disabled(admins: Sit
     [fresh] = re.findall(r"<p>[^<]*password[^<]*<code>([^<]+)</code>", reset.text)
     assert await authenticator.log_in(dora.email, password, address="") is None
     assert await authenticator.log_in(dora.email, fresh, address="")
+
+
+@pytest.mark.proves("G-10", "G-11")
+async def test_users_are_listed_by_pages_with_the_keys_of_each(admins: Site, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(system_pages, "MAX_USERS", 2)
+    known = await admins.system.accounts.list_users()
+    shown: list[str] = []
+    for number in range(1, -(-len(known) // 2) + 1):
+        page = (await admins.get("/system/users", params={"page": number})).text
+        assert f"People who may come in: {len(known)}." in page
+        shown += re.findall(r'href="/system/users/(\d+)"', page)
+    assert shown == [str(user.id) for user in known]
+    beyond = (await admins.get("/system/users", params={"page": "9" * 5000})).text
+    assert 'href="/system/users/' not in beyond
+    await admins.system.accounts.create_key("further", user_id=known[0].id)
+    page = (await admins.get("/system/users")).text
+    working = [key for key in await admins.system.accounts.list_keys_of(known[0].id) if key.is_active]
+    assert re.findall(r'<td class="number"[^>]*>(\d+)</td>', page)[0] == str(len(working))
 
 
 @pytest.mark.proves("G-10")

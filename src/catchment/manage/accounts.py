@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -45,6 +46,17 @@ class NewAccount:
     user: User
     temp_password: str = field(repr=False)
     api_key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountsPage:
+    """Some of the users, how many there are, and the keys that act for none of them."""
+
+    users: list[User]
+    count: int
+    #: How many keys that work each of these users has; none are left out.
+    keys_of: Mapping[int, int]
+    role_keys: list[ApiKey]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +109,9 @@ class Accounts:
 
     async def list_users(self) -> list[User]:
         return await self._store.read(users.list_all)
+
+    async def list_page(self, *, limit: int, offset: int) -> AccountsPage:
+        return await self._store.read(_read_page, limit=limit, offset=offset)
 
     async def get_user(self, user_id: int) -> User:
         return _found(await self._store.read(users.get, user_id), user_id)
@@ -282,6 +297,12 @@ def _found(user: User | None, who: int | str) -> User:
     if user is None:
         raise NotFound(f"There is no user {who}. `catchment users list` shows those there are.")
     return user
+
+
+def _read_page(conn: Connection, *, limit: int, offset: int) -> AccountsPage:
+    some = users.list_all(conn, limit=limit, offset=offset)
+    keys_of = keys.count_active(conn, [user.id for user in some])
+    return AccountsPage(users=some, count=users.count(conn), keys_of=keys_of, role_keys=keys.list_roles(conn))
 
 
 def _person(email: str, name: str, is_admin: bool) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, exists, insert, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, Row, exists, func, insert, or_, select, text, update
 
 from catchment.domain.account import ApiKey, KeyHolder
 from catchment.domain.caller import Role, Scope
@@ -51,6 +52,19 @@ def list_all(conn: Connection) -> list[ApiKey]:
 def list_of(conn: Connection, user_id: int) -> list[ApiKey]:
     rows = conn.execute(select(api_keys).where(api_keys.c.user_id == user_id).order_by(api_keys.c.id))
     return [_key(row) for row in rows]
+
+
+def list_roles(conn: Connection) -> list[ApiKey]:
+    """The active ones that act for nobody in particular."""
+    which = (api_keys.c.user_id.is_(None), api_keys.c.is_active.is_(True))
+    return [_key(row) for row in conn.execute(select(api_keys).where(*which).order_by(api_keys.c.id))]
+
+
+def count_active(conn: Connection, user_ids: Collection[int]) -> dict[int, int]:
+    """By user; who has none is not in it."""
+    which = (api_keys.c.user_id.in_(user_ids), api_keys.c.is_active.is_(True))
+    rows = conn.execute(select(api_keys.c.user_id, func.count()).where(*which).group_by(api_keys.c.user_id))
+    return {row[0]: row[1] for row in rows}
 
 
 def revoke(conn: Connection, key_id: int, *, owner_id: int | None = None) -> ApiKey | None:

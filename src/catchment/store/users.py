@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from catchment.domain.account import Login, User
@@ -93,8 +93,12 @@ def set_digests_public(conn: Connection, user_id: int, *, is_public: bool) -> Us
     return read_one(conn, statement.returning(*users.c), _user)
 
 
-def list_all(conn: Connection) -> list[User]:
-    return [_user(row) for row in conn.execute(select(users).order_by(users.c.id))]
+def list_all(conn: Connection, *, limit: int | None = None, offset: int = 0) -> list[User]:
+    return [_user(row) for row in conn.execute(select(users).order_by(users.c.id).limit(limit).offset(offset))]
+
+
+def count(conn: Connection) -> int:
+    return conn.execute(select(func.count()).select_from(users)).scalar_one()
 
 
 def names(conn: Connection, ids: Collection[int]) -> dict[int, str]:

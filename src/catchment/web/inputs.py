@@ -80,6 +80,14 @@ def number_of(told: str) -> int:
     return int(told)
 
 
+MAX_PAGE = 100_000
+
+
+def page_number(told: str) -> int:
+    """Which page of a list an address asks for; what makes no sense counts as not said."""
+    return min(max(int(told[:7]), 1), MAX_PAGE) if told.isascii() and told.isdecimal() else 1
+
+
 _PLUS_READ_AS_SPACE = re.compile(r" (?=\d\d:?\d\d$)")
 
 

@@ -20,12 +20,12 @@ from catchment.store import items, source_list
 from catchment.store.fetch_log import LogLine
 from catchment.store.items import ItemQuery
 from catchment.store.source_list import Health, Sort, SourceQuery
+from catchment.web.inputs import page_number
 from catchment.web.pages import Page
 from catchment.web.translations import Words
 
 PAGE_ROWS = 50
 WEEK, DAYS = timedelta(days=7), 30
-MAX_PAGE = 100_000
 _MARK, _STRIP_HEIGHT, _LEAST_MARK = 5, 16, 4
 _CHART_HEIGHT, _DAY_HEIGHT, _LEAST_BAR = 60, 26, 2
 _MOODS: Mapping[SourceStatus, str] = {
@@ -79,8 +79,7 @@ class SourceTableRow:
 
 def asked_of(params: QueryParams, page: Page) -> tuple[SourceQuery, int]:
     """The list that the address asks for, and which page of it; what makes no sense counts as not said."""
-    health, sort, number = params.get("health", ""), params.get("sort", ""), params.get("page", "")
-    at = min(max(int(number), 1), MAX_PAGE) if number.isascii() and number.isdecimal() else 1
+    health, sort, at = params.get("health", ""), params.get("sort", ""), page_number(params.get("page", ""))
     query = SourceQuery(
         user_id=page.caller.user_id,
         all_sources=page.caller.sees_all,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +19,13 @@ from catchment.manage.settings import ShownSetting, list_intervals, list_setting
 from catchment.settings import Origin
 from catchment.store.backups import list_backups
 from catchment.web.errors import OF_FORMS, page_router
-from catchment.web.inputs import PathId
+from catchment.web.inputs import PathId, page_number
 from catchment.web.pages import PAGE, AdminPage, Content, Page, Undo, form_fields, live
 from catchment.web.translations import catalogue
 
 #: The pages of this place, in the order of their tabs; the first has the address of the place itself.
 TABS = ("jobs", "settings", "users", "backups", "exchange", "doctor", "trail")
-MAX_TRAIL, MAX_DIGITS = 50, 18
+MAX_USERS, MAX_TRAIL, MAX_DIGITS = 100, 50, 18
 #: What is shown once is shown by the answer itself.
 _SHOWN_ONCE: dict[int | str, dict[str, Any]] = {200: {"description": "What is shown this once.", "content": PAGE}}
 router = page_router("/system")
@@ -184,17 +183,10 @@ async def revoke_key(page: AdminPage, key_id: PathId) -> Response:
 
 
 async def _users(page: Page, *, enrolled: NewAccount | None = None, made: NewKey | None = None) -> Response:
-    accounts = page.system.accounts
-    users, keys = await accounts.list_users(), [key for key in await accounts.list_keys() if key.is_active]
-    return await _show(
-        page,
-        "users",
-        users=users,
-        keys_of=Counter(key.user_id for key in keys),
-        role_keys=[key for key in keys if key.user_id is None],
-        enrolled=enrolled,
-        made=made,
-    )
+    at = page_number(page.request.query_params.get("page", ""))
+    found = await page.system.accounts.list_page(limit=MAX_USERS, offset=(at - 1) * MAX_USERS)
+    pages = -(-found.count // MAX_USERS)
+    return await _show(page, "users", found=found, page_number=at, pages=pages, enrolled=enrolled, made=made)
 
 
 @router.get("/users/{user_id}")
