@@ -331,7 +331,7 @@ def _alert(number: int, now: datetime) -> dict[str, Any]:
     since = now - timedelta(hours=number)
     return {
         "rule": "SOURCE_BROKEN",
-        "subject": f"source {number}",
+        "subject": str(number + 1),
         "severity": "P3",
         "message": "It fails.",
         "since": since,
