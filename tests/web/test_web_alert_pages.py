@@ -6,9 +6,12 @@ import re
 import tomllib
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from jinja2 import Template
 from test_web_alerts import alert, raise_alerts
+from test_web_published import statements
 from test_web_source_pages import HOSTILE, send, told
 from web_site import Site
 
@@ -117,6 +120,40 @@ async def test_who_may_not_change_an_alert_sees_it_without_buttons_and_no_channe
     )
     stranger = await lean_site.get("/", headers={"Cookie": ""})
     assert 'href="/alerts"' not in stranger.text
+
+
+@pytest.mark.proves("S-03", "G-08")
+async def test_the_page_of_many_alerts_asks_the_store_as_often_as_that_of_one(lean_site: Site):
+    hers = [await lean_site.add_source(lean_site.alice, f"hers-{number}") for number in range(4)]
+    others = await lean_site.add_source(lean_site.bob, "others", public=True)
+    await sign_in(lean_site, "alice")
+    await lean_site.get("/alerts")
+    asked: list[int] = []
+    for some in (hers[:1], hers):
+        told_of = [alert(AlertRule.SOURCE_BROKEN, str(source.id)) for source in (*some, others)]
+        await raise_alerts(lean_site, *told_of)
+        with statements() as sent:
+            page = (await lean_site.get("/alerts")).text
+        asked.append(len(sent))
+        assert page.count('value="acknowledge ') == len(some), "of her own sources only"
+        assert f'<b class="count">{len(some) + 1}</b>' in page
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.proves("S-03")
+async def test_the_components_are_made_once_for_all_rows_of_a_page(lean_site: Site, monkeypatch: pytest.MonkeyPatch):
+    sources = [await lean_site.add_source(lean_site.alice, f"hers-{number}") for number in range(3)]
+    made: list[str] = []
+    make = Template.make_module
+
+    def note(template: Template, *given: Any, **named: Any) -> Any:
+        made.append(str(template.name))
+        return make(template, *given, **named)
+
+    monkeypatch.setattr(Template, "make_module", note)
+    page = (await lean_site.get("/sources", "alice")).text
+    assert page.count("data-row") == len(sources)
+    assert made == ["ui.html"]
 
 
 @pytest.mark.proves("G-08")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from sqlalchemy import Connection
@@ -20,12 +21,14 @@ MAX_MUTE = timedelta(days=30)
 MAX_NAME = 200
 
 
-def may_change(conn: Connection, alert: Alert, caller: Caller) -> bool:
-    """Whether what the caller says of it counts."""
-    if caller.is_admin or alert.rule not in OF_SOURCES:
-        return caller.is_admin
-    source = sources.get(conn, int(alert.subject))
-    return source is not None and caller.may_change(source)
+def list_changeable(conn: Connection, shown: Sequence[Alert], caller: Caller) -> list[Alert]:
+    """Those of which what the caller says counts."""
+    if caller.is_admin:
+        return list(shown)
+    of_sources = [(int(alert.subject), alert) for alert in shown if alert.rule in OF_SOURCES]
+    known = sources.get_many(conn, [source_id for source_id, _ in of_sources])
+    own = {source.id for source in known if caller.may_change(source)}
+    return [alert for source_id, alert in of_sources if source_id in own]
 
 
 class Alerts:
@@ -72,7 +75,7 @@ class Alerts:
 
     async def _changeable(self, alert_id: int, caller: Caller) -> Alert:
         alert = await self._get(alert_id, caller)
-        if not await self._store.read(may_change, alert, caller):
+        if not await self._store.read(list_changeable, [alert], caller):
             raise Forbidden("Only an admin, and whoever may change the source that it is about, may do that.")
         return alert
 

@@ -106,3 +106,8 @@ def list_alerts(conn: Connection, caller: Caller, *, now: datetime, within: time
     return alerts.list_shown(
         conn, caller.user_id, all_sources=caller.sees_all, ended_since=now - within, limit=MAX_SHOWN
     )
+
+
+def count_open(conn: Connection, caller: Caller) -> int:
+    """How many fire, of those that somebody known is told of."""
+    return alerts.count_open(conn, caller.user_id, all_sources=caller.sees_all, limit=MAX_SHOWN)

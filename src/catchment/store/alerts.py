@@ -20,6 +20,7 @@ from catchment.store.types import read_row
 
 #: Rules whose subject is the id of a source; whoever may not see the source may not see them.
 OF_SOURCES = (AlertRule.SOURCE_BROKEN, AlertRule.SOURCE_QUIET, AlertRule.SOURCE_GAP)
+_IS_FIRING = and_(alerts.c.fired_at.is_not(None), alerts.c.resolved_at.is_(None))
 
 
 class Incident(StrEnum):
@@ -62,9 +63,14 @@ def list_shown(
     return [_alert(row, None) for row in conn.execute(select(alerts).where(shown).order_by(*order).limit(limit))]
 
 
+def count_open(conn: Connection, user_id: int | None, *, all_sources: bool, limit: int) -> int:
+    """How many fire, counted up to `limit`; of sources only what may be seen."""
+    some = select(alerts.c.id).where(_IS_FIRING, _is_visible(user_id, all_sources=all_sources)).limit(limit)
+    return conn.execute(select(func.count()).select_from(some.subquery())).scalar_one()
+
+
 def count_firing(conn: Connection) -> Mapping[Severity, int]:
-    is_firing = and_(alerts.c.fired_at.is_not(None), alerts.c.resolved_at.is_(None))
-    counts = select(alerts.c.severity, func.count()).where(is_firing).group_by(alerts.c.severity)
+    counts = select(alerts.c.severity, func.count()).where(_IS_FIRING).group_by(alerts.c.severity)
     return {Severity(severity): count for severity, count in conn.execute(counts)}
 
 

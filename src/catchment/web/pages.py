@@ -28,7 +28,7 @@ from catchment.clock import iso
 from catchment.domain.caller import ANONYMOUS, Caller, Scope
 from catchment.errors import NotFound
 from catchment.manage.authentication import SESSION_LIFE
-from catchment.monitor.alerting import list_alerts
+from catchment.monitor.alerting import count_open
 from catchment.monitor.status import Language
 from catchment.web.auth import anyone, signed_in, signed_in_admin, system_of
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, form_data, token_of
@@ -136,16 +136,11 @@ class Page:
 
     def part(self, template: str, /, **context: Any) -> Markup:
         """A piece of a page, such as a row, that is also sent alone when it changes."""
-        return Markup(_templates.get_template(template).render(self._common() | context))  # noqa: S704 (escapes itself)
+        return Markup(_templates.get_template(template).render(self._common | context))  # noqa: S704 (escapes itself)
 
     async def show(self, template: str, /, *, status: int = 200, **context: Any) -> Response:
-        firing = 0
-        if self.caller.is_known:
-            shown = await self.system.store.read(list_alerts, self.caller, now=self.system.clock.now())
-            firing = sum(alert.is_open for alert in shown)
-        return render(
-            self.request, self.language, template, self._common() | {"firing": firing} | context, status=status
-        )
+        firing = await self.system.store.read(count_open, self.caller) if self.caller.is_known else 0
+        return render(self.request, self.language, template, self._common | {"firing": firing} | context, status=status)
 
     async def show_live(self, template: str, content: Content) -> Response:
         """A page that is kept up to date, as one whose reader is registered by `live`."""
@@ -157,6 +152,7 @@ class Page:
         """On to the page that shows what was done, and says so."""
         return redirect_with(self.request, self.link(then), FlashMessage(key=key, values=values, undo=undo))
 
+    @cached_property
     def _common(self) -> dict[str, Any]:
         return {**_frame(self.request, self.language), "caller": self.caller, "may_write": self.may_write}
 
@@ -230,7 +226,7 @@ def render(
 ) -> Response:
     caller = context.get("caller") or ANONYMOUS
     whole = {
-        **_frame(request, language),
+        **({} if "ui" in context else _frame(request, language)),
         "caller": caller,
         "places": navigation(request, caller),
         "here": here(request),
@@ -253,7 +249,7 @@ def render(
 def _frame(request: Request, language: Language) -> dict[str, Any]:
     """What every template and every part of one may use."""
     session, words = request.cookies.get(SESSION_COOKIE), words_in(language)
-    return {
+    frame = {
         "request": request,
         "language": language.value,
         "t": words,
@@ -264,6 +260,8 @@ def _frame(request: Request, language: Language) -> dict[str, Any]:
         "token_field": TOKEN_FIELD,
         "token": token_of(session) if session else "",
     }
+    # Made once for all parts of a page: a list has a hundred of them.
+    return frame | {"ui": _templates.get_template("ui.html").make_module(frame)}
 
 
 def with_moments(sentence: str) -> Markup:

@@ -17,7 +17,7 @@ from catchment.domain.alert import Alert
 from catchment.domain.alert_rules import AlertRule
 from catchment.domain.outbox import Delivery, Topic, Webhook
 from catchment.errors import InvalidInput, NotFound
-from catchment.manage.alerts import may_change
+from catchment.manage.alerts import list_changeable
 from catchment.monitor.alerting import list_alerts
 from catchment.monitor.status import Language
 from catchment.parse.html import markdown_as_html
@@ -63,7 +63,8 @@ async def read_alerts_page(page: Page) -> Content:
 
 def _read(conn: Connection, page: Page, *, now: datetime) -> list[tuple[Alert, bool]]:
     shown = list_alerts(conn, page.caller, now=now, within=PAST)
-    return [(alert, may_change(conn, alert, page.caller)) for alert in shown]
+    own = {alert.id for alert in list_changeable(conn, shown, page.caller)}
+    return [(alert, alert.id in own) for alert in shown]
 
 
 def _line(alert: Alert, page: Page, *, may: bool, now: datetime) -> dict[str, Any]:
