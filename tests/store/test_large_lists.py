@@ -270,3 +270,47 @@ async def test_a_search_reads_the_index_alone(store: Store, monkeypatch: pytest.
     else:
         assert any("Bitmap Index Scan on search_index_words" in line for line in lines), lines
         assert any("search_index_pkey" in line for line in lines), "a close look goes by number"
+
+
+@pytest.mark.proves("S-03")
+async def test_what_a_search_found_is_looked_up_by_its_numbers_whatever_narrows_it(store: Store):
+    await store.write(fill)
+    await store.write(search.take_in, 10_000)
+
+    def plans(conn: Connection) -> list[str]:
+        narrowed = ItemFilter(all_sources=True, type="rss", since=NOW)
+        with statements() as asked:
+            page = search.find(conn, read_query("word"), narrowed, after=None, limit=10)
+        assert len(page.items) == 10
+        of_items = [(sql, values) for sql, values in asked if "raw_items.id IN" in sql]
+        assert len(of_items) == 2, "the numbers that may be seen, and what is shown of them"
+        if conn.dialect.name != "sqlite":
+            return []
+        return [
+            line[3]
+            for sql, values in of_items
+            for line in conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values).all()
+            if "raw_items" in line[3]
+        ]
+
+    assert set(await store.read(plans)) <= {"SEARCH raw_items USING INTEGER PRIMARY KEY (rowid=?)"}
+
+
+@pytest.mark.proves("S-03")
+async def test_a_search_in_many_sources_ends_with_a_cursor_before_it_has_named_them_too_often(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(search, "BLOCK", 10)
+    monkeypatch.setattr(search, "MAX_NAMES", 6)
+    await store.write(fill)
+    await store.write(search.take_in, 10_000)
+    wanted, found, pages, after = ItemFilter(), set[int](), 0, None
+    while True:
+        # Strangers see three sources, whose items are the oldest: each page may ask two blocks.
+        page = await store.read(search.find, read_query("word"), wanted, after=after, limit=10)
+        found, pages = found | {item.id for item in page.items}, pages + 1
+        if page.next is None:
+            break
+        after = page.next
+    assert sorted(found) == sorted(await store.read(in_order, public=True))
+    assert pages >= SOURCES * VISITS * 3 // search.BLOCK // 2

@@ -49,6 +49,8 @@ LOOK, FURTHER_LOOK = 101, 1_000
 OVERLAP = timedelta(minutes=10)
 #: Items to a block of numbers. Blocks that are asked together, while hardly anything is found, and for one page.
 BLOCK, MAX_TOGETHER, MAX_BLOCKS = 8_192, 8, 128
+#: Where sources are named, each block is asked for each of them: so many names are looked up for one page.
+MAX_NAMES = 1_500
 #: Of what has all the words, so many are looked at more closely at once, and for one page.
 CLOSE_LOOK, MAX_CLOSE_LOOKS = 500, 2_000
 #: Any number will do, as long as every process asks for the same one.
@@ -134,16 +136,16 @@ def find(
 ) -> FoundPage:
     """A page of what was found, in the order of its coming, the newest first; without a query, of all there is."""
     places = _search(conn, query, wanted, after) if query else _list(conn, wanted, after)
-    found: list[Row[Any]] = []
+    found: list[Place] = []
     looked_at, look = 0, LOOK
     while looks := list(islice(places, look)):
         looked_at, look = looked_at + len(looks), FURTHER_LOOK
-        found += _shown(conn, [place for place in looks if place.is_find], wanted)
+        found += _visible(conn, [place for place in looks if place.is_find], wanted)
         if len(found) > limit:
-            return _page(found[:limit], last=_place(found[limit - 1], query))
+            return _page(_load(conn, found[:limit]), last=found[limit - 1])
         if looked_at >= MAX_LOOKED_AT or not looks[-1].is_find:
-            return _page(found, last=looks[-1])
-    return _page(found, last=None)
+            return _page(_load(conn, found), last=looks[-1])
+    return _page(_load(conn, found), last=None)
 
 
 def get(conn: Connection, item_id: int, wanted: ItemFilter) -> StoredItem | None:
@@ -152,11 +154,8 @@ def get(conn: Connection, item_id: int, wanted: ItemFilter) -> StoredItem | None
 
 def get_many(conn: Connection, item_ids: Sequence[int], wanted: ItemFilter) -> list[StoredItem]:
     """Those that are there and may be seen, in the order given."""
-    return [stored_item(row) for row in _shown(conn, [Place(item_id=one) for one in item_ids], wanted)]
-
-
-def _place(row: Row[Any], query: SearchQuery | None) -> Place:
-    return Place(item_id=row.id, fetched_at=None if query else row.fetched_at)
+    seen = _visible(conn, [Place(item_id=one) for one in item_ids], wanted)
+    return [stored_item(row) for row in _load(conn, seen)]
 
 
 def _page(rows: Sequence[Row[Any]], *, last: Place | None) -> FoundPage:
@@ -189,20 +188,31 @@ def _of_sources(wanted: ItemFilter, conn: Connection) -> Iterator[ColumnElement[
         yield is_tagged([wanted.tag], conn.dialect)
 
 
-def _shown(conn: Connection, places: Sequence[Place], wanted: ItemFilter) -> list[Row[Any]]:
-    """Those that are still there and may be seen, in the order of the places."""
+def _visible(conn: Connection, places: Sequence[Place], wanted: ItemFilter) -> list[Place]:
+    """Those that are still there and may be seen. By two statements, each by its numbers: of both tables at once SQLite
+    may read all that the sources ever brought.
+    """
+    item = raw_items.c
+    known = select(item.id, item.source_id).where(item.id.in_([place.item_id for place in places]))
+    if wanted.since is not None:
+        known = known.where(item.fetched_at >= wanted.since)
+    if wanted.until is not None:
+        known = known.where(item.fetched_at < wanted.until)
+    if wanted.written_since is not None:
+        known = known.where(func.coalesce(item.published_at, item.fetched_at) >= wanted.written_since)
+    source_of: dict[int, int] = {row.id: row.source_id for row in conn.execute(known)}
+    named = select(sources.c.id).where(sources.c.id.in_(set(source_of.values())), *_of_sources(wanted, conn))
+    seen = set(conn.execute(named).scalars())
+    return [place for place in places if source_of.get(place.item_id) in seen]
+
+
+def _load(conn: Connection, places: Sequence[Place]) -> list[Row[Any]]:
+    """Whole, in the order of the places."""
     statement: Select[Any] = (
         select(*raw_items.c, sources.c.name.label("source_name"), sources.c.type.label("source_type"))
         .join(sources, sources.c.id == raw_items.c.source_id)
-        .where(raw_items.c.id.in_([place.item_id for place in places]), *_of_sources(wanted, conn))
+        .where(raw_items.c.id.in_([place.item_id for place in places]))
     )
-    if wanted.since is not None:
-        statement = statement.where(raw_items.c.fetched_at >= wanted.since)
-    if wanted.until is not None:
-        statement = statement.where(raw_items.c.fetched_at < wanted.until)
-    if wanted.written_since is not None:
-        written_at = func.coalesce(raw_items.c.published_at, raw_items.c.fetched_at)
-        statement = statement.where(written_at >= wanted.written_since)
     rows: dict[int, Row[Any]] = {row.id: row for row in conn.execute(statement)}
     return [rows[place.item_id] for place in places if place.item_id in rows]
 
@@ -288,7 +298,8 @@ def _places(
         return
     lowest, before = max(lowest, first), min(before, last + 1)
     rough, marks, looks = query.rough(), [_mark(one) for one in source_ids], 0
-    oldest = max(lowest // BLOCK, (before - 1) // BLOCK - MAX_BLOCKS + 1)
+    most = min(MAX_BLOCKS, MAX_NAMES // len(marks)) if marks else MAX_BLOCKS
+    oldest = max(lowest // BLOCK, (before - 1) // BLOCK - most + 1)
     for blocks in _groups((before - 1) // BLOCK, oldest):
         bottom = max(lowest, blocks[-1] * BLOCK)
         while some := _ask(conn, rough, marks, blocks, lowest=bottom, before=before):
