@@ -10,14 +10,19 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, event, func, select
 
+from catchment.bootstrap import System
+from catchment.domain.caller import OPERATOR
 from catchment.domain.item import make_item
+from catchment.domain.listing import ListFormat
 from catchment.domain.search import read_query
 from catchment.domain.source import NewSource
+from catchment.manage.import_export import export_sources
 from catchment.store import changes, items, search, source_list, sources
 from catchment.store.database import Store
 from catchment.store.fetch_log import LogLine, write
 from catchment.store.items import ItemQuery
 from catchment.store.search import ItemFilter
+from catchment.store.source_list import SeenCounts, SourceQuery
 from catchment.store.tables import raw_items
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -314,3 +319,29 @@ async def test_a_search_in_many_sources_ends_with_a_cursor_before_it_has_named_t
         after = page.next
     assert sorted(found) == sorted(await store.read(in_order, public=True))
     assert pages >= SOURCES * VISITS * 3 // search.BLOCK // 2
+
+
+@pytest.mark.proves("S-03", "G-03")
+async def test_the_counts_of_a_list_take_two_looks_and_are_those_of_who_asks(store: Store):
+    await store.write(fill)
+
+    def look(conn: Connection, query: SourceQuery) -> tuple[SeenCounts, int]:
+        with statements() as asked:
+            return source_list.count_seen(conn, query), len(asked)
+
+    for query, total in ((SourceQuery(all_sources=True), SOURCES), (SourceQuery(), SOURCES // PUBLIC_EVERY)):
+        counts, times = await store.read(look, query)
+        assert (counts.total, counts.needy, counts.types, times) == (total, 0, {"rss": total}, 2)
+        assert counts.total == await store.read(source_list.count, query)
+
+
+@pytest.mark.proves("S-03", "A-33")
+async def test_a_list_of_all_sources_begins_after_one_look_at_what_orders_it(system: System):
+    await system.store.write(fill)
+    with statements() as asked:
+        exported = export_sources(system.catalog, OPERATOR, ListFormat.OPML, now=NOW)
+        body = b"".join([piece.body async for piece in exported])
+    of_sources = [sql for sql, _ in asked if "FROM sources" in sql]
+    assert len(of_sources) == 2, "the order, and the first hundred, whole"
+    assert "config" not in of_sources[0]
+    assert body.count(b"<outline") == SOURCES

@@ -21,8 +21,9 @@ from catchment.domain.feed import DigestType, NewDigest
 from catchment.domain.item import Item, make_item
 from catchment.domain.source import Source
 from catchment.manage.catalog import Change
-from catchment.store import digests, items
+from catchment.store import digests, items, search
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
+from catchment.web.routes import feed_pages
 from catchment.web.routes.item_pages import PAGE_ITEMS, excerpt_of, pattern_of
 
 HOSTILE = '"><script>window.ran=1</script><img src=x onerror=window.ran=1>{{7*7}}'
@@ -223,6 +224,28 @@ async def test_a_search_is_saved_as_a_feed_by_plain_forms_and_fetched_by_its_add
         assert "About rivers" in answer.text
         assert "About lakes" not in answer.text
     assert (await alices.get("/feeds/rivers.rss")).status_code == 404
+
+
+@pytest.mark.proves("G-06", "S-03")
+async def test_the_preview_looks_at_the_newest_items_and_says_where_there_are_more(
+    alices: Site, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(feed_pages, "MAX_LOOKED_AT", 3)
+    source = await alices.add_source(alices.alice, "news")
+    await alices.add_items(source, "Old river", *(f"Lake {number}" for number in range(4)))
+    await alices.system.store.write(search.take_in)
+
+    async def said(**fields: str) -> str:
+        page = (await send(alices, "/feeds/new", do="preview", sources="news", **fields)).text
+        return re.findall(r'id="feed-preview".*?<p class="lede">([^<]+)</p>', page, re.DOTALL)[0]
+
+    assert await said() == "Items now: 3 or more."
+    assert await said(include="Lake") == "Items now: 3 or more."
+    assert await said(q="lake") == "Items now: 3 or more."
+    assert await said(q="river") == "Items now: 1.", "the index tells where to look"
+    assert await said(include="mountain") == "None of the newest items fits; older ones may."
+    monkeypatch.setattr(feed_pages, "MAX_LOOKED_AT", 5)
+    assert await said(include="Lake") == "Items now: 4."
 
 
 @pytest.mark.proves("G-07")

@@ -42,6 +42,7 @@ from catchment.settings.spec import refuse_unknown
 from catchment.sources.registry import Registry
 from catchment.store import audit_trail, config, overview, sources
 from catchment.store.database import Store
+from catchment.store.source_list import SourceOutline, SourceQuery, list_outlines
 
 T = TypeVar("T")
 
@@ -218,6 +219,11 @@ class Catalog:
         while found := await self.list(caller, most=most, after_id=after_id):
             yield found
             after_id = found[-1].id
+
+    async def outlines(self, caller: Caller) -> Sequence[SourceOutline]:
+        """All of them by one look, each without what it takes to show it."""
+        query = SourceQuery(user_id=caller.user_id, all_sources=caller.sees_all)
+        return await self._store.read(list_outlines, query)
 
     async def find(self, source_ids: Sequence[int], caller: Caller) -> Sequence[Source]:
         """In the order given, without those that are gone or not for the caller to see."""

@@ -262,10 +262,10 @@ async def export_sources(
 async def _chosen(catalog: Catalog, caller: Caller, form: ListFormat) -> list[int]:
     """In the order of the file. Several users may have the same source; the caller's own is preferred."""
     found: dict[str, tuple[int, str]] = {}
-    async for page in catalog.pages(caller, most=AT_ONCE):
-        for source in filter(caller.may_change, page):
-            if source.identity not in found or source.created_by == caller.user_id:
-                found[source.identity] = (source.id, folder_of(source.tags))
+    for source in await catalog.outlines(caller):
+        is_own = source.created_by == caller.user_id
+        if caller.may_change_what_is_of(source.created_by) and (source.identity not in found or is_own):
+            found[source.identity] = (source.id, folder_of(source.tags))
     if form is not ListFormat.OPML:
         return [source_id for source_id, _ in found.values()]
     return [source_id for source_id, _ in by_folder(found.values(), lambda one: one[1])]

@@ -27,7 +27,7 @@ from catchment.parse.html import plain_text
 from catchment.publish.feed import UNKNOWN_FILE, Enclosure, Feed, FeedEntry, FeedFormat
 from catchment.store import views
 from catchment.store.database import Store
-from catchment.store.views import FeedState, FeedStateQuery
+from catchment.store.views import FeedState, FeedStateQuery, Glance
 
 _TITLES = {
     DigestType.FOUR_HOURS: "Digest of {end:%Y-%m-%d %H:%M} UTC",
@@ -299,11 +299,10 @@ class FeedRenderer:
                 self._cache.put(rendered, body)
         return body
 
-    async def preview(self, feed: SavedFeed) -> Sequence[ShownItem]:
-        """What the feed would show, whether it was saved or not."""
-        since = feed.filter.since(self._clock.now())
-        _, items = await self._store.read(views.read_items, feed, partial(keeps, feed.filter), since=since)
-        return items
+    async def preview(self, feed: SavedFeed, *, look_at: int, show: int) -> Glance:
+        """What the feed would show, whether it was saved or not, by a look at the newest items."""
+        since, fits = feed.filter.since(self._clock.now()), partial(keeps, feed.filter)
+        return await self._store.read(views.glance, feed, fits, since=since, look_at=look_at, show=show)
 
     async def _look(self, slug: str) -> FeedState | None:
         state = await self._store.read(views.look, slug, self._queries.get(slug))

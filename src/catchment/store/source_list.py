@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
@@ -55,6 +55,21 @@ class SourceQuery:
     limit: int = 100
     offset: int = 0
 
+    @property
+    def is_narrowed(self) -> bool:
+        return bool(self.text or self.type or self.tag or self.health)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenCounts:
+    """How many sources there are for a caller to see, and how many of each type and with each tag."""
+
+    total: int
+    #: Of these, so many need somebody.
+    needy: int
+    types: Mapping[str, int]
+    tags: Counter[str]
+
 
 _BROKEN = sources.c.paused_by.in_([PausedBy.ERROR, PausedBy.GONE])
 _FAILING = and_(sources.c.is_active.is_(True), sources.c.fetch_error_count > 0)
@@ -98,25 +113,42 @@ def list_names(conn: Connection, query: SourceQuery) -> list[str]:
     return list(conn.execute(names.limit(query.limit)).scalars())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOutline:
+    """Of a source, what its place in a file of all depends on."""
+
+    id: int
+    identity: str
+    created_by: int | None
+    tags: Sequence[str]
+
+
+def list_outlines(conn: Connection, query: SourceQuery) -> list[SourceOutline]:
+    """Of all that the caller may see, the oldest first."""
+    columns = (sources.c[one.name] for one in fields(SourceOutline))
+    rows = conn.execute(select(*columns).where(_wanted(query)).order_by(sources.c.id))
+    return [read_row(SourceOutline, row) for row in rows]
+
+
 def count(conn: Connection, query: SourceQuery) -> int:
     return conn.execute(select(func.count()).select_from(sources).where(_wanted(query))).scalar_one()
 
 
-def count_types(conn: Connection, query: SourceQuery) -> dict[str, int]:
-    """How many there are of each type that the caller may see."""
+def count_seen(conn: Connection, query: SourceQuery) -> SeenCounts:
+    """What the caller may see, by two looks: types by their index, all else by sets of tags, as most share a few."""
     seen = visible_to(query.user_id, all_sources=query.all_sources)
-    rows = conn.execute(select(sources.c.type, func.count()).where(seen).group_by(sources.c.type))
-    return {row[0]: row[1] for row in rows}
-
-
-def count_tags(conn: Connection, query: SourceQuery) -> Counter[str]:
-    """How many there are with each tag: most share a few sets of tags, so that sets are what is counted."""
-    seen = visible_to(query.user_id, all_sources=query.all_sources)
-    rows = conn.execute(select(sources.c.tags, func.count()).where(seen).group_by(sources.c.tags))
-    found: Counter[str] = Counter()
-    for tags, times in rows:
-        found.update(dict.fromkeys(tags, times))
-    return found
+    types = conn.execute(select(sources.c.type, func.count()).where(seen).group_by(sources.c.type))
+    needy = func.count().filter(_IS[Health.NEEDS_YOU])
+    sets = conn.execute(select(sources.c.tags, func.count(), needy).where(seen).group_by(sources.c.tags)).all()
+    tags: Counter[str] = Counter()
+    for names, times, _ in sets:
+        tags.update(dict.fromkeys(names, times))
+    return SeenCounts(
+        total=sum(row[1] for row in sets),
+        needy=sum(row[2] for row in sets),
+        types={row[0]: row[1] for row in types},
+        tags=tags,
+    )
 
 
 def last_visits(conn: Connection, ids: Sequence[int], *, most: int = LAST_VISITS) -> dict[int, list[LogLine]]:

@@ -140,17 +140,46 @@ def read_items(
 ) -> tuple[Source | None, list[ShownItem]]:
     """The feed's one source, if that is all it shows, and its items: the newest change first."""
     most = MAX_LOOKED_AT if feed.filter.looks_inside() else feed.filter.limit
-    if feed.filter.q:
-        ids: Sequence[int] = _found(conn, feed, since=since, most=most)
-    else:
-        ids = _newest(conn, feed, since=since, most=most)
     found: list[ShownItem] = []
-    for shown in _load(conn, ids):
+    for shown in _load(conn, _candidates(conn, feed, since=since, most=most)):
         if keeps(shown):
             found.append(shown)
         if len(found) == feed.filter.limit:
             break
     return only_source(conn, feed), found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """The beginning of what a feed shows."""
+
+    items: Sequence[ShownItem]
+    #: Of the newest that were looked at, so many belong to it.
+    count: int
+    #: Whether there are more that were not looked at.
+    is_more: bool
+
+
+def glance(
+    conn: Connection,
+    feed: SavedFeed,
+    keeps: Callable[[ShownItem], bool],
+    *,
+    since: datetime | None,
+    look_at: int,
+    show: int,
+) -> Glance:
+    """What the newest items say of a feed: only so many are looked at, and read only where that tells something."""
+    ids = _candidates(conn, feed, since=since, most=look_at + 1)
+    newest, is_more = ids[:look_at], len(ids) > look_at
+    if not feed.filter.looks_inside():
+        return Glance(items=list(_load(conn, newest[:show])), count=len(newest), is_more=is_more)
+    kept = [shown for shown in _load(conn, newest) if keeps(shown)]
+    return Glance(items=kept[:show], count=len(kept), is_more=is_more)
+
+
+def _candidates(conn: Connection, feed: SavedFeed, *, since: datetime | None, most: int) -> Sequence[int]:
+    return (_found if feed.filter.q else _newest)(conn, feed, since=since, most=most)
 
 
 def keys_in_feed(

@@ -11,12 +11,13 @@ from sqlalchemy import Connection
 from starlette.datastructures import FormData, QueryParams
 
 from catchment.domain.caller import Caller
-from catchment.domain.feed import LIMIT, MAX_LIMIT, SavedFeed, ShownItem, filter_shape
+from catchment.domain.feed import LIMIT, SavedFeed, filter_shape
 from catchment.domain.source import Source
 from catchment.errors import BadConfig, Conflict, InvalidInput, NotFound
 from catchment.manage.feeds import FeedChange, FeedDraft, Published
 from catchment.publish.feed import FeedFormat
 from catchment.store import sources
+from catchment.store.views import Glance
 from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import base_url, check_text
 from catchment.web.pages import OpenPage, Page, SignedInPage, form_fields
@@ -24,6 +25,9 @@ from catchment.web.routes.item_pages import read_offers, source_named
 from catchment.web.routes.source_pages import read_rules, rule_lines, split_tags
 
 MAX_SHOWN, MAX_DIGITS, MAX_BY_NAME = 8, 9, 50
+#: The preview follows while somebody writes, so it looks at fewer items than the feed itself.
+MAX_LOOKED_AT = 200
+NOTHING = Glance(items=(), count=0, is_more=False)
 router = page_router("/feeds")
 
 
@@ -63,13 +67,15 @@ _OF_FORMS: dict[str, Any] = {
 class FeedPreview:
     """What a feed would show now; with a problem nothing."""
 
-    items: Sequence[ShownItem] = ()
-    count: int = 0
+    glance: Glance = NOTHING
     problem: str = ""
 
     @property
-    def is_more(self) -> bool:
-        return self.count >= MAX_LIMIT
+    def words(self) -> str:
+        """The key of the sentence that says how many items it holds."""
+        if self.glance.is_more:
+            return "feeds.holds_many" if self.glance.count else "feeds.holds_none_yet"
+        return "feeds.holds" if self.glance.count else "feeds.holds_none"
 
 
 @router.get("")
@@ -170,9 +176,7 @@ async def _previewed(page: Page, given: FeedForm, feed: SavedFeed | None) -> Fee
     if feed is not None:
         # It goes on showing what its owner may see, whoever edits it.
         wanted = replace(wanted, owner_id=feed.owner_id, sees_all=feed.sees_all)
-    all_of_it = replace(wanted, filter=replace(wanted.filter, limit=MAX_LIMIT))
-    found = await page.system.renderer.preview(all_of_it)
-    return FeedPreview(items=found[:MAX_SHOWN], count=len(found))
+    return FeedPreview(glance=await page.system.renderer.preview(wanted, look_at=MAX_LOOKED_AT, show=MAX_SHOWN))
 
 
 def _prefilled(params: QueryParams) -> FeedForm:

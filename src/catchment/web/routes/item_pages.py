@@ -181,10 +181,8 @@ def _by_number(conn: Connection, text: str, caller: Caller) -> list[Source]:
 def read_offers(conn: Connection, caller: Caller) -> dict[str, Any]:
     """What there is to choose from, as far as the caller may see it."""
     query = SourceQuery(user_id=caller.user_id, all_sources=caller.sees_all)
-    return {
-        "types": sorted(source_list.count_types(conn, query)),
-        "tags": [tag for tag, _ in source_list.count_tags(conn, query).most_common(MAX_OFFERED)],
-    }
+    seen = source_list.count_seen(conn, query)
+    return {"types": sorted(seen.types), "tags": [tag for tag, _ in seen.tags.most_common(MAX_OFFERED)]}
 
 
 def _row(item: StoredItem, pattern: re.Pattern[str]) -> ListedItem:

@@ -23,7 +23,7 @@ from catchment.manage.resolve import Pasted, Resolved
 from catchment.monitor.status import View, describe, read_backlogs
 from catchment.store import items, source_list
 from catchment.store.items import ItemQuery
-from catchment.store.source_list import Health, Sort, SourceQuery
+from catchment.store.source_list import Health, SeenCounts, Sort, SourceQuery
 from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import MAX_ID, PathId, check_json, check_text
 from catchment.web.pages import (
@@ -69,20 +69,20 @@ async def sources_page(page: OpenPage) -> Response:
 @live("/sources")
 async def read_sources(page: Page) -> Content:
     query, at = asked_of(page.request.query_params, page)
-    found, counted, types, tags, needy = await page.system.store.read(_read_list, query)
+    found, counted, seen = await page.system.store.read(_read_list, query)
     rows = await rows_of(page, found)
     pages = max(1, -(-counted // PAGE_ROWS))
-    lede = Markup('<p class="lede" id="lede">{}</p>').format(_lede(page, sum(types.values()), needy))
+    lede = Markup('<p class="lede" id="lede">{}</p>').format(_lede(page, seen.total, seen.needy))
     parts = {row.part: page.part("parts/source_row.html", row=row) for row in rows}
     context = {
         "query": query,
         "rows": rows,
         "count": counted,
-        "total": sum(types.values()),
+        "total": seen.total,
         "page_number": at,
         "pages": pages,
-        "types": sorted(types),
-        "tags": [tag for tag, _ in tags.most_common(200)],
+        "types": sorted(seen.types),
+        "tags": [tag for tag, _ in seen.tags.most_common(200)],
         "healths": list(Health),
         "sorts": list(Sort),
         "removed": await page.system.catalog.list_removed(page.caller) if page.may_write else [],
@@ -91,15 +91,10 @@ async def read_sources(page: Page) -> Content:
     return Content(context=context, parts={"lede": lede, **parts}, lists={"rows": [row.part for row in rows]})
 
 
-def _read_list(conn: Connection, query: SourceQuery) -> tuple[list[Source], int, dict[str, int], Any, int]:
-    seen = SourceQuery(user_id=query.user_id, all_sources=query.all_sources, health=Health.NEEDS_YOU)
-    return (
-        source_list.list_page(conn, query),
-        source_list.count(conn, query),
-        source_list.count_types(conn, query),
-        source_list.count_tags(conn, query),
-        source_list.count(conn, seen),
-    )
+def _read_list(conn: Connection, query: SourceQuery) -> tuple[list[Source], int, SeenCounts]:
+    seen = source_list.count_seen(conn, query)
+    counted = source_list.count(conn, query) if query.is_narrowed else seen.total
+    return source_list.list_page(conn, query), counted, seen
 
 
 def _lede(page: Page, total: int, needy: int) -> str:
