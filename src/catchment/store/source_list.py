@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
@@ -113,7 +113,7 @@ def list_names(conn: Connection, query: SourceQuery) -> list[str]:
     return list(conn.execute(names.limit(query.limit)).scalars())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SourceOutline:
     """Of a source, what its place in a file of all depends on."""
 
@@ -125,9 +125,9 @@ class SourceOutline:
 
 def list_outlines(conn: Connection, query: SourceQuery) -> list[SourceOutline]:
     """Of all that the caller may see, the oldest first."""
-    columns = (sources.c[one.name] for one in fields(SourceOutline))
+    columns = (sources.c.id, sources.c.identity, sources.c.created_by, sources.c.tags)
     rows = conn.execute(select(*columns).where(_wanted(query)).order_by(sources.c.id))
-    return [read_row(SourceOutline, row) for row in rows]
+    return [SourceOutline(*row) for row in rows]
 
 
 def count(conn: Connection, query: SourceQuery) -> int:

@@ -50,8 +50,10 @@ def where(condition: ColumnElement[bool] | TextClause) -> dict[str, Any]:
 
 def read_row(kind: Callable[..., T], row: Row[Any], /, **parts: Any) -> T:
     """The dataclass that a row is of, column by field; `parts` are the fields that are not as their columns are."""
-    columns = row._mapping  # noqa: SLF001 (the public name of a row's dict)
-    return kind(**{name: columns[name] for name in _names(kind) if name in columns and name not in parts}, **parts)
+    # A dict of its own, as a page reads a thousand rows: to ask the row's for every name takes longer.
+    columns = dict(zip(row._fields, row, strict=True))
+    columns |= parts
+    return kind(**{name: columns[name] for name in _names(kind) if name in columns})
 
 
 def read_one(conn: Connection, statement: Executable, read: Callable[[Row[Any]], T]) -> T | None:
