@@ -16,6 +16,7 @@ from catchment.domain.caller import Scope
 from catchment.domain.item import make_item
 from catchment.manage import reading as manage_reading
 from catchment.manage.logins import MAX_PER_ACCOUNT, WINDOW
+from catchment.parse.opml import read_opml
 from catchment.store import items, reading, tables
 from catchment.web.greader import routes
 from stores import on_both_stores, on_sqlite_alone
@@ -325,6 +326,19 @@ async def test_what_an_address_has_already_is_subscribed_to_with_its_items_at_on
     # The private one of Alice's is not found: Bob would add one of his own.
     assert (await bob.get(f"stream/contents/feed/{hidden.id}")).status_code == 404
     assert (await bob.post("subscription/edit", ac="subscribe", s=f"feed/{hidden.id}")).status_code == 404
+
+
+@pytest.mark.proves("S-03", "H-01")
+async def test_what_is_followed_is_exported_folder_by_folder_in_parts(site: Site, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(manage_reading, "AT_ONCE", 2)
+    for number in range(5):
+        await site.add_source(site.alice, f"s{number}", tags=("sea",) if number % 2 else ("land",))
+    caller = await site.system.authenticator.identify(site.keys["alice"])
+    assert caller is not None
+    parts = [part async for part in site.system.reading.export_opml(caller)]
+    assert [part.count(b"xmlUrl") for part in parts] == [2, 2, 1, 0]
+    folders = [one.tags for one in read_opml(b"".join(parts))]
+    assert folders == [("land",)] * 3 + [("sea",)] * 2
 
 
 @pytest.mark.parametrize("wrong", ["not an address", "http://127.0.0.1/feed", "file:///etc/passwd", "feed/999999"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -13,7 +14,7 @@ from catchment.clock import Clock
 from catchment.domain.caller import Caller
 from catchment.domain.confidential import secret_paths, without
 from catchment.domain.item import checked_line
-from catchment.domain.listing import ListedSource
+from catchment.domain.listing import ListedSource, ListFormat
 from catchment.domain.reading import (
     Followed,
     Marks,
@@ -30,10 +31,10 @@ from catchment.domain.source import Source
 from catchment.errors import CatchmentError, Conflict, InvalidInput, NotFound, VisitError
 from catchment.manage.accounts import user_of
 from catchment.manage.catalog import MAX_NAME, RESOLVABLE, Catalog, Draft
-from catchment.manage.import_export import ImportedLine, LineResult, import_sources
+from catchment.manage.import_export import AT_ONCE, ImportedLine, LineResult, import_sources
 from catchment.manage.resolve import Pasted, Resolver
 from catchment.manage.subscriptions import Subscriptions
-from catchment.publish.opml import write_opml
+from catchment.publish.opml import by_folder, folder_of, list_writer
 from catchment.redact import redact_url
 from catchment.sandbox.pool import ParserPool
 from catchment.sources.shortcuts import address_in
@@ -136,9 +137,14 @@ class ReaderStreams:
         name = checked_label(new) if new is not None else None
         await self._store.write(_rename_label, _reader(caller), label, name)
 
-    async def export_opml(self, caller: Caller) -> bytes:
-        listed = [_listed(one, caller) for one in await self.followed(caller)]
-        return write_opml(listed, title=OPML_TITLE, created_at=self._clock.now())
+    async def export_opml(self, caller: Caller) -> AsyncIterator[bytes]:
+        """Written as it is sent: others are answered between two parts."""
+        writer = list_writer(ListFormat.OPML, title=OPML_TITLE, created_at=self._clock.now())
+        followed = by_folder(await self.followed(caller), lambda one: folder_of(one.folders))
+        for start in range(0, len(followed), AT_ONCE):
+            yield writer.write(_listed(one, caller) for one in followed[start : start + AT_ONCE])
+            await asyncio.sleep(0)
+        yield writer.finish()
 
     async def import_opml(self, body: bytes, caller: Caller) -> list[ImportedLine]:
         """As any import, and what was there already is subscribed to."""

@@ -66,11 +66,6 @@ def list_writer(form: ListFormat, *, title: str, created_at: datetime) -> ListWr
     return _YamlWriter() if form is ListFormat.YAML else _JsonWriter()
 
 
-def write_opml(sources: Iterable[ListedSource], *, title: str, created_at: datetime) -> bytes:
-    writer = _OpmlWriter(title=title, created_at=created_at)
-    return writer.write(by_folder(sources, lambda source: folder_of(source.tags))) + writer.finish()
-
-
 def folder_of(tags: Sequence[str]) -> str:
     """A source lies in the folder of its first tag; all of its tags are its categories, so that none is lost."""
     return storable(tags[0]) if tags else ""

@@ -220,7 +220,7 @@ async def quickadd(system: TheSystem, caller: TheWriter, given: TheParameters) -
 )
 async def export_subscriptions(system: TheSystem, caller: TheReader) -> Response:
     """What you follow as OPML, with your own titles and folders and without secrets."""
-    return Response(await system.reading.export_opml(caller), media_type="text/x-opml")
+    return await stream(system.reading.export_opml(caller), media_type="text/x-opml")
 
 
 @router.post(f"{_API}/subscription/import", response_class=_OK, responses=_shows("OK: 3 added, 1 duplicate"))
