@@ -23,8 +23,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import quantiles
 from typing import Any
@@ -135,7 +136,7 @@ def _measure_store(kind: str, wanted: argparse.Namespace, console: Console) -> l
         if wanted.fill:
             return []
         with _serving(url, folder) as (address, process):
-            asker = Asker(address, people, wanted.rounds, lambda: _cpu_ms(process, folder / "postgres"))
+            asker = Asker(address, people, wanted.rounds, partial(_cpu_ms, process, folder / "postgres", {}))
             questions = [one for one in _questions(address, ids) if wanted.only in one.path]
             answers = [asker.ask(one) for one in questions]
             answers += [] if wanted.only else asker.wait_beside_whole()
@@ -216,22 +217,17 @@ def _serving(url: str, folder: Path) -> Iterator[tuple[str, int]]:
             server.terminate()
 
 
-def _cpu_ms(process: int, postgres: Path) -> float:
-    """What the server has used so far, with all that its PostgreSQL runs."""
+def _cpu_ms(process: int, postgres: Path, known: dict[str, float]) -> float:
+    """What the server has used so far, with all that its PostgreSQL runs and, as far as it is known, that ended."""
     wanted = {str(process)}
     if (postgres / "postmaster.pid").exists():
         parent = (postgres / "postmaster.pid").read_text().split()[0]
         wanted |= set(Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
-    return sum(map(_used_ms, wanted))
-
-
-def _used_ms(process: str) -> float:
-    # Linux's number of the clock of another process (clock_getcpuclockid), which `time` has no name for.
-    clock = (~int(process) << 3) | 2
-    try:
-        return time.clock_gettime_ns(clock) / 1e6
-    except OSError:
-        return 0.0
+    for one in wanted:
+        # Linux's number of the clock of another process (clock_getcpuclockid), which `time` has no name for.
+        with suppress(OSError):
+            known[one] = time.clock_gettime_ns((~int(one) << 3) | 2) / 1e6
+    return sum(known.values())
 
 
 def _questions(address: str, ids: Ids) -> Iterator[Question]:

@@ -15,6 +15,7 @@ from catchment.domain.caller import OPERATOR
 from catchment.domain.item import make_item
 from catchment.manage.catalog import Draft
 from catchment.store import items
+from catchment.web.greader import routes
 from catchment.web.middleware import path_below
 from stores import on_sqlite_alone
 
@@ -185,7 +186,9 @@ async def test_a_sync_of_liferea_whose_token_stands_in_every_body(site: Site):
     assert (await app.json("subscription/list"))["subscriptions"] == []
 
 
-async def test_a_stream_is_counted_up_to_the_largest_page(site: Site):
+async def test_a_stream_is_counted_up_to_a_bound(site: Site, monkeypatch: pytest.MonkeyPatch):
     await bare_items(site)
     app = await app_of(site, "alice")
     assert [(await app.get("stream/items/count", s=one)).text for one in (ALL, READ)] == ["3", "0"]
+    monkeypatch.setattr(routes, "MAX_COUNTED", 2)
+    assert (await app.get("stream/items/count", s=ALL)).text == "2"

@@ -46,6 +46,8 @@ from catchment.web.outputs import ATOM_FEED, Out, stream
 #: Items of one answer: by id alone, with their content, and in a document that is written whole.
 MAX_REFS: Final = 10_000
 MAX_CONTENTS: Final = 1000
+#: What is counted is looked up, as a stream may be any mixture of folders, labels and states.
+MAX_COUNTED: Final = 1000
 MAX_ENTRIES: Final = 200
 USUAL: Final = 20
 #: Items whose content is in memory at a time.
@@ -297,9 +299,9 @@ async def _written_refs(system: System, caller: Caller, query: StreamQuery) -> A
 
 @router.get(f"{_API}/stream/items/count", response_class=_OK, responses=_shows("24"), openapi_extra=_takes("s"))
 async def count_items(system: TheSystem, caller: TheReader, given: TheParameters) -> str:
-    """How many items a stream has; of more than a page holds, as many as it holds."""
+    """How many items a stream has, counted up to 1,000."""
     query = await _query(system, caller, given.first("s") or f"{STATE}reading-list", given, most=MAX_REFS)
-    page = await system.reading.page(replace(query, limit=MAX_REFS), caller)
+    page = await system.reading.page(replace(query, limit=MAX_COUNTED), caller)
     return str(len(page.refs))
 
 
