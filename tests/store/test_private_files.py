@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.engine import make_url
 
+from catchment.errors import StoreError
 from catchment.store.backups import make_backup, restore_backup
 from catchment.store.database import open_store
 from catchment.store.database import store_url as as_url
@@ -58,6 +59,6 @@ def test_a_store_that_is_made_by_restoring_is_for_its_owner_alone(sqlite_url: st
     assert mode(restored) == 0o600
 
 
-def test_a_folder_that_is_missing_is_left_to_sqlite_to_complain_of(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="unable to open database file"):
+def test_a_folder_that_is_missing_is_told_of(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"cannot be made: .*/missing/.*No such file"):
         migrate_url(make_url(f"sqlite+pysqlite:///{tmp_path}/missing/catchment.sqlite3"))
