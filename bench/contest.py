@@ -73,7 +73,8 @@ class Contender(Protocol):
 
 
 def timed(command: Command) -> Cost:
-    environment = {**os.environ, **command.environment}
+    # Empty, as it is for users: else what a contender imports late is compiled anew in every run.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **command.environment}
     log = (command.folder if command.folder != ROOT else Path("/tmp")) / f"bench-{os.getpid()}.log"
     started = perf_counter()
     with log.open("wb") as out:
