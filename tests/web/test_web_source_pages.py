@@ -91,6 +91,13 @@ async def test_what_is_pasted_is_told_with_its_reason_and_followed(alices: Site,
     assert "Followed 0; 2 were there already, 0 could not be." in await told(alices, both)
 
 
+@pytest.mark.proves("G-03", "R-41")
+async def test_what_lacks_its_key_is_followed_all_the_same(alices: Site):
+    found = json.dumps({"type": "twitter_feed", "name": "@python", "config": {"handle": "python"}})
+    answer = await send(alices, "/sources/follow", follow="1", **{"found-1": found})
+    assert "You follow @python now" in await told(alices, answer)
+
+
 @pytest.mark.proves("G-03")
 async def test_a_list_is_imported_as_a_file_of_a_form(alices: Site):
     opml = b'<opml version="2.0"><body><outline text="A" xmlUrl="https://a.example/feed"/></body></opml>'

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
 
 from loguru import logger
 
@@ -35,6 +37,12 @@ class Visits:
             self._under_way[source_id] = task
             task.add_done_callback(lambda _: self._under_way.pop(source_id, None))
         return source.name
+
+    async def start_all(self, source_ids: Iterable[int], caller: Caller) -> None:
+        """As `start`. Those that nothing here can fetch are passed over: each says so itself."""
+        for source_id in source_ids:
+            with suppress(Conflict):
+                await self.start(source_id, caller)
 
     async def close(self) -> None:
         tasks = list(self._under_way.values())

@@ -120,6 +120,5 @@ async def take_starters(page: SignedInPage) -> Response:
     added = [one.source for one in outcomes if isinstance(one, Added)]
     if not added:
         raise InvalidInput("You follow them all already.")
-    for source in added:
-        await page.system.visits.start(source.id, page.caller)
+    await page.system.visits.start_all([source.id for source in added], page.caller)
     return page.done("/sources", "welcome.starters_taken", count=len(added))

@@ -151,8 +151,7 @@ async def follow(page: SignedInPage) -> Response:
     outcomes = await page.system.catalog.add_many(_drafts(form), page.caller)
     added = [one.source for one in outcomes if isinstance(one, Added)]
     refused = [one.error for one in outcomes if isinstance(one, Refused)]
-    for source in added[:VISITED_AT_ONCE]:
-        await page.system.visits.start(source.id, page.caller)
+    await page.system.visits.start_all([source.id for source in added[:VISITED_AT_ONCE]], page.caller)
     if len(outcomes) == 1 and refused:
         known_id = refused[0].existing_id if isinstance(refused[0], Conflict) else None
         if known_id is None:
@@ -215,8 +214,10 @@ async def act(page: SignedInPage) -> Response:
     if not ids:
         raise InvalidInput("Choose at least one source.")
     if action == "fetch":
-        for source_id in ids:
-            await page.system.visits.start(source_id, page.caller)
+        if len(ids) == 1:
+            await page.system.visits.start(ids[0], page.caller)
+        else:
+            await page.system.visits.start_all(ids, page.caller)
         return page.done(back, "sources.fetching", what=await _told_of(page, ids))
     return await _change_all(page, action, ids, form, back)
 
