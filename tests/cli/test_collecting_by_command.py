@@ -44,6 +44,7 @@ async def test_one_round_tells_what_became_of_each_source(catchment: Command, si
         "sources": 2,
         "collected": 1,
         "failed": 1,
+        "excused": 0,
         "skipped": 0,
         "fetched": 2,
         "inserted": 2,
@@ -223,3 +224,17 @@ async def test_items_are_listed_newest_first_by_the_names_that_were_settled(catc
     assert len(await to_thread(catchment.json, "items", "list", "--limit", "2")) == 2
     unknown = await to_thread(catchment, "items", "list", "--source", "99")
     assert (unknown.exit_code, unknown.stderr) == (1, "Error: There is no source 99.\n")
+
+
+@pytest.mark.proves("R-41")
+def test_without_a_network_no_visit_is_told_as_a_failure(catchment: Command) -> None:
+    for host in ("one.invalid", "two.invalid"):
+        catchment.json("add", f"http://{host}/feed", "--type", "rss", "--json")
+    totals = catchment.json("collect", "--json")["totals"]
+    assert (totals["failed"], totals["excused"]) == (0, 2)
+    [visit] = catchment.json("sources", "history", "1", "--json")
+    assert (visit["ok"], visit["outcome"]) == (False, "network_away")
+    assert "network away" in catchment("sources", "history", "1").stdout
+    assert catchment.json("sources", "history", "1", "--days", "--json")[-1]["excused"] == 1
+    stats = catchment.json("status", "--json")["stats"]
+    assert (stats["errors_24h"], stats["excused_24h"], stats["success_rate_24h"]) == (0, 2, None)

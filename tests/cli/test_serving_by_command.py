@@ -180,7 +180,8 @@ async def test_while_much_is_due_several_collectors_share_it_and_what_may_be_in_
     assert await collector.ends() == 0
     said = "".join(collector.said)
     assert json.loads(said[said.index("{\n") :])["totals"] == {
-        "sources": count, "collected": count, "failed": 0, "skipped": 0, "fetched": count, "inserted": count, "updated": 0
+        "sources": count, "collected": count, "failed": 0, "excused": 0, "skipped": 0,
+        "fetched": count, "inserted": count, "updated": 0,
     }  # fmt: skip
     assert set(site.hits.values()) == {1}
     assert site.most_in_flight <= 20

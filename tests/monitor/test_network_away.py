@@ -17,10 +17,11 @@ from catchment.manage.catalog import Draft
 from catchment.monitor.status import Language, StatusSnapshot, View, describe, snapshot
 from catchment.monitor.why import explain
 from catchment.settings import Settings
+from catchment.store import fetch_log
 from catchment.web.dashboard import read_board
 from collecting import add, collect
 from feed_site import FeedSite
-from stores import on_sqlite_alone
+from stores import on_both_stores, on_sqlite_alone
 
 pytestmark = on_sqlite_alone
 
@@ -71,6 +72,38 @@ async def test_when_nobody_can_be_reached_the_network_is_away_and_no_source_fail
         await add(system, site.feed("a"))
         await collect(system)
         assert not (await taken(system)).collector.network_away, "somebody was reached"
+
+
+@on_both_stores
+@pytest.mark.proves("R-41")
+async def test_visits_without_a_network_are_in_no_rate_of_success_before_and_after_their_hour_is_counted(
+    system: System, clock: ManualClock
+) -> None:
+    port = closed_port()
+    away = [await add(system, f"http://{host}:{port}/feed") for host in ("127.0.0.2", "127.0.0.3")]
+    await collect(system)
+
+    async def counts() -> tuple[int, int, int, float | None]:
+        stats = (await taken(system)).stats
+        return stats.fetches_24h, stats.errors_24h, stats.excused_24h, stats.success_rate_24h
+
+    assert await counts() == (0, 0, 2, None)
+    board = await read_board(system, View(caller=OPERATOR))
+    [tile] = [tile for tile in board.tiles if tile.key == "success"]
+    assert (tile.value, "2 not counted: the network was away" in tile.note) == ("–", True)
+    async with FeedSite() as site:
+        await add(system, site.feed("a"))
+        clock.advance(timedelta(minutes=1))
+        await collect(system)
+        assert await counts() == (1, 0, 2, 1.0), "who answers is collected"
+    clock.advance(timedelta(hours=1, minutes=10))
+    while await system.store.write(fetch_log.count_an_hour, now=clock.now()):
+        pass
+    assert await counts() == (1, 0, 2, 1.0)
+    [visit] = await system.history.visits(away[0].id, OPERATOR)
+    assert (visit.ok, visit.outcome) == (False, "network_away")
+    today = (await system.history.days(away[0].id, OPERATOR))[-1]
+    assert (today.visits, today.failed, today.excused) == (0, 0, 1)
 
 
 @pytest.mark.proves("R-41", "A-11")

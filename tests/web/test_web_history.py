@@ -8,6 +8,7 @@ import pytest
 from web_site import Site
 
 from catchment.clock import ManualClock
+from catchment.domain.visit import Outcome
 from catchment.store import audit_trail, fetch_log, items, sources
 from catchment.store.fetch_log import LogLine
 from stores import on_both_stores, on_sqlite_alone
@@ -150,10 +151,10 @@ async def test_the_history_of_visits_is_paged_and_counted_by_day(site: Site, clo
     assert (rest["next_cursor"], rest["days"]) == (None, [])
     assert len(first["days"]) == 30
     assert first["days"][-2:] == [
-        {"day": "2026-02-28", "visits": 2, "failed": 1, "items": 1},
-        {"day": "2026-03-01", "visits": 3, "failed": 0, "items": 9},
+        {"day": "2026-02-28", "visits": 2, "failed": 1, "excused": 0, "items": 1},
+        {"day": "2026-03-01", "visits": 3, "failed": 0, "excused": 0, "items": 9},
     ]
-    assert first["days"][0] == {"day": "2026-01-31", "visits": 0, "failed": 0, "items": 0}
+    assert first["days"][0] == {"day": "2026-01-31", "visits": 0, "failed": 0, "excused": 0, "items": 0}
     assert (await site.get(f"/api/sources/{source.id}/history", "bob")).status_code == 404
 
 
@@ -206,3 +207,36 @@ async def test_the_trail_is_forgotten_after_its_time(site: Site, clock: ManualCl
     clock.advance(timedelta(days=91))
     await site.system.cleaner.tidy(clock.now())
     assert await store.read(audit_trail.page, before=None, limit=10) == []
+
+
+@on_both_stores
+@pytest.mark.proves("R-41")
+async def test_a_visit_without_a_network_is_called_so_and_no_failure_at_every_door(site: Site, clock: ManualClock):
+    source, now = await site.add_source(site.alice, "hers"), clock.now()
+    ends: list[tuple[bool, Outcome | None]] = [
+        (False, Outcome.NETWORK_AWAY), (False, Outcome.OUR_FAULT), (False, None), (True, None)
+    ]  # fmt: skip
+    lines = [
+        LogLine(source_id=source.id, started_at=now, finished_at=now, ok=ok, excuse=excuse, error=None if ok else "no")
+        for ok, excuse in ends
+    ]
+    await site.system.store.write(fetch_log.write, lines)
+    told = (await site.get(f"/api/sources/{source.id}/history", "alice")).json()
+    assert [one["outcome"] for one in told["visits"]] == ["ok", "failed", "our_fault", "network_away"]
+    assert told["days"][-1] | {"day": ""} == {"day": "", "visits": 2, "failed": 1, "excused": 2, "items": 0}
+    stats = (await site.get("/api/collector/status", "service")).json()["stats"]
+    assert (stats["fetches_24h"], stats["errors_24h"], stats["excused_24h"]) == (2, 1, 2)
+    assert stats["success_rate_24h"] == 0.5
+    assert "catchment_fetches_excused_24h 2.0" in (await site.get("/metrics")).text
+    for language, words, counted in (
+        ("en", ("network away, not counted", "fault on our side, not counted"), "2 not counted: the network was away"),
+        ("zh", ("网络不通，不计入", "本机故障，不计入"), "另有 2 次不计入：网络不通"),
+    ):
+        page = (await site.get(f"/sources/{source.id}?lang={language}", "alice")).text
+        for word in words:
+            assert f'<span class="health" data-mood="calm"><span class="dot"></span>{word}</span>' in page
+        assert page.count('class="health" data-mood="bad"') == 1, "the one that failed"
+        listed = (await site.get(f"/sources?lang={language}", "alice")).text
+        assert 'path class="calm"' in listed
+        assert counted in page
+        assert counted in listed

@@ -146,7 +146,8 @@ def totals(results: Sequence[VisitResult]) -> dict[str, int]:
     return {
         "sources": len(results),
         "collected": sum(outcome(result) == "ok" for result in results),
-        "failed": sum(result.error is not None for result in results),
+        "failed": sum(outcome(result) == "failed" for result in results),
+        "excused": sum(result.excuse is not None for result in results),
         "skipped": sum(result.skipped is not None for result in results),
         "fetched": sum(result.fetched for result in results),
         "inserted": sum(result.inserted for result in results),
@@ -155,6 +156,8 @@ def totals(results: Sequence[VisitResult]) -> dict[str, int]:
 
 
 def outcome(result: VisitResult) -> str:
+    if result.excuse is not None:
+        return result.excuse.replace("_", " ")
     if result.error is not None:
         return "failed"
     if result.skipped is not None:
@@ -172,7 +175,9 @@ def print_results(results: Sequence[VisitResult], *, show_all: bool = True) -> N
     ]
     print_page(("id", "name", "type", "result", "new", "changed", "error"), rows, show_all=show_all)
     counts = totals(results)
-    say("{sources} sources: {collected} collected, {failed} failed, {inserted} new items.".format(**counts))
+    excused = "{excused} not counted (network away, or our fault), " if counts["excused"] else ""
+    said = "{sources} sources: {collected} collected, {failed} failed, " + excused + "{inserted} new items."
+    say(said.format(**counts))
 
 
 def _remark(result: VisitResult) -> str:

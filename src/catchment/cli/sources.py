@@ -172,16 +172,19 @@ def history(
         if as_json:
             print_json([{**asdict(one), "day": one.day.isoformat()} for one in each])
         else:
-            counts = [(one.day.isoformat(), one.visits, one.failed, one.items) for one in each]
-            print_table(("day", "visits", "failed", "new items"), counts)
+            counts = [(one.day.isoformat(), one.visits, one.failed, one.excused, one.items) for one in each]
+            print_table(("day", "visits", "failed", "not counted", "new items"), counts)
         return
     visits = with_system(lambda system: system.history.visits(source_id, OPERATOR, limit=limit))
     if as_json:
-        print_json([asdict(one) for one in visits])
+        print_json([{**asdict(one), "outcome": one.outcome} for one in visits])
         return
     took = [f"{(one.finished_at - one.started_at).total_seconds():.1f} s" for one in visits]
-    rows = [(one.started_at, time, one.items, one.inserted, one.error) for one, time in zip(visits, took, strict=True)]
-    print_table(("started", "took", "items", "new", "error"), rows)
+    rows = [
+        (one.started_at, time, one.outcome.replace("_", " "), one.items, one.inserted, one.error)
+        for one, time in zip(visits, took, strict=True)
+    ]
+    print_table(("started", "took", "result", "items", "new", "error"), rows)
 
 
 def _counted(source_ids: Sequence[int]) -> str:

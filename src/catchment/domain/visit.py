@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from catchment.domain.item import Item
@@ -86,6 +87,25 @@ class Postponed:
 Ending = Collected | Failed | Skipped | Postponed
 
 
+class Outcome(StrEnum):
+    """What a visit that was made came to, by the name that it has at every door."""
+
+    OK = "ok"
+    FAILED = "failed"
+    # No failures of the source: they are in no rate of success.
+    NETWORK_AWAY = "network_away"
+    OUR_FAULT = "our_fault"
+
+
+def excuse_of(ending: Ending) -> Outcome | None:
+    """What a visit is called that failed by no fault of its source."""
+    match ending:
+        case Failed(ours=True, unreachable_host=host):
+            return Outcome.OUR_FAULT if host is None else Outcome.NETWORK_AWAY
+        case _:
+            return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """What a visit stored on its way, before it ended."""
@@ -147,6 +167,8 @@ class VisitResult:
     #: Of what was found, so much could not be fetched.
     failed: int = 0
     error: str | None = None
+    #: The error is not held against the source.
+    excuse: Outcome | None = None
     skipped: str | None = None
     #: Set when the visit was put off until then.
     postponed_until: datetime | None = None

@@ -17,7 +17,17 @@ from catchment.clock import Clock
 from catchment.domain.confidential import holds_secrets
 from catchment.domain.run import RunStatus
 from catchment.domain.source import ADDRESS_KEY, Source
-from catchment.domain.visit import Collected, Failed, Fetched, Postponed, Skipped, SourceState, Visit, VisitResult
+from catchment.domain.visit import (
+    Collected,
+    Failed,
+    Fetched,
+    Postponed,
+    Skipped,
+    SourceState,
+    Visit,
+    VisitResult,
+    excuse_of,
+)
 from catchment.engine.decide import (
     NO_NEWS,
     ItemChanges,
@@ -97,7 +107,7 @@ def commit_visits(conn: Connection, visits: Sequence[Visit], rules: Rules, now: 
         results[visit.run.id] = _result(visit, news)
         state = decide(source, visit.ending, rules.cadence_of(source), now, news)
         states.append((source, state))
-        _log_change(source, state)
+        _log_change(source, state, results[visit.run.id])
         if address := address_to_adopt(source, state):
             _adopt(conn, source, address, rules, now)
     rules.keep_records(conn, [record for visit, _ in counted for record in _records(visit)], now)
@@ -108,12 +118,13 @@ def commit_visits(conn: Connection, visits: Sequence[Visit], rules: Rules, now: 
     return [results[visit.run.id] for visit in visits]
 
 
-def _log_change(source: Source, state: SourceState) -> None:
+def _log_change(source: Source, state: SourceState, result: VisitResult) -> None:
     """What operators filter by: a visit that failed, a source that was paused for it, and one that is back."""
     about = logger.bind(source_id=source.id, type=source.type, failures=state.fetch_error_count)
     if state.last_error is not None and state.last_error != source.last_error:
-        failed = about.bind(event="visit.failed")
-        failed.info("source {} ({}): visit failed: {}", source.id, source.name, state.last_error.message)
+        failed = about.bind(event="visit.excused" if result.excuse else "visit.failed")
+        said = result.excuse or "visit failed"
+        failed.info("source {} ({}): {}: {}", source.id, source.name, said, state.last_error.message)
     if source.is_active and not state.is_active:
         paused = about.bind(event="source.paused")
         paused.warning("source {} ({}) is paused: {}", source.id, source.name, state.paused_by)
@@ -193,6 +204,7 @@ def _line(visit: Visit, result: VisitResult, now: datetime) -> LogLine:
         items=result.fetched,
         inserted=result.inserted,
         error=result.error,
+        excuse=result.excuse,
     )
 
 
@@ -207,6 +219,7 @@ def _result(visit: Visit, found: ItemChanges, *, fenced: bool = False) -> VisitR
         updated=visit.tally.updated + len(found.changed),
         failed=visit.tally.failed + (ending.fetched.left_out if isinstance(ending, Collected) else 0),
         error=ending.message if isinstance(ending, Failed) else None,
+        excuse=excuse_of(ending),
         skipped=ending.reason if isinstance(ending, Skipped) else None,
         postponed_until=ending.until if isinstance(ending, Postponed) else None,
         postponed_because=ending.message if isinstance(ending, Postponed) else "",

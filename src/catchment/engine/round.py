@@ -72,7 +72,8 @@ class Round:
         return {
             "due": len(self.ids),
             "collected": sum(not (r.error or r.skipped or r.postponed_until or r.fenced) for r in done),
-            "failed": sum(r.error is not None for r in done),
+            "failed": sum(r.error is not None and r.excuse is None for r in done),
+            "excused": sum(r.excuse is not None for r in done),
             "skipped": sum(r.skipped is not None for r in done),
             "postponed": self.put_off + sum(r.postponed_until is not None for r in done),
             "fetched": sum(r.fetched for r in done),

@@ -211,6 +211,8 @@ class Stats:
     failing_sources: int
     fetches_24h: int
     errors_24h: int
+    #: Beside the fetches: they failed while the network was away, or by another fault of ours.
+    excused_24h: int
     #: The two names of one figure.
     raw_items_24h: int
     items_24h: int
@@ -428,6 +430,7 @@ def read_stats(conn: Connection, caller: Caller, *, now: datetime) -> Stats:
         failing_sources=counts.failing,
         fetches_24h=visits.fetches,
         errors_24h=visits.errors,
+        excused_24h=visits.excused,
         raw_items_24h=visits.items,
         items_24h=visits.items,
         success_rate_24h=visits.success_rate,

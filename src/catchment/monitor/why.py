@@ -89,7 +89,7 @@ def _findings(source: Source, health: SourceHealth, visits: Sequence[LogLine], n
 def _last_visit(source: Source, visit: LogLine) -> Finding:
     at = {"at": _moment(visit.finished_at)}
     if not visit.ok:
-        name = "failed" if source.fetch_error_count else "not_counted"
+        name = "failed" if source.fetch_error_count and visit.excuse is None else "not_counted"
         return name, {**at, "error": _sentence(visit.error or ""), "failures": source.fetch_error_count}
     if visit.inserted:
         return "brought", {**at, "inserted": visit.inserted}

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Row,
     String,
+    Table,
+    and_,
     case,
     delete,
     exists,
@@ -23,6 +27,7 @@ from sqlalchemy import (
     true,
 )
 
+from catchment.domain.visit import Outcome
 from catchment.store.bulk import BulkInsert, insert_into, insert_or_ignore
 from catchment.store.platform_tables import crawl_minutes
 from catchment.store.sources import visible_to
@@ -44,20 +49,33 @@ class LogLine:
     items: int = 0
     inserted: int = 0
     error: str | None = None
+    #: Only of one that failed by no fault of its source.
+    excuse: Outcome | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.excuse or (Outcome.OK if self.ok else Outcome.FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisitCounts:
-    """What some time brought."""
+    """What some time brought. Visits that are excused are counted apart, and in no rate."""
 
     fetches: int = 0
     errors: int = 0
+    excused: int = 0
     items: int = 0
+
+    @classmethod
+    def of(cls, *, visits: int, failed: int, excused: int, items: int) -> VisitCounts:
+        """By what is stored, where a visit that is excused is one of those that failed."""
+        return cls(fetches=visits - excused, errors=failed - excused, excused=excused, items=items)
 
     def __add__(self, other: VisitCounts) -> VisitCounts:
         return VisitCounts(
             fetches=self.fetches + other.fetches,
             errors=self.errors + other.errors,
+            excused=self.excused + other.excused,
             items=self.items + other.items,
         )
 
@@ -74,18 +92,26 @@ class LoggedVisit(LogLine):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayOfVisits:
     day: date
+    #: Without those that are excused.
     visits: int = 0
     failed: int = 0
+    excused: int = 0
     #: How many were new.
     items: int = 0
 
 
-_write = BulkInsert(fetch_log, varying=["source_id", "started_at", "finished_at", "ok", "items", "inserted", "error"])
+T = TypeVar("T", bound=LogLine)
+_NAMES = [field.name for field in fields(LogLine)]
+_values = attrgetter(*_NAMES)
+_write = BulkInsert(fetch_log, varying=_NAMES)
+_failed = func.count().filter(fetch_log.c.ok.is_(False)).label("failed")
+# Indexes tell what failed, so that of all visits in them only these are looked up.
+_IS_EXCUSED = and_(fetch_log.c.ok.is_(False), fetch_log.c.excuse.is_not(None))
+_KEPT = ("visits", "failed", "excused", "items")
 
 
 def write(conn: Connection, lines: Sequence[LogLine]) -> None:
-    rows = [(o.source_id, o.started_at, o.finished_at, o.ok, o.items, o.inserted, o.error) for o in lines]
-    _write(conn, rows)
+    _write(conn, [_values(line) for line in lines])
 
 
 def count_since(
@@ -95,16 +121,12 @@ def count_since(
     # Nobody has the number of none.
     mine = or_(visit_hours.c.is_public.is_(True), visit_hours.c.owner_id == (user_id or -1))
     shown = true() if all_sources else mine
-    names = ("visits", "failed", "items")
-    sums = (func.sum(case((shown, visit_hours.c[name]), else_=0)).label(name) for name in names)
+    sums = (func.sum(case((shown, visit_hours.c[name]), else_=0)).label(name) for name in _KEPT)
     hours = select(visit_hours.c.hour, *sums).where(visit_hours.c.hour >= since).group_by(visit_hours.c.hour)
     kept = {row.hour: row for row in conn.execute(hours)}
     counted, left = uncounted(since, now, kept.keys())
     seen = [] if all_sources else [visible_to(user_id, all_sources=False)]
-    found = [
-        VisitCounts(fetches=int(kept[hour].visits), errors=int(kept[hour].failed), items=int(kept[hour].items))
-        for hour in counted
-    ]
+    found = [VisitCounts.of(**{name: int(getattr(kept[hour], name)) for name in _KEPT}) for hour in counted]
     return sum((*found, *(_count_between(conn, begin, end, seen) for begin, end in left)), start=VisitCounts())
 
 
@@ -130,17 +152,17 @@ def uncounted(
 def _count_between(
     conn: Connection, begin: datetime, end: datetime | None, seen: Sequence[ColumnElement[bool]]
 ) -> VisitCounts:
-    def counted(at: Column[Any], source_id: Column[Any], *counts: Any) -> Sequence[int]:
-        statement = select(*counts).where(at >= begin, *([at < end] if end else []))
+    def counted(table: Table, at: Column[Any], *counts: Any, only: Sequence[ColumnElement[bool]] = ()) -> Sequence[int]:
+        statement = select(*counts).where(at >= begin, *([at < end] if end else []), *only)
         if seen:
             # Looked up for each, as the stretch is short: not what each source had at any time.
-            statement = statement.where(exists().where(sources.c.id == source_id, *seen))
+            statement = statement.where(exists().where(sources.c.id == table.c.source_id, *seen))
         return tuple(conn.execute(statement).one())
 
-    failed = func.count().filter(fetch_log.c.ok.is_(False))
-    visits, errors = counted(fetch_log.c.finished_at, fetch_log.c.source_id, func.count(fetch_log.c.ok), failed)
-    (items,) = counted(raw_items.c.fetched_at, raw_items.c.source_id, func.count(raw_items.c.source_id))
-    return VisitCounts(fetches=visits, errors=errors, items=items)
+    visits, failed = counted(fetch_log, fetch_log.c.finished_at, func.count(fetch_log.c.ok), _failed)
+    (excused,) = counted(fetch_log, fetch_log.c.finished_at, func.count(fetch_log.c.ok), only=[_IS_EXCUSED])
+    (items,) = counted(raw_items, raw_items.c.fetched_at, func.count(raw_items.c.source_id))
+    return VisitCounts.of(visits=visits, failed=failed, excused=excused, items=items)
 
 
 def hour_of(moment: datetime) -> datetime:
@@ -162,18 +184,17 @@ def count_an_hour(conn: Connection, *, now: datetime) -> int:
     rows: dict[tuple[int, bool], Counter[str]] = {(0, False): Counter()}
     owner = func.coalesce(sources.c.created_by, 0).label("owner_id")
     whose = (owner, sources.c.is_public)
-    failed = func.count().filter(fetch_log.c.ok.is_(False)).label("failed")
-    for table, at, counts in (
-        (fetch_log, fetch_log.c.finished_at, (func.count().label("visits"), failed)),
-        (raw_items, raw_items.c.fetched_at, (func.count().label("items"),)),
+    for table, at, counts, only in (
+        (fetch_log, fetch_log.c.finished_at, (func.count().label("visits"), _failed), true()),
+        (fetch_log, fetch_log.c.finished_at, (func.count().label("excused"),), _IS_EXCUSED),
+        (raw_items, raw_items.c.fetched_at, (func.count().label("items"),), true()),
     ):
         of_hour = select(*whose, *counts).join_from(table, sources, sources.c.id == table.c.source_id)
-        for row in conn.execute(of_hour.where(at >= hour, at < hour + HOUR).group_by(*whose)):
+        for row in conn.execute(of_hour.where(at >= hour, at < hour + HOUR, only).group_by(*whose)):
             found = rows.setdefault((row.owner_id, row.is_public), Counter())
             found.update({one.name: getattr(row, one.name) for one in counts})
     values = [
-        {"hour": hour, "owner_id": owner_id, "is_public": public}
-        | {name: found[name] for name in ("visits", "failed", "items")}
+        {"hour": hour, "owner_id": owner_id, "is_public": public} | {name: found[name] for name in _KEPT}
         for (owner_id, public), found in rows.items()
     ]
     conn.execute(insert_or_ignore(conn, visit_hours), values)
@@ -187,7 +208,11 @@ def page(conn: Connection, source_id: int, *, before: int | None, limit: int) ->
         then = select(fetch_log.c.finished_at).where(fetch_log.c.id == before).scalar_subquery()
         statement = statement.where(fetch_log.c.finished_at <= then, fetch_log.c.id < before)
     rows = conn.execute(statement.order_by(fetch_log.c.finished_at.desc(), fetch_log.c.id.desc()).limit(limit))
-    return [read_row(LoggedVisit, row) for row in rows]
+    return [read_visit(LoggedVisit, row) for row in rows]
+
+
+def read_visit(kind: type[T], row: Row[Any]) -> T:
+    return read_row(kind, row, excuse=Outcome(row.excuse) if row.excuse else None)
 
 
 def by_day(conn: Connection, source_id: int, *, since: datetime) -> dict[date, DayOfVisits]:
@@ -199,17 +224,19 @@ def by_day(conn: Connection, source_id: int, *, since: datetime) -> dict[date, D
     statement = (
         select(
             day.label("day"),
-            func.count().label("visits"),
-            func.count().filter(fetch_log.c.ok.is_(False)).label("failed"),
+            func.count().filter(fetch_log.c.excuse.is_(None)).label("visits"),
+            func.count().filter(fetch_log.c.ok.is_(False), fetch_log.c.excuse.is_(None)).label("failed"),
+            func.count(fetch_log.c.excuse).label("excused"),
             func.sum(fetch_log.c.inserted).label("items"),
         )
         .where(fetch_log.c.source_id == source_id, fetch_log.c.finished_at >= since)
         .group_by(literal_column("day"))
     )
-    found = ((date.fromisoformat(row.day), row) for row in conn.execute(statement))
-    return {
-        on: DayOfVisits(day=on, visits=row.visits, failed=row.failed, items=int(row.items or 0)) for on, row in found
-    }
+    days = (
+        read_row(DayOfVisits, row, day=date.fromisoformat(row.day), items=int(row.items or 0))
+        for row in conn.execute(statement)
+    )
+    return {one.day: one for one in days}
 
 
 def delete_old(conn: Connection, *, finished_before: datetime, limit: int) -> int:

@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Integer, String, and_, bindparam, cast, func, or_, select, true
 
 from catchment.domain.source import PausedBy, Source
-from catchment.store.fetch_log import LogLine
+from catchment.store.fetch_log import LogLine, read_visit
 from catchment.store.sources import get_many, visible_to
 from catchment.store.tables import fetch_log, raw_items, sources
-from catchment.store.types import dumps, read_row
+from catchment.store.types import dumps
 
 #: So many visits of each source are shown in a row.
 LAST_VISITS = 20
@@ -155,13 +155,13 @@ def last_visits(conn: Connection, ids: Sequence[int], *, most: int = LAST_VISITS
     """The last visits of each, the latest last; read by index, so many of each and no more."""
     found: dict[int, list[LogLine]] = defaultdict(list)
     for row in conn.execute(_LAST[conn.dialect.name], {"ids": ids, "most": most}):
-        found[row.source_id].append(_line(row))
+        found[row.source_id].append(read_visit(LogLine, row))
     return {source_id: sorted(lines, key=lambda line: line.finished_at) for source_id, lines in found.items()}
 
 
 def visits_of(conn: Connection, source_id: int, *, limit: int, offset: int = 0) -> list[LogLine]:
     """The latest first."""
-    return [_line(row) for row in conn.execute(_latest(source_id, limit).offset(offset))]
+    return [read_visit(LogLine, row) for row in conn.execute(_latest(source_id, limit).offset(offset))]
 
 
 def items_since(conn: Connection, ids: Sequence[int], since: datetime) -> dict[int, int]:
@@ -177,15 +177,6 @@ def items_by_day(conn: Connection, source_id: int, since: datetime) -> dict[date
         date.fromisoformat(row[0]): row[1]
         for row in conn.execute(select(day, func.count()).where(wanted).group_by(day))
     }
-
-
-def visits_by_day(conn: Connection, source_id: int, since: datetime) -> dict[date, tuple[int, int]]:
-    """How many visits there were on each day, and how many of them failed."""
-    day = _day(conn, fetch_log.c.finished_at)
-    wanted = and_(fetch_log.c.source_id == source_id, fetch_log.c.finished_at >= since)
-    failed = func.count().filter(fetch_log.c.ok.is_(False))
-    rows = conn.execute(select(day, func.count(), failed).where(wanted).group_by(day))
-    return {date.fromisoformat(row[0]): (row[1], row[2]) for row in rows}
 
 
 def _wanted(query: SourceQuery) -> ColumnElement[bool]:
@@ -211,10 +202,6 @@ def _latest(source_id: int, most: int) -> Any:
         .order_by(fetch_log.c.finished_at.desc(), fetch_log.c.id.desc())
         .limit(most)
     )
-
-
-def _line(row: Any) -> LogLine:
-    return read_row(LogLine, row)
 
 
 def _day(conn: Connection, moment: ColumnElement[datetime]) -> ColumnElement[str]:

@@ -289,8 +289,10 @@ fetch_log = Table(
     Column("items", Integer, nullable=False),
     Column("inserted", Integer, nullable=False),
     Column("error", Text),
+    # Of a visit that failed by no fault of its source: what it is called instead.
+    Column("excuse", String(20)),
 )
-# All that counting takes.
+# All that counting takes, but for the excuses of what failed.
 Index("ix_fetch_log_finished_at", fetch_log.c.finished_at, fetch_log.c.source_id, fetch_log.c.ok)
 Index("ix_fetch_log_source_id_finished_at", fetch_log.c.source_id, fetch_log.c.finished_at)
 
@@ -305,6 +307,7 @@ visit_hours = Table(
     Column("visits", Integer, nullable=False),
     Column("failed", Integer, nullable=False),
     Column("items", Integer, nullable=False),
+    Column("excused", Integer, nullable=False, server_default=text("0")),
     sqlite_with_rowid=False,
 )
 

@@ -18,7 +18,7 @@ from catchment.publish.payloads import TONES, Tone
 from catchment.store import changes, items
 from catchment.store.items import ItemQuery
 from catchment.web.outputs import Moment, Out
-from catchment.web.source_view import status_of
+from catchment.web.source_view import counted_visits, status_of
 from catchment.web.translations import Words, words_in
 
 MAX_SOURCES, MAX_ITEMS = 200, 30
@@ -231,7 +231,8 @@ def _number(count: int) -> str:
 
 def _visits(stats: Stats, words: Words) -> str:
     good = stats.fetches_24h - stats.errors_24h
-    return words("overview.visits", good=_number(good), all=_number(stats.fetches_24h))
+    counts = {"good": _number(good), "all": _number(stats.fetches_24h)}
+    return counted_visits("overview.visits", words, excused=stats.excused_24h, **counts)
 
 
 def _percent(stats: Stats) -> str:

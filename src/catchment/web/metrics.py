@@ -107,6 +107,8 @@ class _Gauges(Collector):
         yield _gauge("catchment_items_24h", "Items stored in the last 24 hours.", stats.items_24h)
         yield _gauge("catchment_fetches_24h", "Visits to sources in the last 24 hours.", stats.fetches_24h)
         yield _gauge("catchment_fetch_errors_24h", "Visits that failed in the last 24 hours.", stats.errors_24h)
+        help_text = "Visits in the last 24 hours that failed by no fault of a source; not among the fetches."
+        yield _gauge("catchment_fetches_excused_24h", help_text, stats.excused_24h)
         yield _gauge("catchment_runs_in_flight", "Sources being collected now.", collector.in_flight)
         yield _gauge("catchment_sources_due", "Sources that are due and wait.", collector.queue)
         yield _gauge("catchment_collector_running", "1 while a collector is at work.", collector.running)

@@ -13,11 +13,12 @@ from starlette.datastructures import QueryParams
 
 from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy, Source, SourceStatus
+from catchment.domain.visit import Outcome
 from catchment.monitor.status import Language, Mark, SourceHealth, View, describe, is_network_away
 from catchment.monitor.why import TOLD_APART, explain
 from catchment.redact import redact_url
-from catchment.store import items, source_list
-from catchment.store.fetch_log import LogLine
+from catchment.store import fetch_log, items, source_list
+from catchment.store.fetch_log import DayOfVisits, LogLine
 from catchment.store.items import ItemQuery
 from catchment.store.source_list import Health, Sort, SourceQuery
 from catchment.web.inputs import page_number
@@ -34,6 +35,12 @@ _MOODS: Mapping[SourceStatus, str] = {
     SourceStatus.ERROR: "warn",
     SourceStatus.PAUSED: "calm",
     SourceStatus.NO_FETCHER: "calm",
+}
+_OUTCOMES: Mapping[Outcome, str] = {
+    Outcome.OK: "ok",
+    Outcome.FAILED: "bad",
+    Outcome.NETWORK_AWAY: "calm",
+    Outcome.OUR_FAULT: "calm",
 }
 
 
@@ -159,20 +166,30 @@ def marks_of(health: SourceHealth, words: Words) -> tuple[tuple[str, str], ...]:
 
 
 def strip_of(visits: Sequence[LogLine], words: Words) -> Strip:
-    failed = sum(not visit.ok for visit in visits)
+    failed = sum(visit.outcome is Outcome.FAILED for visit in visits)
     strokes = sorted((_result(visit), place, _stroke_height(visit)) for place, visit in enumerate(visits))
     paths = tuple(
         (mood, "".join(f"M{place * _MARK + 2} 17v-{height}" for _, place, height in group))
         for mood, group in groupby(strokes, key=lambda stroke: stroke[0])
     )
-    label = words("sources.strip", visits=len(visits), failed=failed)
+    excused = sum(visit.excuse is not None for visit in visits)
+    label = counted_visits("sources.strip", words, visits=len(visits) - excused, failed=failed, excused=excused)
     return Strip(width=max(len(visits) * _MARK, 1), count=len(visits), label=label, paths=paths)
 
 
 def _result(visit: LogLine) -> str:
-    if not visit.ok:
-        return "bad"
-    return "new" if visit.inserted else "ok"
+    return "new" if visit.inserted and visit.ok else _OUTCOMES[visit.outcome]
+
+
+def counted_visits(key: str, words: Words, *, excused: int, **counts: object) -> str:
+    """The sentence of that key; what is in none of its numbers follows."""
+    apart = [words("sources.excused", count=f"{excused:,}")] if excused else []
+    return " · ".join([words(key, **counts), *apart])
+
+
+def outcome_of(visit: LogLine, words: Words) -> tuple[str, str]:
+    """A mood and the word for it."""
+    return _OUTCOMES[visit.outcome], words(f"sources.outcome_{visit.outcome}")
 
 
 def _stroke_height(visit: LogLine) -> int:
@@ -197,24 +214,26 @@ def chart_of(counts: Mapping[date, int], now: datetime, words: Words) -> list[Ba
     ]
 
 
-def day_strip_of(visits: Mapping[date, tuple[int, int]], now: datetime, words: Words) -> list[Bar]:
-    most = max([count for count, _ in visits.values()] + [1])
+def day_strip_of(visits: Mapping[date, DayOfVisits], now: datetime, words: Words) -> list[Bar]:
+    most = max([one.visits + one.excused for one in visits.values()] + [1])
     bars = []
     for day in last_days(now):
-        count, failed = visits.get(day, (0, 0))
-        label = words("sources.day_visits", day=day.isoformat(), visits=count, failed=failed)
+        one, name = visits.get(day, DayOfVisits(day=day)), day.isoformat()
+        count = one.visits + one.excused
+        label = counted_visits(
+            "sources.day_visits", words, day=name, visits=one.visits, failed=one.failed, excused=one.excused
+        )
         height = max(_height(count, most, _DAY_HEIGHT), _LEAST_BAR)
-        mood = _day_mood(count, failed)
-        bars.append(Bar(name=day.isoformat(), value=count, height=height, label=label, mood=mood))
+        bars.append(Bar(name=name, value=count, height=height, label=label, mood=_day_mood(one)))
     return bars
 
 
-def _day_mood(count: int, failed: int) -> str:
-    if not count:
-        return "none"
-    if failed == count:
+def _day_mood(day: DayOfVisits) -> str:
+    if not day.visits:
+        return "calm" if day.excused else "none"
+    if day.failed == day.visits:
         return "bad"
-    return "warn" if failed else "ok"
+    return "warn" if day.failed else "ok"
 
 
 def _height(count: int, most: int, highest: int) -> int:
@@ -224,7 +243,7 @@ def _height(count: int, most: int, highest: int) -> int:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     visits: list[LogLine]
-    days: dict[date, tuple[int, int]]
+    days: dict[date, DayOfVisits]
     per_day: dict[date, int]
     latest: list[StoredItem]
     network_away: bool
@@ -237,7 +256,7 @@ def read_history_of(
     query = ItemQuery(user_id=page.caller.user_id, all_sources=page.caller.sees_all, source_id=source.id, limit=latest)
     return History(
         visits=source_list.visits_of(conn, source.id, limit=visits) if page.caller.is_known else [],
-        days=source_list.visits_by_day(conn, source.id, since),
+        days=fetch_log.by_day(conn, source.id, since=since),
         per_day=source_list.items_by_day(conn, source.id, since),
         latest=items.list_items(conn, query),
         network_away=is_network_away(conn),

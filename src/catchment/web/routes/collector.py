@@ -126,6 +126,9 @@ class StatsOut(Out):
     failing_sources: int
     fetches_24h: int
     errors_24h: int
+    excused_24h: int = Field(
+        description="Visits that failed while the network was away, or by another fault on our side; not in the others."
+    )
     raw_items_24h: int
     items_24h: int
     success_rate_24h: float | None

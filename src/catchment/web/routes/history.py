@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import Field, StrictInt, StrictStr
 
+from catchment.domain.visit import Outcome
 from catchment.errors import InvalidInput
 from catchment.manage.catalog import BATCH, Change
 from catchment.manage.history import DAYS
@@ -30,12 +31,14 @@ class VisitOut(Out):
     items: int
     inserted: int
     error: str | None
+    outcome: Outcome = Field(description="`network_away` and `our_fault` are no failures of the source.")
 
 
 class DayOut(Out):
     day: date
-    visits: int
+    visits: int = Field(description="Without those that are excused.")
     failed: int
+    excused: int = Field(description="The network was away, or another fault was on our side.")
     items: int = Field(description="How many were new.")
 
 

@@ -46,6 +46,7 @@ from catchment.web.source_view import (
     lede_key,
     marks_of,
     mood_of,
+    outcome_of,
     read_history_of,
     rows_of,
     status_of,
@@ -294,7 +295,7 @@ async def read_source(page: Page) -> Content:
         "own_interval": source.config.get(INTERVAL_KEY, ""),
         "days": day_strip_of(past.days, now, page.words),
         "bars": chart_of(past.per_day, now, page.words),
-        "visits": past.visits,
+        "visits": [(visit, *outcome_of(visit, page.words)) for visit in past.visits],
         "latest": past.latest,
         "backlog": pages.get(source.id),
     }
