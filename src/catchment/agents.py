@@ -245,7 +245,7 @@ async def add_source(agent: Agent, url: str) -> Answer:
     draft = Draft(type=resolved.type, config=resolved.config, name=resolved.name)
     [shown] = await _show(agent, [await system.catalog.add(draft, agent.caller)])
     doubt = {"doubt": untrusted(redact_text(resolved.doubt), MAX_EXCERPT)} if resolved.doubt else {}
-    return {"note": NOTE, "added": shown, **doubt}
+    return {"note": NOTE, "added": shown, "why": untrusted(redact_text(resolved.why), MAX_EXCERPT), **doubt}
 
 
 def _found(item: StoredItem) -> Answer:

@@ -25,6 +25,16 @@ async def test_a_page_is_added_as_the_feed_that_it_names(catchment: Command, sit
     assert f"'Quay feed' (id {shape['id']})" in again.stderr
 
 
+@pytest.mark.proves("A-32", "R-39")
+async def test_a_page_whose_feed_is_gone_is_added_with_a_word_of_that(catchment: Command, site: FeedSite) -> None:
+    feed = site.serve("gone", status=404, path="/posts.xml")
+    page = site.serve(f"{HEAD}<link rel=alternate type=application/rss+xml href=posts.xml><p>Mind the step", path="/")
+    added = await to_thread(catchment, "add", page)
+    assert "(website)" in added.stdout
+    assert f"The page names a feed at {feed}, but the page itself is watched instead: " in added.stderr
+    assert "HTTP 404" in added.stderr
+
+
 @pytest.mark.proves("A-32")
 async def test_a_dry_run_shows_what_would_be_stored_and_stores_nothing(catchment: Command, site: FeedSite) -> None:
     page = site.serve(f"{HEAD}<main>Mind the step</main>", path="/rules")

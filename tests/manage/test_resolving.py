@@ -14,6 +14,7 @@ from catchment.manage.resolve import Pasted, Resolved
 from catchment.settings import Settings
 from catchment.simulator.server import SimulatedWeb
 from catchment.simulator.world import World
+from catchment.web.translations import in_chinese
 from feed_site import FeedSite, rss
 from simulated_websites import PODCAST_ID, YOUTUBE_CHANNEL, websites
 
@@ -86,6 +87,28 @@ async def test_a_feed_that_is_out_of_order_is_still_the_feed_of_the_page(system:
     )
     assert (resolved.type, resolved.config, resolved.name) == ("rss", {"url": feed}, "Quay")
     assert "503" in str(resolved.doubt)
+
+
+@pytest.mark.proves("A-32")
+@pytest.mark.parametrize("has_sitemap", [False, True])
+async def test_a_page_whose_feed_is_gone_says_so_where_something_else_is_followed(
+    system: System, site: FeedSite, has_sitemap: bool
+) -> None:
+    feed = site.serve("gone", status=404, path="/f")
+    page = site.serve(f"{HEAD}<link rel=alternate type=application/rss+xml href=/f><main>Hello</main>", path="/")
+    if has_sitemap:
+        site.serve(f"<urlset><url><loc>{page}a</loc></url></urlset>", path="/sitemap.xml")
+    resolved = await resolve(system, page)
+    assert resolved.type == ("sitemap" if has_sitemap else "website")
+    what, worded = (
+        ("its sitemap is followed", "改用站点地图")
+        if has_sitemap
+        else ("the page itself is watched", "改为监视页面变化")
+    )
+    assert resolved.why.startswith(f"The page names a feed at {feed}, but {what} instead: ")
+    assert "HTTP 404" in resolved.why
+    chinese = in_chinese(resolved.why)
+    assert chinese.startswith(f"页面声明了订阅源 {feed}，但无法读取，因此{worded}：127.0.0.1 对 {feed} 返回 HTTP 404")
 
 
 @pytest.mark.proves("A-32")

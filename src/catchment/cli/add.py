@@ -77,6 +77,7 @@ def add(
     elif dry_run:
         print_facts({**shape, "preview": [one["title"] for one in shape["preview"] or ()]}, title="Nothing was stored.")
     else:
+        say(resolved.why)
         typer.echo(f"Added source {shape['id']}: {shape['name']} ({shape['type']})")
 
 

@@ -37,12 +37,13 @@ class Discovered:
     page: Discovery | None = None
 
     @property
+    def named_feeds(self) -> tuple[str, ...]:
+        return (*self.page.news_feeds, *self.page.linked_feeds)[:MAX_FEEDS] if self.page else ()
+
+    @property
     def feeds(self) -> tuple[str, ...]:
         """Feeds that the page leads to, the likeliest first."""
-        if self.page is None:
-            return ()
-        led_to = [*self.page.news_feeds, *self.page.linked_feeds][:MAX_FEEDS]
-        return (*led_to, *unnamed_feeds(str(self.suggestion.config["url"])))
+        return (*self.named_feeds, *unnamed_feeds(str(self.suggestion.config["url"]))) if self.page else ()
 
 
 async def look_behind(http: SourceClient, parsers: ParserPool, address: str) -> Discovered:

@@ -19,6 +19,7 @@ from catchment.manage.discovery import find_podcast, find_sitemap, look_behind
 from catchment.manage.preview import Preview, Previewer, is_missing
 from catchment.parse.discovery import is_title_of_comments
 from catchment.parse.html import plain_text
+from catchment.redact import redact_url
 from catchment.sources.base import Suggestion
 from catchment.sources.client import ClientFactory
 from catchment.sources.registry import Registry
@@ -49,6 +50,10 @@ class Resolved:
     doubt: str | None = None
     #: The doubt is that there is nothing at that address (404, 410).
     is_missing: bool = False
+
+    @property
+    def is_no_feed(self) -> bool:
+        return self.is_missing and self.type == FEED_TYPE
 
     def refuse_missing(self, remedy: str) -> None:
         """InvalidInput for an address at which there is nothing; the remedy says how to have it all the same."""
@@ -105,7 +110,7 @@ class Resolver:
         if pasted.type is not None:
             return await visit.look(guess.suggestion)
         # A feed that is not where such feeds are: the page may tell where it is.
-        if guess.is_sure and (seen := await visit.attempt(guess.suggestion)):
+        if guess.is_sure and not (seen := await visit.attempt(guess.suggestion)).is_no_feed:
             return seen
         guessed = _resolved(guess.suggestion, pasted, icon=visit.icon)
         if guess.address is None:
@@ -152,12 +157,17 @@ class Resolver:
         if found.page is None:
             return await visit.complete(found.suggestion, found.items)
         visit = replace(visit, icon=found.page.icon or visit.icon)
+        unread = None
         for feed in found.feeds:
             seen = await visit.attempt(_feed_of_page(feed, found.suggestion.name))
-            if seen and not is_title_of_comments(seen.name):
+            if not seen.is_no_feed and not is_title_of_comments(seen.name):
                 return seen
+            if unread is None and seen.is_no_feed and feed in found.named_feeds:
+                unread = seen
         sitemap = await find_sitemap(http, self._clients.parsers, address, found.page)
-        return await visit.complete(sitemap) if sitemap else visit.seen(found.suggestion, found.items)
+        if sitemap:
+            return await visit.complete(_instead_of(unread, sitemap, "its sitemap is followed"))
+        return visit.seen(_instead_of(unread, found.suggestion, "the page itself is watched"), found.items)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,19 +184,20 @@ class _Visit:
         resolved = _resolved(suggestion, self.pasted, icon=self.icon)
         return _with_preview(resolved, await self.previewer.look(_draft(resolved), self.caller))
 
-    async def attempt(self, suggestion: Suggestion) -> Resolved | None:
-        """The same, but what cannot be read is a doubt, and a feed that is not there is None."""
+    async def attempt(self, suggestion: Suggestion) -> Resolved:
+        """The same, but what cannot be read is a doubt."""
         resolved = _resolved(suggestion, self.pasted, icon=self.icon)
         try:
             preview = await self.previewer.look(_draft(resolved), self.caller)
         except (ParseError, RefusedAddress) as error:
             preview = Preview(doubt=str(error), is_missing=True)
-        return None if preview.is_missing and resolved.type == FEED_TYPE else _with_preview(resolved, preview)
+        return _with_preview(resolved, preview)
 
     async def complete(self, suggestion: Suggestion, items: Sequence[Item] = ()) -> Resolved:
         """With what was read on the way, or else with a look at it."""
-        attempted = None if items else await self.attempt(suggestion)
-        return attempted or self.seen(suggestion, items)
+        if not items and not (attempted := await self.attempt(suggestion)).is_no_feed:
+            return attempted
+        return self.seen(suggestion, items)
 
     def seen(self, suggestion: Suggestion, items: Sequence[Item]) -> Resolved:
         """With what was read on the way."""
@@ -228,6 +239,14 @@ def _by_spelling(address: str, pasted: Pasted) -> Suggestion:
 
 def _feed_of_page(feed: str, name: str) -> Suggestion:
     return Suggestion(type=FEED_TYPE, config={"url": feed}, name=name, why="The page leads to this feed.")
+
+
+def _instead_of(unread: Resolved | None, suggestion: Suggestion, what: str) -> Suggestion:
+    """With the reason that the page does name a feed, but one that cannot be read."""
+    if unread is None:
+        return suggestion
+    feed = redact_url(unread.config["url"])
+    return replace(suggestion, why=f"The page names a feed at {feed}, but {what} instead: {unread.doubt}.")
 
 
 def _usual_icon(address: str | None) -> str | None:
