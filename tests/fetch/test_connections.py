@@ -55,6 +55,8 @@ def endless(part: bytes) -> Script:
         ),
         said(CHUNKED, b"3\r\nwho\r\n", b"2;name=value\r\nle\r\n0\r\nX-Sum: 1\r\nX-More: 2\r\n\r\n"),
         said(CHUNKED + b"5\r\nwhole\r\n0\r\n\r\n"),
+        said(CHUNKED + b"5\r\nwhole\r\n0\r\nContent-Length: 5\r\n\r\n"),
+        said(CHUNKED, b"5\r\nwhole\r\n", b"0\r\n", b"Content-Length: 7\r\n\r\n"),
         said(UNTIL_CLOSED, b"who", b"le", hang_up=True),
         said(b"HTTP/1.0 200 OK\r\nServer: old\r\n\r\nwhole", hang_up=True),
         said(b"HTTP/1.1 200\nContent-Length: 5\n\nwhole"),

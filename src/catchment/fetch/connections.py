@@ -236,6 +236,7 @@ class Reply:
         self._key = key
         self._is_head = is_head
         self._has_head = False
+        self._has_whole_body = False
         self._may_stay = False
         self._pieces: list[bytes] = []
         self._waiting_bytes = 0
@@ -334,6 +335,10 @@ class Reply:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
             is_http = False
+            # A trailer that the parser cannot bear takes nothing from what came before it.
+            if self._has_whole_body:
+                self.is_complete = True
+                self._wake()
         if self.is_complete:
             self._parser = None
             self._may_stay = self._may_stay and is_http
@@ -379,9 +384,14 @@ class Reply:
         self.is_complete = self._is_head
         self._wake()
 
+    def on_chunk_header(self) -> None:
+        """A chunk begins: the last one, unless something is in it."""
+        self._has_whole_body = True
+
     def on_body(self, piece: bytes) -> None:
         if self.is_complete:
             return
+        self._has_whole_body = False
         self._framing_bytes -= len(piece)
         self._body_bytes += len(piece)
         self._pieces.append(piece)
