@@ -205,6 +205,11 @@ class ScrapingService:
     def has_key(self) -> bool:
         return self._scraper is not None
 
+    def require_key(self) -> Scraper:
+        if self._scraper is None:
+            raise InvalidInput(NO_KEY)
+        return self._scraper
+
     async def start(self, order: ScrapeOrder) -> ScrapeTask:
         """Begin in the background.
 
@@ -255,8 +260,7 @@ class ScrapingService:
         await asyncio.gather(*running, return_exceptions=True)
 
     async def _launch(self, order: ScrapeOrder) -> tuple[str, asyncio.Task[None]]:
-        if self._scraper is None:
-            raise InvalidInput(NO_KEY)
+        scraper = self.require_key()
         if cap := await self._quota():
             raise TooManyAttempts(cap.message, retry_after=ceil(cap.seconds))
         # Nobody else may be there to free the users of a process that was killed.
@@ -266,7 +270,7 @@ class ScrapingService:
         until = leases.until(now)
         run = await self._store.write(scrape_tasks.begin, task_id, order, owner=leases.owner, now=now, until=until)
         logger.info("scrape {}: {} user(s), asked for by {}", task_id, len(order.usernames), order.asked_by)
-        work = asyncio.create_task(self._run(self._scraper, run, order, leases))
+        work = asyncio.create_task(self._run(scraper, run, order, leases))
         self._tasks[task_id] = work
         work.add_done_callback(lambda _: self._tasks.pop(task_id, None))
         return task_id, work

@@ -177,6 +177,8 @@ class TestStores:
             ("hooks", "add", "ftp://example.org", "--name", "ops"),
             ("config", "set", "FETCH_INTERVAL_RSS", "often"),
             ("x", "follow", "not a name!", "--reason", "any"),
+            ("x", "scrape", "@python"),
+            ("x", "scrape"),
             ("cookies", "add", "--platform", "xhs", "--name", "one", "--file", os.devnull),
         ],
         ids=lambda words: " ".join(words[:3]),

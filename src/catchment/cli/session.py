@@ -70,15 +70,18 @@ def _in_session(work: Callable[[System], Coroutine[Any, Any, T]], settings: Sett
     return run_async(session())
 
 
-def with_new_store(work: Callable[[System], Coroutine[Any, Any, T]]) -> T:
+def with_new_store(
+    work: Callable[[System], Coroutine[Any, Any, T]],
+    trial: Callable[[System], Coroutine[Any, Any, object]] | None = None,
+) -> T:
     """As `with_system`, for what puts something into the store at once: one that is not there yet is made only for work
-    that can be done, which is tried on an empty one first.
+    that can be done, which is tried on an empty one first; or the part of it is that may be done twice.
     """
     settings = read_settings()
     try:
         return with_system(work, settings)
     except MissingStore:
-        _with_empty_store(work, settings)
+        _with_empty_store(trial or work, settings)
         return with_system(work, settings, makes_store=True)
 
 

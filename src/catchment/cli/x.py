@@ -53,7 +53,9 @@ def scrape(
     if full and limit is not None:
         raise typer.BadParameter("either a limit, or all of it", param_hint="--full")
     reading = how_far(limit, full=full)
-    task = with_system(lambda system: _scrape(system, usernames, reading), makes_store=True)
+    task = with_new_store(
+        lambda system: _scrape(system, usernames, reading), trial=lambda system: _order(system, usernames, reading)
+    )
     if as_json:
         print_json(_shape(task))
     else:
@@ -125,6 +127,7 @@ async def _order(system: System, usernames: str, reading: tuple[int | None, Dept
     from catchment.domain.scrape_task import ScrapeOrder, usernames_in
     from catchment.errors import InvalidInput
 
+    system.scraping.require_key()
     names = usernames_in(usernames) or tuple(follow.username for follow in await system.follows.list())
     if not names:
         raise InvalidInput("Nobody is followed: name somebody, or use `catchment x follow`.")
