@@ -10,6 +10,7 @@ from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR, Caller, Role
 from catchment.errors import Forbidden, InvalidInput, ParseError, RefusedAddress
+from catchment.manage.catalog import Draft
 from catchment.manage.resolve import Pasted, Resolved
 from catchment.settings import Settings
 from catchment.simulator.server import SimulatedWeb
@@ -164,3 +165,20 @@ async def test_a_service_without_its_key_says_which_setting_is_missing(system):
     resolved = await system.resolver.resolve(Pasted(text="@openai"), OPERATOR)
     assert resolved.preview is None
     assert "TWITTER_API_KEY" in resolved.doubt
+
+
+@pytest.mark.proves("A-32")
+@pytest.mark.parametrize(
+    ("kind", "config", "name"),
+    [
+        ("twitter_feed", {"handle": "@ada"}, "@ada"),
+        ("twitter_feed", {"handle": "ada"}, "@ada"),
+        ("reddit", {"subreddit": "python"}, "r/python"),
+        ("xhs_search", {"keyword": "露营"}, "露营"),
+        ("hackernews", {}, "hackernews"),
+    ],
+)
+async def test_what_is_added_without_a_name_or_an_address_is_called_by_what_it_follows(
+    system: System, kind: str, config: dict[str, str], name: str
+) -> None:
+    assert system.catalog.check(Draft(type=kind, config=config), OPERATOR).name == name

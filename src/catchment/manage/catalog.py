@@ -99,6 +99,8 @@ RESOLVABLE = frozenset({"rss", "website", "sitemap"})
 BATCH = 500
 #: Removed sources that are listed.
 MAX_REMOVED = 500
+#: What is followed where there is no address, and how such names begin.
+_NAMED_BY = {"handle": "@", "subreddit": "r/", "keyword": ""}
 MAX_NAME, MAX_CONFIG_CHARS, MAX_TAGS, MAX_TAG = 500, 65_536, 50, 100
 
 
@@ -583,6 +585,12 @@ def _checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def default_name(source_type: str, config: Mapping[str, Any]) -> str:
-    """The host where there is an address, else the type."""
+    """The host where there is an address, else whom or what it follows, else the type."""
     url = config.get("url")
-    return (URL(url).host if isinstance(url, str) else None) or source_type
+    if isinstance(url, str) and (host := URL(url).host):
+        return host
+    said = ((config.get(key), before) for key, before in _NAMED_BY.items())
+    names = (
+        before + text.strip().removeprefix(before) for text, before in said if isinstance(text, str) and text.strip()
+    )
+    return next((name for name in names if name.isprintable() and len(name) <= MAX_NAME), source_type)
