@@ -1,4 +1,4 @@
-"""A store that is closed while somebody still uses it."""
+"""A store that is closed while somebody still uses it, or that is left while it looks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import asyncio
 import gc
 import warnings
 
+import anyio
+import pytest
 from sqlalchemy import Connection, text
 
-from catchment.store.database import open_store
+from catchment.store.database import Store, open_store
 from stores import on_both_stores
 
 
@@ -30,3 +32,20 @@ async def test_what_is_under_way_ends_and_leaves_no_connection_open(store_url):
         warnings.simplefilter("always")
         gc.collect()
     assert not warned
+
+
+def look_again(conn: Connection) -> int:
+    return int(conn.execute(text("SELECT 7")).scalar_one())
+
+
+@pytest.mark.stores("postgres")
+async def test_who_leaves_at_any_moment_breaks_nothing(store: Store):
+    """As a server does it whose client leaves a stream: whatever is waited for meanwhile is cancelled as well."""
+    await store.read(look_again)
+    for steps in range(40):
+        async with anyio.create_task_group() as group:
+            group.start_soon(store.read, look_again)
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            group.cancel_scope.cancel()
+    assert await store.read(look_again) == 7

@@ -333,6 +333,8 @@ class PostgresStore:
         from sqlalchemy.ext.asyncio import create_async_engine
 
         self._engine = create_async_engine(url, pool_size=10, max_overflow=10, pool_pre_ping=True, **AS_JSON)
+        #: What was cancelled and is not over.
+        self._left: set[asyncio.Task[Any]] = set()
 
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(lambda conn: query(conn, *args, **kwargs))
@@ -342,13 +344,34 @@ class PostgresStore:
             return await self._run(lambda conn: change(conn, *args, **kwargs))
 
     async def _run(self, function: Callable[[Connection], T]) -> T:
+        """In a task of its own: who leaves a stream is cancelled anew at every step, also at those by which the
+        connection would be brought in order for the next.
+        """
+        work = asyncio.create_task(self._transact(function))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            self._left.add(work)
+            work.add_done_callback(self._forget)
+            work.cancel()
+            await asyncio.wait([work])
+            raise
+
+    async def _transact(self, function: Callable[[Connection], T]) -> T:
         with translated_errors(self.url):
             async with self._engine.begin() as conn:
                 return await conn.run_sync(function)
 
+    def _forget(self, work: asyncio.Task[Any]) -> None:
+        self._left.discard(work)
+        if not work.cancelled():
+            work.exception()  # nobody is there to be told
+
     async def close(self) -> None:
         """What is under way ends, and its connections with it: the pool, which is gone by then, would keep them."""
         event.listen(self._engine.sync_engine.pool, "checkin", lambda _connection, record: record.invalidate())
+        if self._left:
+            await asyncio.wait(self._left)
         await self._engine.dispose()
 
 
