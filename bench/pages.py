@@ -58,8 +58,8 @@ WHOLE = {
     "/api/items/export",
     "/greader/reader/api/0/subscription/export",
 }
-#: And so is what reader apps ask for at once.
-MANY_REFS = 10_000
+#: And so is what reader apps ask for at once: more than a page of 100, and streamed as well.
+MANY_REFS, MANY_ITEMS = 10_000, 1_000
 #: Starts a look at the outside, or makes a password's hash: not about what is stored.
 LEFT_OUT = {"/sources/look", "/api/cookie/validate"}
 BESIDE = "/health beside "
@@ -72,6 +72,10 @@ class Question:
     #: As OpenAPI has it, and as it is asked for.
     route: str
     path: str
+
+    @property
+    def is_whole(self) -> bool:
+        return self.path in WHOLE or self.path.endswith((f"n={MANY_REFS}", f"n={MANY_ITEMS}"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +143,7 @@ def _measure_store(kind: str, wanted: argparse.Namespace, console: Console) -> l
             asker = Asker(address, people, wanted.rounds, partial(_cpu_ms, process, folder / "postgres", {}))
             questions = [one for one in _questions(address, ids) if wanted.only in one.path]
             answers = [asker.ask(one) for one in questions]
-            answers += [] if wanted.only else asker.wait_beside_whole()
+            answers += [asker.wait_beside(one.path) for one in questions if one.who == ADMIN and one.is_whole]
     console.print(_table(kind, answers, wanted.most))
     return answers
 
@@ -262,7 +266,7 @@ def _harder(route: str, source: int, ids: Ids) -> Iterator[str]:
         yield from (_query(**asked) for asked in _streams(source))
     if route == "/greader/reader/api/0/stream/items/ids":
         yield _query(s=_STATE + "reading-list", n=MANY_REFS)
-        yield _query(s=_STATE + "reading-list", n=MANY_REFS, xt=_STATE + "read")
+        yield _query(s=_STATE + "reading-list", xt=_STATE + "read", n=MANY_REFS)
     yield from (_query(**asked) for asked in _HARDER.get(route, ()))
     if route in {"/api/items", "/api/raw-items", "/api/raw-items/for-digest"}:
         yield _query(since=ids.old_moment, limit=100)
@@ -308,7 +312,7 @@ def _streams(source: int) -> Iterator[dict[str, Any]]:
     yield {"s": _STATE + "reading-list", "xt": _STATE + "read", "n": 100}
     yield {"s": "user/-/label/news", "xt": _STATE + "read", "n": 100}
     yield {"s": "user/-/label/later", "n": 100}
-    yield {"s": f"feed/{source}", "n": 1000}
+    yield from ({"s": f"feed/{source}", "n": most} for most in (100, MANY_ITEMS))
 
 
 def _query(**asked: Any) -> str:
@@ -323,32 +327,28 @@ class Asker:
         self._rounds = rounds
 
     def ask(self, one: Question) -> Answer:
-        is_whole = one.path in WHOLE or f"n={MANY_REFS}" in one.path
         with self._client(one.who) as client:
-            first = client.get(one.path) if not is_whole else self._first_byte(client, one.path)[1]
+            first = client.get(one.path) if not one.is_whole else self._first_byte(client, one.path)[1]
             times, cpu = list[float](), list[float]()
             for _ in range(self._rounds):
                 began = self._cpu_ms()
-                times.append(self._first_byte(client, one.path)[0] if is_whole else self._timed(client, one.path))
+                times.append(self._first_byte(client, one.path)[0] if one.is_whole else self._timed(client, one.path))
                 cpu.append(self._cpu_ms() - began)
         cuts = quantiles(times, n=20)
         return Answer(
             who=one.who,
             path=one.path,
             status=first.status_code,
-            bytes=0 if is_whole else len(first.content),
+            bytes=0 if one.is_whole else len(first.content),
             p50=cuts[9],
             p95=cuts[18],
             cpu=min(cpu),
             is_page="text/html" in first.headers.get("content-type", "") and one.route != "/docs",
-            is_whole=is_whole,
+            is_whole=one.is_whole,
         )
 
-    def wait_beside_whole(self) -> list[Answer]:
+    def wait_beside(self, path: str) -> Answer:
         """How long somebody waits for `/health` while another reads a list whole, as fast as it comes."""
-        return [self._wait_beside(path) for path in sorted(WHOLE)]
-
-    def _wait_beside(self, path: str) -> Answer:
         with self._client(STRANGER) as other, ThreadPoolExecutor(1) as aside:
             began, times = self._cpu_ms(), list[float]()
             reading = aside.submit(self._read_whole, path)
