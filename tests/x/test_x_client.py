@@ -79,11 +79,14 @@ async def test_a_refused_key_is_one_call_and_stops_everything():
         (x.reply(200, {"error": True, "message": "odd"}), XTrouble.REFUSED, "odd"),
         (x.reply(200, {"errors": [{"message": "no such user"}]}), XTrouble.REFUSED, "no such user"),
         (x.reply(200, {"status": "error", "code": 402, "msg": "top up"}), XTrouble.NO_CREDIT, "top up"),
+        (x.reply(200, {"status": "error", "msg": "Credits is not enough"}), XTrouble.NO_CREDIT, "out of credit"),
+        (x.reply(403, {"message": "Insufficient credits. Please recharge"}), XTrouble.NO_CREDIT, "out of credit"),
+        (x.reply(200, {"status": "error", "msg": "@credit: User not found"}), XTrouble.USER_NOT_FOUND, "not found"),
         (x.not_json(), XTrouble.UNREADABLE, "not JSON"),
         (x.reply(200, [1, 2]), XTrouble.UNREADABLE, "not JSON"),
     ],
 )
-@pytest.mark.proves("D-18", "R-30")
+@pytest.mark.proves("D-18", "R-29", "R-30")
 async def test_what_another_attempt_cannot_mend_fails_this_user_at_once(answer, trouble, words):
     source = provider()
     source.fail("ada", answer)

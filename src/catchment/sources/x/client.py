@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -287,9 +288,12 @@ def _count(body: Mapping[str, Any]) -> int:
     return len(listed) if isinstance(listed, list) else 0
 
 
+_NO_CREDIT: Final = (XTrouble.NO_CREDIT, "the account with X's provider is out of credit; top it up")
+#: How the provider tells it where the status does not.
+_OF_CREDIT: Final = re.compile(r"\b(credits?|recharge)\b", re.IGNORECASE)
 _MEANINGS: Final[Mapping[int, tuple[XTrouble, str]]] = {
     401: (XTrouble.KEY_REFUSED, "X's provider refuses the key; check TWITTER_API_KEY"),
-    402: (XTrouble.NO_CREDIT, "the account with X's provider is out of credit; top it up"),
+    402: _NO_CREDIT,
     429: (XTrouble.RATE_LIMITED, "X's provider asks for fewer requests; lower TWITTER_REQUESTS_PER_SECOND"),
 }
 
@@ -302,6 +306,8 @@ def _refusal(response: Response, body: Mapping[str, Any] | None) -> XError:
         trouble, meaning = XTrouble.PROVIDER_DOWN, f"X's provider is in trouble (HTTP {status}); tried again later"
     elif "not found" in said.lower() and status in {HTTPStatus.OK, HTTPStatus.NOT_FOUND}:
         trouble, meaning = XTrouble.USER_NOT_FOUND, "there is no such timeline on X"
+    elif _OF_CREDIT.search(said):
+        trouble, meaning = _NO_CREDIT
     else:
         trouble, meaning = XTrouble.REFUSED, f"X's provider refused (HTTP {status})"
     # After a colon it would be taken for the value of the setting that the meaning names, and be struck out.
