@@ -94,6 +94,19 @@ class TestADamagedState:
 
 
 class TestOneSite:
+    @pytest.mark.proves("R-12", "G-12")
+    async def test_why_says_that_nothing_is_new_and_how_many_pages_could_not_be_collected(
+        self, catchment: Command, pages: SitemapSite
+    ) -> None:
+        pages.write("/1", START)
+        pages.write("/gone", START, status=404)
+        url = pages.publish()
+        await run(catchment, url)
+        await run(catchment, url)
+        why = json.loads((await catchment.aside("why", "1", "--json")).stdout)["why"]
+        assert any("went well and brought nothing new" in sentence for sentence in why)
+        assert "1 page could not be collected: `catchment sources show 1` names them, and why." in why
+
     @pytest.mark.proves("B-10", "B-03", "B-14")
     async def test_a_second_run_without_changes_asks_for_no_page_and_gives_the_same_bytes(
         self, catchment: Command, site: FeedSite, pages: SitemapSite, where: dict[str, str]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from catchment.domain.candidate import CandidatePolicy, Listed
-from catchment.errors import DamagedStore
 from catchment.manage.sitemaps import IncrementalStateManager
 from catchment.settings import Settings
 from source_factory import START
@@ -158,10 +157,30 @@ async def test_a_damaged_state_is_kept_aside_and_everything_is_processed_once(tm
     assert [line for line in log if line.startswith("WARNING") and "damaged" in line]
 
 
-async def test_a_damaged_main_store_is_left_where_it_is(tmp_path, clock):
+@pytest.mark.proves("B-07", "R-13")
+async def test_a_damaged_state_stops_no_step_of_a_run_and_is_lost_only_where_everything_is_processed(
+    tmp_path, clock, log
+):
+    path, current = tmp_path / "state.db", entries("/1", "/2", "/3")
+    path.write_bytes(b"no database at all" * 100)
+    policy = CandidatePolicy(baseline_items=1)
+    async with IncrementalStateManager(path, settings=Settings(), clock=clock, policy=policy) as manager:
+        assert (await manager.get_site_state("blog")).last_run is None
+        await manager.mark_urls_processed("blog", ["/1"])
+        assert await manager.cleanup_old_states() == 0
+    assert list(tmp_path.iterdir()) == [path]
+    async with IncrementalStateManager(path, settings=Settings(), clock=clock, policy=policy) as manager:
+        assert await manager.detect_new_urls("blog", current) == ["/1", "/2", "/3"]
+    assert len([line for line in log if line.startswith("WARNING") and "is damaged" in line]) == 4
+
+
+@pytest.mark.proves("B-07", "R-13")
+async def test_a_damaged_main_store_is_left_where_it_is_and_everything_is_processed(tmp_path, clock, log):
     path = tmp_path / "main.db"
     path.write_bytes(b"no database at all" * 100)
     async with IncrementalStateManager(settings=Settings(database_url=f"sqlite:///{path}"), clock=clock) as manager:
-        with pytest.raises(DamagedStore):
-            await manager.detect("blog", entries("/1"))
-    assert [found.name for found in tmp_path.iterdir() if "damaged" in found.name] == []
+        found = await manager.detect("blog", entries("/1", "/2"))
+        await manager.mark_urls_processed("blog", found.new_urls)
+    assert (found.mode, found.new_urls, found.total_to_process) == ("full_fallback", ["/1", "/2"], 2)
+    assert list(tmp_path.iterdir()) == [path]
+    assert [line for line in log if line.startswith("WARNING") and "not a database. It is left" in line]

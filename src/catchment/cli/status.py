@@ -73,7 +73,8 @@ def why(
 
     Example: catchment why 5
     """
-    from catchment.monitor.status import View, describe, read_collector
+    from catchment.domain.candidate import Backlog
+    from catchment.monitor.status import View, describe, read_backlogs, read_collector
     from catchment.monitor.why import explain
 
     async def work(system: System) -> tuple[Source, list[str]]:
@@ -82,7 +83,9 @@ def why(
         health = describe(wanted, registry=system.registry, intervals=intervals, view=View(caller=OPERATOR), now=now)
         visits = await system.history.visits(wanted.id, OPERATOR, limit=200)
         collector = await system.store.read(read_collector, now=now)
-        return wanted, explain(wanted, health, visits, network_away=collector.network_away)
+        backlogs = await system.store.read(read_backlogs, [wanted], registry=system.registry)
+        failed = backlogs.get(wanted.id, Backlog()).failed
+        return wanted, explain(wanted, health, visits, network_away=collector.network_away, failed_pages=failed)
 
     wanted, sentences = with_system(work)
     if as_json:

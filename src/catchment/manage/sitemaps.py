@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -103,8 +104,10 @@ class IncrementalStateManager:
             self._opened = None
 
     async def get_site_state(self, site_name: str) -> SiteState:
-        store = await self._store()
-        found = await store.read(crawls.find, site_name)
+        """Of a site that nobody knows, and where the state is damaged, that it never ran."""
+        found = None
+        with _left_where_it_is():
+            found = await (await self._store()).read(crawls.find, site_name)
         if found is None:
             return SiteState(site_name=site_name, sitemap_url="", last_run=None)
         _, state = found
@@ -125,31 +128,34 @@ class IncrementalStateManager:
         try:
             return await self._detect(site_name, listed, sitemap_url, self._policy)
         except DamagedStore as error:
+            if not self._is_own:
+                _warn_of(error)
+                everywhere = {one.key for one in listed}
+                return replace(_sorted(listed, everywhere, {one.url for one in listed}), mode=FULL_FALLBACK)
             await self._put_aside(error)
             everything = replace(self._policy, baseline_items=None)
             return replace(await self._detect(site_name, listed, sitemap_url, everything), mode=FULL_FALLBACK)
 
     async def mark_urls_processed(self, site_name: str, urls: Sequence[str], success: bool = True) -> None:
         """Say what became of URLs that were to be processed; those nobody knows are passed over."""
-        store = await self._store()
-        found = await store.read(crawls.find, site_name)
-        if found is None:
-            return
         error = None if success else "reported as failed"
-        for some in _chunks(urls):
-            keys = [Listed(url).key for url in some]
-            await store.write(candidates.mark_keys, found[0], keys, error=error, now=self._clock.now())
+        with _left_where_it_is():
+            store = await self._store()
+            found = await store.read(crawls.find, site_name)
+            if found is None:
+                return
+            for some in _chunks(urls):
+                keys = [Listed(url).key for url in some]
+                await store.write(candidates.mark_keys, found[0], keys, error=error, now=self._clock.now())
 
     async def cleanup_old_states(self, days_to_keep: int = 30) -> int:
         """Forget what no sitemap listed for so many days, of all sites; returns how many URLs went."""
-        store = await self._store()
-        policy = replace(self._policy, max_history_days=days_to_keep)
-        return sum(
-            [
-                await store.write(crawls.clean, source_id, policy, now=self._clock.now())
-                for source_id in await store.read(crawls.list_ids)
-            ]
-        )
+        policy, cleaned = replace(self._policy, max_history_days=days_to_keep), 0
+        with _left_where_it_is():
+            store = await self._store()
+            for source_id in await store.read(crawls.list_ids):
+                cleaned += await store.write(crawls.clean, source_id, policy, now=self._clock.now())
+        return cleaned
 
     async def _detect(
         self, site_name: str, listed: Sequence[Listed], sitemap_url: str, policy: CandidatePolicy
@@ -178,11 +184,22 @@ class IncrementalStateManager:
         return self._opened
 
     async def _put_aside(self, error: DamagedStore) -> None:
-        if not self._is_own:
-            raise error
         await self.close()
         kept = await asyncio.to_thread(set_aside, self._url, self._clock.now())
         logger.warning("{} It is kept as {}; everything is processed once, in full.", error, kept)
+
+
+@contextmanager
+def _left_where_it_is() -> Iterator[None]:
+    """What is damaged is found so by the next detection, which then gives everything: nothing else begins anew."""
+    try:
+        yield
+    except DamagedStore as error:
+        _warn_of(error)
+
+
+def _warn_of(error: DamagedStore) -> None:
+    logger.warning("{} It is left where it is; nothing is remembered, and everything is to be processed.", error)
 
 
 def _each_once(listed: Iterable[Listed]) -> list[Listed]:

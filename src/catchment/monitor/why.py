@@ -24,6 +24,7 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "news": "Something new came last at {at}: {inserted} item(s).",
         "news_once": "Something new came last at {at}.",
         "no_news": "No visit brought anything yet.",
+        "pages": "{failed} page(s) could not be collected: `catchment sources show {id}` names them, and why.",
         "quiet": "It has been silent for longer than it usually is.",
         "gap": "It has more news between two visits than it lists: a shorter interval misses less.",
         "moved": "It says that it is somewhere else for good: give it its new address.",
@@ -43,6 +44,7 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "news": "最近一次有新内容是 {at}：{inserted} 条。",
         "news_once": "最近一次有新内容是 {at}。",
         "no_news": "至今没有抓取到任何内容。",
+        "pages": "有 {failed} 个页面未能抓取：`catchment sources show {id}` 会列出它们及原因。",
         "quiet": "它沉默的时间比平时更长。",
         "gap": "两次抓取之间的新内容多于它列出的：缩短间隔可减少遗漏。",
         "moved": "它表示已永久搬到别处：请改用新地址。",
@@ -60,33 +62,39 @@ def explain(
     visits: Sequence[LogLine],
     *,
     network_away: bool = False,
+    failed_pages: int = 0,
     language: Language = Language.ENGLISH,
     without: Collection[str] = (),
 ) -> list[str]:
     """What a person should know who wonders why nothing came; `visits` are the last ones, the newest first."""
-    sentences, found = _SENTENCES[language], _findings(source, health, visits, network_away)
+    sentences, found = _SENTENCES[language], _findings(source, health, visits, network_away, failed_pages)
     return [as_counted(sentences[name].format(**values)) for name, values in found if name not in without]
 
 
 Finding = tuple[str, Mapping[str, object]]
 
 
-def _findings(source: Source, health: SourceHealth, visits: Sequence[LogLine], network_away: bool) -> Iterator[Finding]:
+def _findings(
+    source: Source, health: SourceHealth, visits: Sequence[LogLine], network_away: bool, failed_pages: int
+) -> Iterator[Finding]:
     if network_away:
         yield "away", {}
     if health.status in {SourceStatus.PAUSED, SourceStatus.NO_FETCHER}:
         yield "paused", {"reason": health.next_check_reason}
     if visits:
-        yield _last_visit(source, visits[0])
+        yield _last_visit(source, visits)
         yield from _last_news(source, visits)
     elif source.last_fetched_at is None:
         yield "never", {"reason": health.next_check_reason}
+    if failed_pages:
+        yield "pages", {"failed": failed_pages, "id": source.id}
     yield from ((_MARKS[mark], {}) for mark in health.marks if mark in _MARKS)
     if health.next_check_at is not None:
         yield "next", {"at": _moment(health.next_check_at), "reason": health.next_check_reason}
 
 
-def _last_visit(source: Source, visit: LogLine) -> Finding:
+def _last_visit(source: Source, visits: Sequence[LogLine]) -> Finding:
+    visit = visits[0]
     at = {"at": _moment(visit.finished_at)}
     if not visit.ok:
         name = "failed" if source.fetch_error_count and visit.excuse is None else "not_counted"
@@ -97,8 +105,9 @@ def _last_visit(source: Source, visit: LogLine) -> Finding:
         return "known", {**at, "items": visit.items}
     if {"include", "exclude", "filters"} & source.config.keys():
         return "filtered", at
-    # A server that says that nothing changed lists nothing.
-    return ("nothing" if source.rhythm.last_new_at else "empty"), at
+    # A server that says that nothing changed lists nothing, and a site whose pages are all known asks for none.
+    has_brought = source.rhythm.last_new_at or any(one.items for one in visits)
+    return ("nothing" if has_brought else "empty"), at
 
 
 def _last_news(source: Source, visits: Sequence[LogLine]) -> Iterator[Finding]:

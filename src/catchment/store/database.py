@@ -53,7 +53,7 @@ def translated_errors(url: URL) -> Iterator[None]:
         raise StoreError(f"The store {shown} is busy: none of our connections to it came free.") from error
     except DBAPIError as error:
         if isinstance(error.orig, sqlite3.DatabaseError) and any(sign in str(error.orig) for sign in DAMAGE):
-            raise DamagedStore(f"The store {url.database} is damaged: {error.orig}") from error
+            raise DamagedStore(f"The store {url.database} is damaged: {error.orig}.") from error
         if _is_full(error, url):
             raise FullStore(f"The store {shown} cannot be written, its disk is full: {error.orig}") from error
         if _code(error) in READ_ONLY:
@@ -95,7 +95,7 @@ def _check(conn: Connection, what: str) -> None:
         return
     found = conn.exec_driver_sql(f"PRAGMA quick_check({what})").scalar()
     if found != "ok":
-        raise DamagedStore(f"The store {conn.engine.url.database} is damaged: {found}")
+        raise DamagedStore(f"The store {conn.engine.url.database} is damaged: {found}.")
 
 
 def set_aside(url: str, now: datetime) -> Path:
