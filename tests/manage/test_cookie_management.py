@@ -140,6 +140,14 @@ async def test_a_cookie_that_lacks_what_its_platform_needs_is_refused_by_name_of
 
 
 @pytest.mark.proves("R-35")
+async def test_a_cookie_that_says_itself_that_nobody_is_signed_in_is_refused(system):
+    out = planted_cookie(platform="dy").replace("LOGIN_STATUS=1", "LOGIN_STATUS=0")
+    with pytest.raises(InvalidInput, match="lacks LOGIN_STATUS=1,"):
+        await system.cookies.add("b", Platform.DOUYIN, out)
+    assert await system.cookies.list() == []
+
+
+@pytest.mark.proves("R-35")
 async def test_a_new_value_that_lacks_a_part_leaves_the_old_one_in_place(system):
     await add(system)
     with pytest.raises(InvalidInput, match="web_session"):

@@ -159,14 +159,15 @@ async def test_candidates_of_another_platform_are_refused_and_nothing_is_stored(
 
 
 @on_both_stores
-@pytest.mark.proves("R-34")
-async def test_the_keyword_that_found_a_note_is_written_with_it(driver, keyword, site):
-    await driver.begin()
+@pytest.mark.proves("R-34", "E-06")
+async def test_the_keyword_that_found_a_note_and_the_trace_are_written_with_it(driver, keyword, site):
+    begun = await driver.begin()
     await found(driver, keyword, 1)
     await driver.step("claim")
     await driver.step("commit", {"note": note_to_json(note(1)), "meta": {"latency_ms": 12}})
     [row] = await site.system.store.read(lambda conn: conn.execute(select(notes.c.exec_meta)).all())
     assert (row.exec_meta["source_keyword"], row.exec_meta["latency_ms"]) == ("coffee", 12)
+    assert row.exec_meta["workflow_trace_id"] == begun["trace_id"], "whatever the request calls itself"
 
 
 @on_both_stores

@@ -20,9 +20,9 @@ from types import MappingProxyType
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Platform
 
-#: Without these parts a platform takes a cookie for nobody's.
+#: Without these parts, or with another value where one is named, a platform takes a cookie for nobody's.
 NEEDED_PARTS: Mapping[Platform, tuple[str, ...]] = MappingProxyType(
-    {Platform.XHS: ("a1", "web_session", "webId"), Platform.WEIBO: ("SUB",), Platform.DOUYIN: ("LOGIN_STATUS",)}
+    {Platform.XHS: ("a1", "web_session", "webId"), Platform.WEIBO: ("SUB",), Platform.DOUYIN: ("LOGIN_STATUS=1",)}
 )
 
 
@@ -34,7 +34,8 @@ def parts_of(cookie: str) -> dict[str, str]:
 
 def missing_parts(cookie: str, platform: Platform) -> list[str]:
     parts = parts_of(cookie)
-    return [name for name in NEEDED_PARTS[platform] if not parts.get(name)]
+    needed = ((part, *part.partition("=")) for part in NEEDED_PARTS[platform])
+    return [part for part, name, _, value in needed if not parts.get(name) or value not in {"", parts[name]}]
 
 
 #: Where a CrawlError says in its details why the platform refused.

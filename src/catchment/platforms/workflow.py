@@ -169,7 +169,8 @@ def _write(conn: Connection, run: Run, crawled: Crawled, item: Item, *, now: dat
         return _written_before(conn, ref)
     source = _source_of(conn, candidate)
     keyword = (candidate.listed.facts or {}).get("source_keyword", "")
-    crawled = replace(crawled, how={**crawled.how, "source_keyword": keyword})
+    trace_id = crawled.how.get("workflow_trace_id") or run.progress.get("trace_id")
+    crawled = replace(crawled, how={**crawled.how, "source_keyword": keyword, "workflow_trace_id": trace_id})
     written = notes.write(conn, crawled, source_id=source.id, now=now)
     kept = read_options(source.config).filters.apply([item]) if written.action is Action.CREATED else []
     store_details(conn, source, Batch(brought=[FetchedDetail(candidate, item)]), kept, now=now)
