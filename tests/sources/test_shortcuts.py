@@ -108,3 +108,13 @@ def test_any_text_may_be_pasted(text: str) -> None:
     address = address_in(text)
     assert address is None or ":" in address
     recognise(text, SERVICES)
+
+
+@pytest.mark.proves("R-10", "A-32")
+@pytest.mark.parametrize(
+    "text", ["192.168.1.5/feed", "feed://192.168.1.5/feed", "192.168.1.50/feed", "//192.168.1.5/feed"]
+)
+def test_a_host_that_is_a_number_needs_no_scheme_either(text: str):
+    assert address_in(text) in {"https://192.168.1.5/feed", "https://192.168.1.50/feed"}
+    assert address_in("10.0.0.7:8080/feed") == "https://10.0.0.7:8080/feed"
+    assert address_in("1.2.3.4.5") is None

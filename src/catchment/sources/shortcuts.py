@@ -23,7 +23,8 @@ _REDDIT_USER = re.compile(r"/?u(?:ser)?/([\w-]{1,30})/?", re.ASCII)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _FEED_SCHEME = re.compile(r"feed:(?://)?", re.IGNORECASE)
 _BARE_HOST = re.compile(
-    r"(?:[^\s/?#@:\\.]+\.)+[^\s/?#@:\\.]{2,}\.?(?::\d{1,5})?(?:[/?#].*)?|localhost(?::\d+)?(?:/.*)?"
+    r"(?:(?:[^\s/?#@:\\.]+\.)+[^\s/?#@:\\.]{2,}\.?|(?:\d{1,3}\.){3}\d{1,3})(?::\d{1,5})?(?:[/?#].*)?"
+    r"|localhost(?::\d+)?(?:/.*)?"
 )
 _FEED_PATH = re.compile(r"\.(?:rss|atom|rdf|xml)$|/(?:feeds?|rss|atom)(?:/|$)", re.IGNORECASE)
 _FEDIVERSE_PATH = re.compile(r"/@[\w.-]{1,64}/?", re.ASCII)
