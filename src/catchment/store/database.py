@@ -58,7 +58,8 @@ def translated_errors(url: URL) -> Iterator[None]:
             raise FullStore(f"The store {shown} cannot be written, its disk is full: {error.orig}") from error
         if _code(error) in READ_ONLY:
             raise ReadOnlyStore(f"The store {shown} cannot be written, it is read-only: {error.orig}") from error
-        if isinstance(error, OperationalError):
+        # A server that ends an idle transaction calls that an error of ours.
+        if isinstance(error, OperationalError) or error.connection_invalidated:
             raise StoreError(f"The store {shown} failed: {error.orig}") from error
         raise
 
