@@ -30,6 +30,7 @@ from catchment.simulator.services.xhs import XhsService
 from catchment.simulator.world import World
 from catchment.sources.platforms import search
 from catchment.store.items import ItemQuery, list_items
+from collecting import collect
 from planted import planted_cookie
 from source_factory import START
 from stores import on_sqlite_alone
@@ -157,6 +158,16 @@ async def test_without_cookies_the_source_is_put_off_and_nothing_counts_against_
         assert result.postponed_until >= clock.now() + timedelta(minutes=15)
         put_off = await scene.system.catalog.get(source, OPERATOR)
         assert (put_off.fetch_error_count, put_off.next_check.why) == (0, Why.NO_COOKIE)
+
+
+@on_sqlite_alone
+@pytest.mark.proves("A-17")
+async def test_a_round_by_hand_does_not_wait_for_a_cookie_to_come(open_test_system, clock):
+    async with scene_of(open_test_system, clock, cookies=0) as scene:
+        await scene.follow()
+        async with asyncio.timeout(10):
+            [put_off] = await collect(scene.system)
+        assert put_off.postponed_until is not None
 
 
 @on_sqlite_alone

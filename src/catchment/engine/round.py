@@ -82,8 +82,8 @@ class Round:
         }
 
     def postponed_until(self) -> datetime | None:
-        """When the first of the postponed sources may be tried again."""
-        return min((r.postponed_until for r in self.results if r.postponed_until), default=None)
+        """When the first of the sources may be tried again that wait for nothing but their host's pace."""
+        return min((r.postponed_until for r in self.results if r.postponed_until and r.waits_for_pace), default=None)
 
     def _release(self) -> list[Visit]:
         """Judge what is held once somebody was reached who shows the way there, or nobody is left to try."""
