@@ -124,7 +124,7 @@ def test_those_of_one_rule_that_fire_together_make_one_piece_of_news():
     decisions = step([], [*subjects, finding(AlertRule.COOKIE_EXHAUSTED, "xhs")], TERMS, START)
     [news] = news_of(decisions.told)
     payload = news.payload()
-    assert payload["message"] == "dy is amiss And 2 more."
+    assert payload["message"] == "dy is amiss. And 2 more."
     assert [one["subject"] for one in payload["alerts"]] == ["dy", "wb", "xhs"]
     assert (payload["state"], payload["subject"]) == ("firing", None)
 

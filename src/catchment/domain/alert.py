@@ -149,7 +149,8 @@ class AlertNews:
     @property
     def message(self) -> str:
         others = len(self.alerts) - 1
-        return self.alerts[0].message + (f" And {others} more." if others else "")
+        first = self.alerts[0].message
+        return f"{first.removesuffix('.')}. And {others} more." if others else first
 
     def payload(self) -> dict[str, Any]:
         first = self.alerts[0]
