@@ -180,7 +180,7 @@ class Visitor:
         reason = f"no fetcher for type '{source.type}'" + (f": set {key}" if key else "")
         if source.type not in self._warned_types:
             self._warned_types.add(source.type)
-            logger.warning("{}: such sources are skipped until there is one", reason)
+            logger.warning("{}; such sources are skipped until then", reason)
         return Skipped(reason=reason)
 
 
