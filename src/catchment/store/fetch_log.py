@@ -38,6 +38,8 @@ HOUR = timedelta(hours=1)
 #: So long after its end an hour is counted: until then somebody may still be storing what belongs to it.
 SETTLED = timedelta(minutes=10)
 HOURS_KEPT = 25
+#: Has no number, and stands for everybody where what is public is counted.
+NOBODY = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,11 +120,12 @@ def count_since(
     conn: Connection, since: datetime, user_id: int | None, *, all_sources: bool, now: datetime
 ) -> VisitCounts:
     """Visits and new items of the sources that somebody may see: by the hours that were counted, and what is left."""
-    # Nobody has the number of none.
+    # Nobody has the number of none, by which every hour that was counted is known.
     mine = or_(visit_hours.c.is_public.is_(True), visit_hours.c.owner_id == (user_id or -1))
     shown = true() if all_sources else mine
     sums = (func.sum(case((shown, visit_hours.c[name]), else_=0)).label(name) for name in _KEPT)
-    hours = select(visit_hours.c.hour, *sums).where(visit_hours.c.hour >= since).group_by(visit_hours.c.hour)
+    needed = (visit_hours.c.hour >= since, or_(shown, visit_hours.c.owner_id == NOBODY))
+    hours = select(visit_hours.c.hour, *sums).where(*needed).group_by(visit_hours.c.hour)
     kept = {row.hour: row for row in conn.execute(hours)}
     counted, left = uncounted(since, now, kept.keys())
     seen = [] if all_sources else [visible_to(user_id, all_sources=False)]
@@ -181,8 +184,11 @@ def count_an_hour(conn: Connection, *, now: datetime) -> int:
     hour = next((one for one in wanted if one not in known), None)
     if hour is None:
         return 0
-    rows: dict[tuple[int, bool], Counter[str]] = {(0, False): Counter()}
-    owner = func.coalesce(sources.c.created_by, 0).label("owner_id")
+    rows: dict[tuple[int, bool], Counter[str]] = {(NOBODY, False): Counter()}
+    # What is public is for everybody to see, whosever it is.
+    owner = case((sources.c.is_public.is_(True), NOBODY), else_=func.coalesce(sources.c.created_by, NOBODY)).label(
+        "owner_id"
+    )
     whose = (owner, sources.c.is_public)
     for table, at, counts, only in (
         (fetch_log, fetch_log.c.finished_at, (func.count().label("visits"), _failed), true()),

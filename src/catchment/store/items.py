@@ -63,6 +63,8 @@ class ItemQuery:
 NEWEST_FIRST = (raw_items.c.fetched_at.desc(), raw_items.c.published_at.desc().nulls_last(), raw_items.c.id.desc())
 #: Beyond so many, items are not sought source by source.
 MAX_BY_SOURCE = 1_000
+#: Whoever sees a fifth of what comes finds enough among so many times as much.
+AMONG = 5
 
 
 def remembered(conn: Connection, source_id: int, keys: Sequence[str]) -> dict[str, bytes]:
@@ -152,13 +154,22 @@ def newest_of(
     order: Sequence[UnaryExpression[Any]],
     at: Column[Any] = raw_items.c.fetched_at,
 ) -> list[Row[Any]]:
-    """The newest items of some sources, without a look at what the others brought: these may be a million.
+    """The newest items of some sources, without a look at all that the others brought: these may be a million.
 
     By when they came, or by another moment, with which `order` begins.
 
-    First the newest moment of each source, by an index. Of these the latest `limit` decide from when on items are
-    wanted, and of which sources.
+    Often enough of them are among the newest of all. Else first the newest moment of each source, by an index: of these
+    the latest `limit` decide of which sources items are wanted, and all moments of these from when on.
     """
+    columns = (raw_items.c.id, raw_items.c.fetched_at, at.label("moment"))
+    look = min(AMONG * limit, MAX_BY_SOURCE)
+    of_all: Select[Any] = select(*columns, raw_items.c.source_id).where(*bounds).order_by(*order).limit(look)
+    recent = conn.execute(of_all).all()
+    among = sources.c.id.in_({row.source_id for row in recent})
+    theirs = set(conn.execute(select(sources.c.id).where(among, *which)).scalars())
+    rows = [row for row in recent if row.source_id in theirs][:limit]
+    if len(rows) == limit or len(recent) < look:
+        return rows
     own = raw_items.c.source_id == sources.c.id
     newest = select(at).where(own, *bounds).order_by(at.desc()).limit(1).correlate(sources).scalar_subquery()
     latest = newest.label("latest")
@@ -166,13 +177,15 @@ def newest_of(
     found = [row for row in conn.execute(tops) if row.latest is not None]
     if not found:
         return []
-    begin = found[-1].latest if len(found) == limit else None
-    since = [at >= begin] if begin else []
+    ids, begin, since = [row.id for row in found], None, list[ColumnElement[bool]]()
+    if len(found) == limit:
+        begin = found[-1].latest
+        moments = select(at).where(raw_items.c.source_id.in_(ids), at >= begin, *bounds).order_by(at.desc())
+        since = [at >= (conn.execute(moments.offset(limit - 1).limit(1)).scalar() or begin)]
     each = select(raw_items.c.id).where(own, *bounds, *since).order_by(*order).limit(limit).correlate(sources)
-    wanted = sources.c.id.in_([row.id for row in found])
-    columns = (raw_items.c.id, raw_items.c.fetched_at, at.label("moment"))
-    rows = list(conn.execute(_joined(conn, columns, each, wanted).order_by(*order).limit(limit)))
-    if begin is None:
+    wanted = _joined(conn, columns, each, sources.c.id.in_(ids))
+    rows = list(conn.execute(wanted.order_by(*order).limit(limit)))
+    if begin is None or (len(rows) == limit and rows[-1].moment > begin):
         return rows
     # Sources that were left out may have something of that very moment: many are stored together.
     together = select(*columns).where(at == begin, *bounds, exists().where(own, *which)).order_by(*order)
