@@ -450,3 +450,16 @@ async def test_a_filter_that_is_walked_by_arrows_keeps_its_place(lean_site: Site
         await expect(tab.get_by_label("Published")).to_be_focused()
     await tab.goto("/items")
     await expect(tab.get_by_label("Published")).not_to_be_focused()
+
+
+@pytest.mark.proves("G-06", "G-04")
+async def test_what_a_list_led_to_leads_back_to_the_list_as_it_was(lean_site: Site):
+    source = await lean_site.add_source(lean_site.alice, "news", tags=("每日",))
+    await keep(lean_site, source, make_item(native_id="1", title="Rivers & seas"))
+    for asked in ("/items?q=%22rivers%22&tag=%E6%AF%8F%E6%97%A5&days=7", "/sources?tag=%E6%AF%8F%E6%97%A5&sort=name"):
+        listed = await lean_site.get(f"{asked}&lang=zh", "alice")
+        one = html.unescape(re.search(r'data-open href="([^"]+)"', listed.text)[1])
+        page = await lean_site.get(one, "alice")
+        assert f'<a href="{html.escape(asked)}">←' in page.text
+    # Nobody came from a list: there is the whole of it.
+    assert '<a href="/items">←' in (await lean_site.get("/items/1", "alice")).text

@@ -52,8 +52,16 @@ def own_path(scope: Scope) -> str:
 
 def link_with(request: Request, /, **query: object) -> str:
     """The page that is shown, with this part of its query changed."""
-    told = {name: value for name, value in request.query_params.items() if name != "lang"} | query
-    return link(request, own_path(request.scope), **told)
+    return link(request, own_path(request.scope), **(_asked(request) | query))
+
+
+def link_beside(request: Request, path: str, /) -> str:
+    """Another page with the query of this one: what a list shows knows the way back to the list as it was."""
+    return link(request, path, **_asked(request))
+
+
+def _asked(request: Request) -> dict[str, object]:
+    return {name: value for name, value in request.query_params.items() if name != "lang"}
 
 
 def _public_url(request: Request) -> str:
