@@ -338,7 +338,7 @@ class TestFailureAndRecovery:
             await collect_one(system, dead.id)
             seen = await get(system, dead)
             assert (seen.fetch_error_count, seen.next_check.why, seen.is_active) == (0, Why.OFFLINE, True)
-        assert (await system.store.read(read_collector, now=system.clock.now())).network_away
+        assert (await system.store.read(read_collector, OPERATOR, now=system.clock.now())).network_away
 
     @pytest.mark.proves("A-11")
     async def test_one_dead_host_is_blamed_once_others_outside_were_collected(self, system, site, clock):

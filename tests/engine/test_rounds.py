@@ -110,13 +110,13 @@ async def test_what_is_claimed_ahead_waits_and_is_not_in_flight(open_test_system
                 await gate.arrived.acquire()
 
             async def two_in_flight():
-                state = await system.store.read(read_collector, now=clock.now())
+                state = await system.store.read(read_collector, OPERATOR, now=clock.now())
                 return (state.in_flight, state.queue) == (2, 6)
 
             assert await eventually(two_in_flight)
             gate.opened.set()
             await round_.wait()
-        assert (await system.store.read(read_collector, now=clock.now())).in_flight == 0
+        assert (await system.store.read(read_collector, OPERATOR, now=clock.now())).in_flight == 0
 
 
 @pytest.mark.proves("R-15", "A-36")
@@ -125,7 +125,7 @@ async def test_what_a_dead_process_claimed_is_in_nobodys_flight(system, site, cl
     place = owner_name().rsplit(":", 2)[0]
     gone, until = f"{place}:{2**22 + 1}:dead", clock.now() + timedelta(minutes=1)
     await system.store.write(runs.claim_now, source.id, owner=gone, now=clock.now(), until=until)
-    assert (await system.store.read(read_collector, now=clock.now())).in_flight == 0
+    assert (await system.store.read(read_collector, OPERATOR, now=clock.now())).in_flight == 0
 
 
 @pytest.mark.proves("R-15")

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.engine import make_url
 
+from catchment.domain.caller import OPERATOR
 from catchment.domain.run import RunKind
 from catchment.errors import Conflict, NotFound, StoreError
 from catchment.jobs.builtin import BACKUP
@@ -46,11 +47,11 @@ async def test_nobody_works_on_a_store_that_was_restored_from_a_backup_of_a_busy
     for kind, owner in ((RunKind.COLLECTOR, "elsewhere:1:x"), (RunKind.WORKFLOW, "execution")):
         await store.write(runs.start, kind, "1", owner=owner, now=clock.now(), until=until)
     made = make_backup(as_url(store_url), tmp_path / "backup.sqlite3")
-    assert (await store.read(read_collector, now=clock.now())).running
+    assert (await store.read(read_collector, OPERATOR, now=clock.now())).running
     restored = make_url(f"sqlite+pysqlite:///{tmp_path}/restored.sqlite3")
     assert restore_backup(made.file, restored) == made.rows
     with connected(reading_engine(restored)) as conn:
-        assert not read_collector(conn, now=clock.now()).running
+        assert not read_collector(conn, OPERATOR, now=clock.now()).running
         assert [run.kind for run in runs.list_held(conn, now=clock.now())] == [RunKind.WORKFLOW]
         assert [run.lease_until for run in runs.list_running(conn, RunKind.COLLECTOR)] == [clock.now()]
 

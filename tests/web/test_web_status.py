@@ -254,6 +254,21 @@ async def test_what_is_being_collected_is_in_flight_and_no_longer_queued(site: S
     assert (state["queue"], state["in_flight"]) == (0, 1)
 
 
+@on_both_stores
+@pytest.mark.proves("A-36", "G-01")
+async def test_what_waits_and_is_under_way_is_counted_of_what_one_may_see(site: Site, clock: ManualClock):
+    shown, until = await site.add_source(None, "shown", public=True), clock.now() + timedelta(minutes=1)
+    hidden = [await site.add_source(site.bob, f"hidden-{number}") for number in range(3)]
+    await site.add_source(None, "waits", public=True)
+    for number, source in enumerate([shown, *hidden[:2]]):
+        await site.system.store.write(runs.claim_now, source.id, owner=f"h:1:{number}", now=clock.now(), until=until)
+    for who, told in ((None, "1 in flight · 1 waiting"), ("alice", "1 in flight · 1 waiting")):
+        assert told in (await site.get("/", who)).text
+    for who, counts in (("alice", (1, 1)), ("bob", (2, 3)), ("service", (2, 3))):
+        state = (await site.get("/api/collector/status", who)).json()["collector"]
+        assert (state["queue"], state["in_flight"]) == counts
+
+
 @pytest.mark.proves("A-24")
 async def test_the_config_table_is_read_and_set_whatever_the_case(site: Site):
     answer = await site.put("/api/config", "admin", json={"fetch_interval_RSS": 60, "FETCH_INTERVAL_REDDIT": "45"})

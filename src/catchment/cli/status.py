@@ -82,7 +82,7 @@ def why(
         wanted = await _meant(source, system)
         health = describe(wanted, registry=system.registry, intervals=intervals, view=View(caller=OPERATOR), now=now)
         visits = await system.history.visits(wanted.id, OPERATOR, limit=200)
-        collector = await system.store.read(read_collector, now=now)
+        collector = await system.store.read(read_collector, OPERATOR, now=now)
         backlogs = await system.store.read(read_backlogs, [wanted], registry=system.registry)
         failed = backlogs.get(wanted.id, Backlog()).failed
         return wanted, explain(wanted, health, visits, network_away=collector.network_away, failed_pages=failed)

@@ -437,16 +437,19 @@ def read_stats(conn: Connection, caller: Caller, *, now: datetime) -> Stats:
     )
 
 
-def read_collector(conn: Connection, *, now: datetime) -> CollectorState:
+def read_collector(conn: Connection, caller: Caller, *, now: datetime) -> CollectorState:
+    """How collecting goes; what waits and what is under way is counted of what the caller may see."""
+    user, sees_all = caller.user_id, caller.sees_all
     running = runs.list_running(conn, RunKind.COLLECTOR)
     alive = [run for run in running if run.lease_until > now and not is_gone(run.owner)]
-    claims = {owner: count for owner, count in overview.claimed_by_owner(conn, now=now).items() if not is_gone(owner)}
+    claimed = overview.claimed_by_owner(conn, user, all_sources=sees_all, now=now)
+    claims = {owner: count for owner, count in claimed.items() if not is_gone(owner)}
     in_flight = count_in_flight(claims, {run.owner: run.progress.get("in_flight") for run in alive})
     return CollectorState(
         running=bool(alive),
         last_tick_at=max(_moments(alive, "last_tick_at"), default=None),
         next_tick_at=min(_moments(alive, "next_tick_at"), default=None),
-        queue=overview.count_due(conn, now=now) + sum(claims.values()) - in_flight,
+        queue=overview.count_due(conn, user, all_sources=sees_all, now=now) + sum(claims.values()) - in_flight,
         in_flight=in_flight,
         network_away=is_network_away(conn),
     )
@@ -489,7 +492,7 @@ def _gather(conn: Connection, view: View, *, now: datetime) -> tuple[list[Source
     else:
         found = overview.list_by_attention(conn, user, all_sources=sees_all, limit=view.most)
     shown = list_alerts(conn, view.caller, now=now)
-    return found, read_stats(conn, view.caller, now=now), read_collector(conn, now=now), shown
+    return found, read_stats(conn, view.caller, now=now), read_collector(conn, view.caller, now=now), shown
 
 
 def _moments(collectors: list[Run], name: str) -> list[datetime]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, case, func, select, text
+from sqlalchemy import BigInteger, Connection, case, cast, func, select, text, true
 
 from catchment.domain.run import RunKind
 from catchment.domain.source import PausedBy, Source, Why
@@ -65,17 +65,23 @@ def list_by_attention(conn: Connection, user_id: int | None, *, all_sources: boo
     return sorted(get_many(conn, list(order)), key=lambda source: order[source.id])
 
 
-def count_due(conn: Connection, *, now: datetime) -> int:
-    """Sources whose time has come and on which nobody works yet."""
+def count_due(conn: Connection, user_id: int | None, *, all_sources: bool, now: datetime) -> int:
+    """Sources that may be seen whose time has come and on which nobody works yet."""
     waiting = (sources.c.next_check_at <= now) & ~running_on(sources.c.id)
-    return conn.execute(select(func.count()).select_from(sources).where(waiting)).scalar_one()
+    # What is deleted is never due, so that who sees all is served by the index of what is.
+    seen = true() if all_sources else visible_to(user_id, all_sources=False)
+    return conn.execute(select(func.count()).select_from(sources).where(waiting, seen)).scalar_one()
 
 
-def claimed_by_owner(conn: Connection, *, now: datetime) -> dict[str, int]:
-    """How many sources each process has claimed: to visit them, or to visit them next."""
+def claimed_by_owner(conn: Connection, user_id: int | None, *, all_sources: bool, now: datetime) -> dict[str, int]:
+    """How many sources that may be seen each process has claimed: to visit them, or to visit them next."""
     # The status is spelled out, so that the partial index of what runs serves.
     running = (runs.c.kind == RunKind.SOURCE) & (runs.c.status == text("'running'"))
     claimed = select(runs.c.owner, func.count().label("claims")).where(running, runs.c.lease_until > now)
+    if not all_sources:
+        # The subjects of other kinds are no numbers, and a store may look at those first.
+        source_id = case((runs.c.kind == RunKind.SOURCE, cast(runs.c.subject, BigInteger)))
+        claimed = claimed.join(sources, sources.c.id == source_id).where(visible_to(user_id, all_sources=False))
     return {row.owner: row.claims for row in conn.execute(claimed.group_by(runs.c.owner))}
 
 

@@ -47,7 +47,7 @@ async def read_numbers(system: System) -> Numbers:
         now = system.clock.now()
         return Numbers(
             stats=read_stats(conn, OPERATOR, now=now),
-            collector=read_collector(conn, now=now),
+            collector=read_collector(conn, OPERATOR, now=now),
             items=changes.count_items(conn),
             alerts=alerts.count_firing(conn),
             cookies=cookies,
