@@ -37,7 +37,6 @@ from catchment.domain.search import MAX_QUERY, text_of_html
 from catchment.domain.source import ADDRESS_KEY, Source
 from catchment.errors import CatchmentError, Conflict, Forbidden, InvalidInput, NotFound, StoreError
 from catchment.logs import retell
-from catchment.manage.catalog import Draft
 from catchment.manage.resolve import Pasted
 from catchment.monitor.status import SourceHealth, View
 from catchment.redact import redact_text
@@ -242,8 +241,7 @@ async def add_source(agent: Agent, url: str) -> Answer:
     system = agent.system
     resolved = await system.resolver.resolve(Pasted(text=url), agent.caller)
     resolved.refuse_missing("Give another address.")
-    draft = Draft(type=resolved.type, config=resolved.config, name=resolved.name)
-    [shown] = await _show(agent, [await system.catalog.add(draft, agent.caller)])
+    [shown] = await _show(agent, [await system.catalog.add(resolved.draft, agent.caller)])
     doubt = {"doubt": untrusted(redact_text(resolved.doubt), MAX_EXCERPT)} if resolved.doubt else {}
     return {"note": NOTE, "added": shown, "why": untrusted(redact_text(resolved.why), MAX_EXCERPT), **doubt}
 

@@ -23,6 +23,8 @@ async def test_a_page_is_added_as_the_feed_that_it_names(catchment: Command, sit
     again = await to_thread(catchment, "add", page)
     assert again.exit_code == 1
     assert f"'Quay feed' (id {shape['id']})" in again.stderr
+    looked = await to_thread(catchment, "add", page, "--dry-run")
+    assert (looked.exit_code, f"Already followed: it is source {shape['id']}." in looked.stderr) == (0, True)
 
 
 @pytest.mark.proves("A-32", "R-39")

@@ -72,6 +72,8 @@ async def test_what_is_resolved_can_be_added_as_it_is_and_only_once(store_url: s
         again = await client.post("/api/sources", json=wanted)
         assert (added.status_code, again.status_code) == (201, 409)
         assert again.json()["existing_id"] == added.json()["id"]
+        told_again = (await client.post(PATH, json={"url": page})).json()
+        assert told_again == {**told, "existing_id": added.json()["id"]}
 
 
 @pytest.mark.proves("R-39")

@@ -91,6 +91,22 @@ async def test_what_is_pasted_is_told_with_its_reason_and_followed(alices: Site,
     assert "Followed 0; 2 were there already, 0 could not be." in await told(alices, both)
 
 
+@pytest.mark.proves("G-03")
+@pytest.mark.parametrize(("language", "told"), [("en", "Already followed:"), ("zh", "已在关注：")])
+async def test_what_is_followed_already_is_said_to_be_with_a_link(
+    alices: Site, monkeypatch: pytest.MonkeyPatch, language: str, told: str
+):
+    resolve_as(monkeypatch)
+    mine = await alices.add_source(alices.alice, "mine")
+    hidden = await alices.add_source(alices.bob, "hidden")
+    known, fresh = mine.config["url"], hidden.config["url"]
+    page = (await send(alices, f"/sources/look?lang={language}", pasted=known)).text
+    assert f'{told} <a class="link" href="/sources/{mine.id}">mine</a>' in page
+    assert 'name="found-1"' not in page
+    both = (await send(alices, f"/sources/look?lang={language}", pasted=f"{known}\n{fresh}")).text
+    assert (both.count(told), 'name="found-1"' in both, 'name="found-2"' in both) == (1, False, True)
+
+
 @pytest.mark.proves("G-03", "R-41")
 async def test_what_lacks_its_key_is_followed_all_the_same(alices: Site):
     found = json.dumps({"type": "twitter_feed", "name": "@python", "config": {"handle": "python"}})

@@ -64,7 +64,7 @@ def add(
             resolved.refuse_missing("--force adds it all the same.")
         draft = wishes.draft(resolved)
         if dry_run:
-            return resolved, _planned(system, draft, resolved)
+            return resolved, await _planned(system, draft, resolved)
         return resolved, await source_shape(system, await system.catalog.add(draft, OPERATOR))
 
     resolved, shape = with_store_if_any(work) if dry_run else with_new_store(work)
@@ -72,6 +72,8 @@ def add(
         say(f"Warning: there is nothing to follow yet: {resolved.doubt}")
     elif resolved.doubt:
         say(f"Warning: it could not be checked now, which does not keep it from being added: {resolved.doubt}")
+    if dry_run and shape["existing_id"]:
+        say(f"Already followed: it is source {shape['existing_id']}.")
     if as_json:
         print_json(shape)
     elif dry_run:
@@ -113,10 +115,10 @@ async def _resolve(system: System, pasted: Pasted, *, check: bool) -> Resolved:
     return system.resolver.guess(pasted, OPERATOR)
 
 
-def _planned(system: System, draft: Draft, resolved: Resolved) -> dict[str, Any]:
+async def _planned(system: System, draft: Draft, resolved: Resolved) -> dict[str, Any]:
     """What would be stored, and why."""
     new = system.catalog.check(draft, OPERATOR)
-    preview = resolved.preview
+    preview, twin = resolved.preview, await system.catalog.find_twin(draft, OPERATOR)
     return {
         "name": new.name,
         "type": new.type,
@@ -127,4 +129,5 @@ def _planned(system: System, draft: Draft, resolved: Resolved) -> dict[str, Any]
         "why": resolved.why,
         "preview": None if preview is None else [{"title": one.title, "url": one.url} for one in preview],
         "doubt": resolved.doubt,
+        "existing_id": twin.id if twin else None,
     }

@@ -196,6 +196,11 @@ class Catalog:
         new = self.check(draft, caller)
         return await self._store.write(_add, new, caller, now=self._clock.now())
 
+    async def find_twin(self, draft: Draft, caller: Caller) -> Source | None:
+        """The source that the caller knows of already, for which adding this one would be a Conflict."""
+        new = self._checked(draft, caller)
+        return None if isinstance(new, Refused) else await self._store.read(_twin_of, new, caller)
+
     async def add_many(self, drafts: Sequence[Draft], caller: Caller) -> Sequence[Added | Refused]:
         """Add each that can be added, in a few transactions; what becomes of each, in the order given."""
         outcomes: list[Added | Refused] = []
@@ -416,8 +421,12 @@ class Catalog:
         return self._registry.identity(source_type, config)
 
 
+def _twin_of(conn: Connection, new: NewSource, caller: Caller) -> Source | None:
+    return sources.find_twin(conn, new.type, new.identity, owner=new.created_by, anybodys=caller.sees_all)
+
+
 def _add(conn: Connection, new: NewSource, caller: Caller, *, now: datetime) -> Source:
-    twin = sources.find_twin(conn, new.type, new.identity, owner=new.created_by, anybodys=caller.sees_all)
+    twin = _twin_of(conn, new, caller)
     if twin is not None:
         raise _exists(twin)
     source = sources.add(conn, new, now=now)

@@ -55,6 +55,10 @@ class Resolved:
     def is_no_feed(self) -> bool:
         return self.is_missing and self.type == FEED_TYPE
 
+    @property
+    def draft(self) -> Draft:
+        return Draft(type=self.type, config=self.config, name=self.name)
+
     def refuse_missing(self, remedy: str) -> None:
         """InvalidInput for an address at which there is nothing; the remedy says how to have it all the same."""
         if self.is_missing:
@@ -182,13 +186,13 @@ class _Visit:
     async def look(self, suggestion: Suggestion) -> Resolved:
         """With what it would bring. What can never work is raised."""
         resolved = _resolved(suggestion, self.pasted, icon=self.icon)
-        return _with_preview(resolved, await self.previewer.look(_draft(resolved), self.caller))
+        return _with_preview(resolved, await self.previewer.look(resolved.draft, self.caller))
 
     async def attempt(self, suggestion: Suggestion) -> Resolved:
         """The same, but what cannot be read is a doubt."""
         resolved = _resolved(suggestion, self.pasted, icon=self.icon)
         try:
-            preview = await self.previewer.look(_draft(resolved), self.caller)
+            preview = await self.previewer.look(resolved.draft, self.caller)
         except (ParseError, RefusedAddress) as error:
             preview = Preview(doubt=str(error), is_missing=True)
         return _with_preview(resolved, preview)
@@ -224,10 +228,6 @@ def _with_preview(resolved: Resolved, preview: Preview) -> Resolved:
         doubt=preview.doubt,
         is_missing=preview.is_missing,
     )
-
-
-def _draft(resolved: Resolved) -> Draft:
-    return Draft(type=resolved.type, config=resolved.config, name=resolved.name)
 
 
 def _by_spelling(address: str, pasted: Pasted) -> Suggestion:

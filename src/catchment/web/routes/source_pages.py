@@ -131,11 +131,13 @@ async def _looked_up(page: Page, line: str) -> dict[str, Any]:
     try:
         check_text(line)
         resolved = await page.system.resolver.resolve(Pasted(text=line), page.caller)
+        twin = await page.system.catalog.find_twin(resolved.draft, page.caller)
     except (CatchmentError, ValueError) as error:
         return {"line": line, "problem": page.words.say(str(error))}
     return {
         "line": line,
         "resolved": resolved,
+        "twin": twin,
         "why": page.words.say(resolved.why),
         "doubt": page.words.say(resolved.doubt) if resolved.doubt else "",
         "told": _told(resolved),

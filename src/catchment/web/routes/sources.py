@@ -54,14 +54,17 @@ class ResolvedOut(Out):
     why: str = Field(examples=["The page names this feed."])
     preview: list[PreviewItemOut] = Field(default=[], max_length=MAX_PREVIEWED)
     doubt: str = ""
+    existing_id: int | None = Field(default=None, description="The source that it is, where it is followed already.")
 
     @classmethod
-    def of(cls, resolved: Resolved) -> ResolvedOut:
+    def of(cls, resolved: Resolved, twin: Source | None) -> ResolvedOut:
         known: dict[str, Any] = {}
         if resolved.preview is not None:
             known["preview"] = [PreviewItemOut(title=one.title, url=one.url) for one in resolved.preview]
         if resolved.doubt is not None:
             known["doubt"] = resolved.doubt
+        if twin is not None:
+            known["existing_id"] = twin.id
         return cls(
             name=resolved.name,
             type=resolved.type,
@@ -83,7 +86,7 @@ async def resolve(body: PastedIn, system: TheSystem, caller: Known) -> ResolvedO
     resolved = await system.resolver.resolve(Pasted(text=body.url), caller)
     if not body.force:
         resolved.refuse_missing('"force": true takes it all the same.')
-    return ResolvedOut.of(resolved)
+    return ResolvedOut.of(resolved, await system.catalog.find_twin(resolved.draft, caller))
 
 
 _MEDIA = {ListFormat.OPML: "text/x-opml", ListFormat.JSON: "application/json", ListFormat.YAML: "application/yaml"}
