@@ -282,7 +282,7 @@ async def test_what_a_killed_helper_had_taken_is_taken_over(start: Start, catchm
 
 
 #: What the demo follows beside feeds.
-SERVICES = {"hackernews", "reddit", "github_trending", "xhs_search", "weibo_search"}
+SERVICES = {"hackernews", "reddit", "github_trending", "sitemap", "xhs_search", "weibo_search"}
 
 
 @pytest.mark.docs

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 
 import lxml.html
 import pytest
 
 from catchment.simulator.messages import IncomingRequest
-from catchment.simulator.services.places import BLOCK_PAGE, GithubTrending, HackerNews, Reddit, kind_of
+from catchment.simulator.services.places import BLOCK_PAGE, ROOMS, GithubTrending, HackerNews, Museum, Reddit, kind_of
 from catchment.simulator.words import WorldTime
 from service_visits import capture
 
@@ -88,3 +89,13 @@ def test_rows_of_the_trending_page_are_built_as_in_the_capture():
             assert len(row.xpath(".//h2/a")) == 1
             assert skeleton(row)[-2:] == ["stargazers", "forks"]
             assert row.xpath(".//a")[0].getparent().tag == "div", "the first link is not the one that matters"
+
+
+def test_a_site_without_a_feed_lists_its_pages_and_another_one_every_hour():
+    museum, later = Museum(TIMELINE), START + timedelta(hours=1)
+    for at, count in ((START, ROOMS), (later, ROOMS + 1)):
+        listed = re.findall(r"<loc>http://([^<]+)</loc>", ask(museum, "/museum/sitemap.xml", at=at).body.decode())
+        assert len(listed) == count
+        assert all(b"<article><h1>" in ask(museum, one, at=at).body for one in listed)
+    missing = ("/museum/rooms/x", f"/museum/rooms/{ROOMS + 1}", "/museum", "/museum/feed")
+    assert {ask(museum, path, at=later).status for path in missing} == {404}

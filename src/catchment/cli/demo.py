@@ -261,6 +261,7 @@ async def _follow(system: System, web: SimulatedWeb, scenario: Scenario | None) 
         _draft("hackernews", "Hacker News: top", {"filter": "top"}, "services"),
         _draft("reddit", "r/sailing", {"subreddit": "sailing", "sort": "new"}, "services"),
         _draft("github_trending", "GitHub Trending", {"since": "daily"}, "services"),
+        _draft("sitemap", "The Harbour Museum", {"url": web.url("/museum/sitemap.xml")}, "en"),
     ]
     await give_cookies(system)
     await system.catalog.add_many([*feeds, *services, *_keywords(scenario)], OPERATOR)

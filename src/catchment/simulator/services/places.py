@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from html import escape
 from http import HTTPStatus
 from typing import Any
@@ -324,6 +324,46 @@ def kind_of(number: int) -> str:
     return ODD.get(number % 10, "story")
 
 
+ROOM_PERIOD = timedelta(hours=1)
+ROOMS = 12
+
+
+class Museum:
+    """Answers at `/museum/`: a site without a feed, whose sitemap lists its rooms. Another one opens every hour."""
+
+    def __init__(self, timeline: WorldTime) -> None:
+        self._stream = EventStream(timeline=timeline, name="museum", period=ROOM_PERIOD, backlog=ROOMS)
+
+    def __call__(self, request: IncomingRequest) -> Answer:
+        match request.path.removeprefix("/museum").split("/"):
+            case ["", ""]:
+                return page("<!doctype html><html lang=en><title>The Harbour Museum</title><h1>The Harbour Museum</h1>")
+            case ["", "sitemap.xml"]:
+                return self._sitemap(request)
+            case ["", "rooms", name] if name.isdecimal() and self._stream.has(int(name), request.at):
+                return page(self._room(int(name)))
+        return not_found(request)
+
+    def _sitemap(self, request: IncomingRequest) -> Answer:
+        home = f"http://{request.headers.get('host', '')}/museum/rooms"
+        opened = {number: self._opened(number) for number in self._stream.latest(request.at, LISTED)}
+        rows = "".join(f"<url><loc>{home}/{one}</loc><lastmod>{at}</lastmod></url>" for one, at in opened.items())
+        body = f"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{rows}</urlset>"
+        return Answer(headers=(("Content-Type", "application/xml; charset=utf-8"),), body=body.encode())
+
+    def _room(self, number: int) -> str:
+        writer = self._stream.writer(number)
+        title = escape(writer.title())
+        return (
+            f"<!doctype html><html lang=en><head><title>{title}</title>"
+            f"<meta property='article:published_time' content='{self._opened(number)}'></head>"
+            f"<body><article><h1>{title}</h1>{writer.body('/museum/')}</article></body></html>"
+        )
+
+    def _opened(self, number: int) -> str:
+        return datetime.fromtimestamp(self._stream.posted(number), UTC).isoformat()
+
+
 #: The oldest make room for the newest.
 MAX_LETTERS = 1000
 
@@ -359,6 +399,7 @@ def service_places(world: World) -> Mapping[str, Place]:
         "/subreddits": reddit,
         "/trending": GithubTrending(world.timeline),
         "/api": JsonApi(world.timeline),
+        "/museum": Museum(world.timeline),
         "/inbox": Inbox(),
         **XhsService(world).places(),
         **WeiboService(world).places(),

@@ -24,7 +24,7 @@ from catchment.web.translations import TheLanguage
 router = APIRouter(tags=["dashboard"])
 #: A comment, which browsers pass over.
 HEARTBEAT = ": \n\n"
-_EVENTS = {"schema": {"type": "string"}, "example": 'data: {"tiles": [{"key": "sources", "value": "29"}]}\n\n'}
+_EVENTS = {"schema": {"type": "string"}, "example": 'data: {"tiles": [{"key": "sources", "value": "30"}]}\n\n'}
 
 
 @router.get(
