@@ -240,6 +240,8 @@ async def test_the_preview_looks_at_the_newest_items_and_says_where_there_are_mo
         return re.findall(r'id="feed-preview".*?<p class="lede">([^<]+)</p>', page, re.DOTALL)[0]
 
     assert await said() == "Items now: 3 or more."
+    preview = (await send(alices, "/feeds/new", do="preview", q="river")).text
+    assert "<b>Old river</b><small><span>news</span>" in preview
     assert await said(include="Lake") == "Items now: 3 or more."
     assert await said(q="lake") == "Items now: 3 or more."
     assert await said(q="river") == "Items now: 1.", "the index tells where to look"

@@ -33,7 +33,8 @@ async def test_a_stranger_sees_public_sources_and_how_to_sign_in(lean_site: Site
 async def test_a_stranger_is_not_told_to_add_a_first_source_where_others_have_theirs(lean_site: Site):
     await lean_site.add_source(lean_site.alice, "hidden")
     text = (await lean_site.get("/")).text
-    assert "No source is public." in text
+    assert text.count("No source is public.") == 2, "under the heading, and where they would be"
+    assert '<p class="lede" id="lede">No source is public.</p>' in (await lean_site.get("/sources")).text
     assert "Paste an address" not in text
     assert "Paste an address" in (await lean_site.get("/", "bob")).text, "whoever is known may add one"
 

@@ -109,6 +109,7 @@ async def test_what_is_followed_already_is_said_to_be_with_a_link(
 
 @pytest.mark.proves("G-03", "R-41")
 async def test_what_lacks_its_key_is_followed_all_the_same(alices: Site):
+    assert "You can follow it all the same." in (await send(alices, "/sources/look", pasted="@python")).text
     found = json.dumps({"type": "twitter_feed", "name": "@python", "config": {"handle": "python"}})
     answer = await send(alices, "/sources/follow", follow="1", **{"found-1": found})
     assert "You follow @python now" in await told(alices, answer)

@@ -135,11 +135,13 @@ def _row(page: Page, source: Source, health: SourceHealth, visits: Sequence[LogL
     )
 
 
-def lede_key(needy: int, *, may_write: bool) -> str:
-    """Of the sentence that says how the sources are, when there are some; nobody is needed who can do nothing."""
+def lede_key(page: Page, total: int, needy: int) -> str:
+    """Of the sentence that says how the sources are; nobody is needed who can do nothing."""
+    if not total:
+        return "sources.lede_none" if page.caller.is_known else "overview.no_public_sources"
     if not needy:
         return "sources.lede_well"
-    if not may_write:
+    if not page.may_write:
         return "sources.lede_trouble"
     return "sources.lede_one" if needy == 1 else "sources.lede_needy"
 

@@ -57,12 +57,10 @@ async def read_overview(page: Page) -> Content:
 
 
 def _lede_key(page: Page, board: Board, total: int, needy: int) -> str:
-    if not total:
-        return "sources.lede_none"
     moods = {tile.key: tile.mood for tile in board.tiles}
-    if moods["collector"] == "bad":
+    if total and moods["collector"] == "bad":
         return "overview.lede_stopped"
-    return "overview.lede_away" if "network" in moods else lede_key(needy, may_write=page.may_write)
+    return "overview.lede_away" if total and "network" in moods else lede_key(page, total, needy)
 
 
 def _read_attention(conn: Connection, page: Page) -> tuple[list[Source], int, int]:

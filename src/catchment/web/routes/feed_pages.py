@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from fastapi.responses import RedirectResponse, Response
@@ -68,6 +68,8 @@ class FeedPreview:
     """What a feed would show now; with a problem nothing."""
 
     glance: Glance = NOTHING
+    #: Of the sources that its items are of.
+    names: Mapping[int, str] = field(default_factory=dict)
     problem: str = ""
 
     @property
@@ -176,7 +178,9 @@ async def _previewed(page: Page, given: FeedForm, feed: SavedFeed | None) -> Fee
     if feed is not None:
         # It goes on showing what its owner may see, whoever edits it.
         wanted = replace(wanted, owner_id=feed.owner_id, sees_all=feed.sees_all)
-    return FeedPreview(glance=await page.system.renderer.preview(wanted, look_at=MAX_LOOKED_AT, show=MAX_SHOWN))
+    glance = await page.system.renderer.preview(wanted, look_at=MAX_LOOKED_AT, show=MAX_SHOWN)
+    found = await page.system.catalog.find([one.source_id for one in glance.items], page.caller)
+    return FeedPreview(glance=glance, names={source.id: source.name for source in found})
 
 
 def _prefilled(params: QueryParams) -> FeedForm:

@@ -99,8 +99,7 @@ def _read_list(conn: Connection, query: SourceQuery) -> tuple[list[Source], int,
 
 
 def _lede(page: Page, total: int, needy: int) -> str:
-    key = lede_key(needy, may_write=page.may_write) if total else "sources.lede_none"
-    return page.words(key, total=f"{total:,}", needy=f"{needy:,}")
+    return page.words(lede_key(page, total, needy), total=f"{total:,}", needy=f"{needy:,}")
 
 
 @router.get("/look")
