@@ -219,7 +219,7 @@ async def test_what_a_search_finds_goes_to_a_reader_and_to_a_chat(lean_site: Sit
         await expect(tab.get_by_label("Name", exact=True)).to_have_value("river")
         await tab.go_back()
         await tab.goto("/feeds/new?q=road&chat=on")
-        await button(tab, "Save").click()
+        await button(tab, "Save, then choose the chat").click()
         await expect(tab.locator("h1")).to_have_text("Webhooks")
         # Another page came without a load: the bar says so, it is live, and one can go back.
         await expect(tab.locator("nav [aria-current]")).to_have_text("Webhooks")

@@ -270,14 +270,14 @@ async def test_a_source_has_its_error_history_chart_and_log(
 
 @pytest.mark.proves("G-05")
 @pytest.mark.parametrize(
-    ("lang", "known", "news"),
+    ("lang", "failed", "known", "news"),
     [
-        ("en", "The last visit, at {at}, found 2 items, all of them known already.", "Something new came last at {then}: 1 item."),
-        ("zh", "上次抓取（{at}）找到 2 条，全部是已有的。", "最近一次有新内容是 {then}：1 条。"),
+        ("en", "The last visit, at {at}, failed. ", "The last visit, at {at}, found 2 items, all of them known already.", "Something new came last at {then}: 1 item."),
+        ("zh", "上次抓取（{at}）失败。", "上次抓取（{at}）找到 2 条，全部是已有的。", "最近一次有新内容是 {then}：1 条。"),
     ],
 )  # fmt: skip
 async def test_a_source_says_under_its_name_why_nothing_came(
-    alices: Site, failing: Source, clock: ManualClock, lang: str, known: str, news: str
+    alices: Site, failing: Source, clock: ManualClock, lang: str, failed: str, known: str, news: str
 ):
     at = clock.now() + timedelta(hours=1)
 
@@ -287,7 +287,8 @@ async def test_a_source_says_under_its_name_why_nothing_came(
 
     path = f"/sources/{failing.id}?lang={lang}"
     then = f"{clock.now() - timedelta(days=1):%Y-%m-%d %H:%M} UTC"
-    assert await lede() == news.format(then=then), "its error has a place of its own"
+    now = f"{clock.now():%Y-%m-%d %H:%M} UTC"
+    assert await lede() == failed.format(at=now) + news.format(then=then), "its error has a place of its own"
     await alices.system.store.write(
         fetch_log.write, [LogLine(source_id=failing.id, started_at=at, finished_at=at, ok=True, items=2)]
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from catchment.domain.source import Source, SourceStatus
@@ -16,6 +16,8 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "never": "It was not visited yet; next: {reason}.",
         "failed": "The last visit, at {at}, failed: {error} That was failure {failures} in a row.",
         "not_counted": "The last visit, at {at}, failed: {error} That is not counted against the source.",
+        "failed_briefly": "The last visit, at {at}, failed.",
+        "not_counted_briefly": "The last visit, at {at}, failed, which is not counted against the source.",
         "empty": "The last visit, at {at}, found nothing at all: the place is empty, or it is another than it was.",
         "filtered": "The last visit, at {at}, brought nothing new; its filters may leave something out.",
         "nothing": "The last visit, at {at}, went well and brought nothing new.",
@@ -36,6 +38,8 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "never": "尚未抓取过；下次：{reason}。",
         "failed": "上次抓取（{at}）失败：{error} 已连续失败 {failures} 次。",
         "not_counted": "上次抓取（{at}）失败：{error} 这不计为来源的失败。",
+        "failed_briefly": "上次抓取（{at}）失败。",
+        "not_counted_briefly": "上次抓取（{at}）失败，不计为来源的失败。",
         "empty": "上次抓取（{at}）没有找到任何内容：该处为空，或已不是原来的内容。",
         "filtered": "上次抓取（{at}）没有新内容；过滤条件可能排除了一些。",
         "nothing": "上次抓取（{at}）成功，没有新内容。",
@@ -51,8 +55,8 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "next": "下次抓取：{at}（{reason}）。",
     },
 }
-#: What a page says by other means than these sentences.
-TOLD_APART = frozenset({"failed", "not_counted", "next"})
+#: What a page has beside these sentences, the error and the next visit, and what is left to say then.
+_BESIDE = {"failed": "failed_briefly", "not_counted": "not_counted_briefly", "next": ""}
 _MARKS = {Mark.QUIET: "quiet", Mark.GAP: "gap", Mark.MOVED: "moved"}
 
 
@@ -64,11 +68,15 @@ def explain(
     network_away: bool = False,
     failed_pages: int = 0,
     language: Language = Language.ENGLISH,
-    without: Collection[str] = (),
+    on_page: bool = False,
 ) -> list[str]:
-    """What a person should know who wonders why nothing came; `visits` are the last ones, the newest first."""
+    """What a person should know who wonders why nothing came; `visits` are the last ones, the newest first.
+
+    A page has the error and the next visit beside it.
+    """
     sentences, found = _SENTENCES[language], _findings(source, health, visits, network_away, failed_pages)
-    return [as_counted(sentences[name].format(**values)) for name, values in found if name not in without]
+    named = ((_BESIDE.get(name, name) if on_page else name, values) for name, values in found)
+    return [as_counted(sentences[name].format(**values)) for name, values in named if name]
 
 
 Finding = tuple[str, Mapping[str, object]]

@@ -15,7 +15,7 @@ from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy, Source, SourceStatus
 from catchment.domain.visit import Outcome
 from catchment.monitor.status import Language, Mark, SourceHealth, View, describe, is_network_away
-from catchment.monitor.why import TOLD_APART, explain
+from catchment.monitor.why import explain
 from catchment.redact import redact_url
 from catchment.store import fetch_log, items, source_list
 from catchment.store.fetch_log import DayOfVisits, LogLine
@@ -268,9 +268,7 @@ def read_history_of(
 def why_of(source: Source, health: SourceHealth, past: History, words: Words) -> str:
     """What is to be known of it besides its error and its next check, which the page has anyway."""
     language = words.language
-    sentences = explain(
-        source, health, past.visits, network_away=past.network_away, language=language, without=TOLD_APART
-    )
+    sentences = explain(source, health, past.visits, network_away=past.network_away, language=language, on_page=True)
     return words.say(("" if language is Language.CHINESE else " ").join(sentences))
 
 
