@@ -472,9 +472,11 @@ async def test_a_browser_pastes_looks_follows_and_changes_an_interval(
     lean_site: Site, tab: Tab, monkeypatch: pytest.MonkeyPatch
 ):
     resolve_as(monkeypatch)
-    await tab.goto("/sources")
+    await tab.goto("/items")
+    await tab.keyboard.press("a")
     field = tab.get_by_label("Paste an address", exact=True)
-    await field.fill("https://a.example/")
+    await expect(field).to_be_focused()
+    await tab.keyboard.type("https://a.example/")
     await field.press("Shift+Enter")
     assert await field.input_value() == "https://a.example/\n"
     await field.press("Enter")

@@ -1,4 +1,4 @@
-// The keyboard: / searches, g and a letter goes to a page, j and k walk through the rows, o f p e act on one, ? tells.
+// The keyboard: / searches, a adds a source, g and a letter goes to a page, j and k walk through the rows, o f p e act on one, ? tells.
 let before = "";
 let here = null;
 
@@ -20,6 +20,13 @@ function act(selector) {
   (row?.querySelector(selector) ?? document.querySelector(`.head ${selector}`))?.click();
 }
 
+function add() {
+  const way = document.querySelector("[data-add]");
+  const field = document.getElementById("pasted");
+  if (field) field.focus();
+  else if (way) location.assign(way.dataset.add);
+}
+
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select, dialog[open]")) return;
   const key = event.key;
@@ -28,6 +35,7 @@ function onKey(event) {
   if (place) place.click();
   else if (key === "/") document.getElementById("find").focus();
   else if (key === "?") document.getElementById("keyboard").showModal();
+  else if (key === "a") add();
   else if (key === "j") walk(1);
   else if (key === "k") walk(-1);
   else if (ACTS[key]) act(ACTS[key]);
