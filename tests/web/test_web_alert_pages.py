@@ -55,6 +55,18 @@ async def test_an_alert_is_acknowledged_and_muted_by_the_api(site: Site, clock: 
     assert (await site.post(f"{path}/acknowledge", "admin")).status_code == 409
 
 
+@pytest.mark.proves("G-01", "G-08")
+@pytest.mark.parametrize(
+    ("lang", "words"), [("en", "No sources yet. 1 alert open."), ("zh", "还没有信息源。1 条告警。")]
+)
+async def test_the_overview_says_first_that_alerts_are_open(lean_site: Site, clock: ManualClock, lang: str, words: str):
+    await raise_alerts(lean_site, alert(AlertRule.COOKIE_EXHAUSTED, "xhs", Severity.P0))
+    assert f'id="lede">{words}</p>' in (await lean_site.get(f"/?lang={lang}", "admin")).text
+    await raise_alerts(lean_site, alert(AlertRule.COOKIE_EXHAUSTED, "xhs", resolved_at=clock.now()))
+    over = await lean_site.get(f"/?lang={lang}", "admin")
+    assert f'id="lede">{words.partition("1")[0].strip()}</p>' in over.text
+
+
 @pytest.mark.proves("G-08")
 async def test_an_alert_is_for_admins_and_for_whoever_may_change_its_source(site: Site):
     hers, everybodys = await site.add_source(site.alice, "hers"), await site.add_source(site.alice, "open", public=True)

@@ -14,7 +14,7 @@ from starlette.datastructures import QueryParams
 from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy, Source, SourceStatus
 from catchment.domain.visit import Outcome
-from catchment.monitor.status import Language, Mark, SourceHealth, View, describe, is_network_away
+from catchment.monitor.status import Mark, SourceHealth, View, describe, is_network_away
 from catchment.monitor.why import explain
 from catchment.redact import redact_url
 from catchment.store import fetch_log, items, source_list
@@ -269,7 +269,7 @@ def why_of(source: Source, health: SourceHealth, past: History, words: Words) ->
     """What is to be known of it besides its error and its next check, which the page has anyway."""
     language = words.language
     sentences = explain(source, health, past.visits, network_away=past.network_away, language=language, on_page=True)
-    return words.say(("" if language is Language.CHINESE else " ").join(sentences))
+    return words.say(words.joined(sentences))
 
 
 def address_of(source: Source) -> str:

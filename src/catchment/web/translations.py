@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -44,6 +44,9 @@ class Words:
     def say(self, sentence: str) -> str:
         """An error, a reason or an alert, which the product writes in English, in this language where it is known."""
         return as_counted(sentence) if self.language is Language.ENGLISH else in_chinese(sentence)
+
+    def joined(self, sentences: Iterable[str]) -> str:
+        return ("" if self.language is Language.CHINESE else " ").join(sentences)
 
     def kind(self, source_type: str) -> str:
         """What a type of sources is called; a plug-in's has its own name only."""

@@ -15,6 +15,7 @@ from catchment.errors import Conflict, Forbidden, InvalidInput
 from catchment.manage.catalog import Added
 from catchment.manage.packs import STARTER_PACK
 from catchment.monitor.status import View, is_network_away
+from catchment.publish.payloads import Tone
 from catchment.store import overview, source_list, sources
 from catchment.store.source_list import SourceQuery
 from catchment.web.auth import address_of
@@ -46,9 +47,11 @@ async def read_overview(page: Page) -> Content:
     found, total, needy = await page.system.store.read(_read_attention, page)
     rows = await rows_of(page, found)
     board.items[MAX_LATEST:] = []
-    told = page.words(_lede_key(page, board, total, needy), total=f"{total:,}", needy=f"{needy:,}")
+    told = [page.words(_lede_key(page, board, total, needy), total=f"{total:,}", needy=f"{needy:,}")]
+    if firing := sum(alert.mood != Tone.GREEN for alert in board.alerts):
+        told.append(page.words("overview.lede_alerts", count=firing))
     parts = {
-        "lede": Markup('<p class="lede" id="lede">{}</p>').format(told),
+        "lede": Markup('<p class="lede" id="lede">{}</p>').format(page.words.joined(told)),
         **{name: page.part(f"parts/overview_{name}.html", board=board) for name in ("tiles", "alerts", "latest")},
         **{row.part: page.part("parts/overview_row.html", row=row) for row in rows},
     }
