@@ -27,7 +27,7 @@ from catchment.domain.tweet import Tweet
 from catchment.errors import InvalidInput, SettingsError
 from catchment.manage import exports
 from catchment.manage.catalog import Draft
-from catchment.publish.exports import GROUP_ROWS
+from catchment.publish import exports as writers
 from catchment.store import items, notes, tweets
 from catchment.store.database import READERS, open_store
 from crawl_notes import crawled
@@ -78,6 +78,19 @@ async def test_the_same_rows_come_out_in_every_format(system: System, monkeypatc
     assert [(row["id"], row["title"], row["published_at"]) for row in table] == [
         (line["id"], line["title"], WRITTEN) for line in lines
     ]
+
+
+@pytest.mark.proves("H-05")
+@pytest.mark.parametrize(("rows", "chars", "groups"), [(3, 1_000_000, 2), (1_000, 400, 3), (1_000, 1_000_000, 1)])
+def test_what_waits_to_be_written_as_parquet_is_bounded_by_rows_and_by_their_texts(
+    monkeypatch: pytest.MonkeyPatch, rows: int, chars: int, groups: int
+):
+    monkeypatch.setattr(writers, "GROUP_ROWS", rows)
+    monkeypatch.setattr(writers, "GROUP_CHARS", chars)
+    writer = writers.make_writer(ExportFormat.PARQUET, ExportKind.ITEMS)
+    written = writer.write([{"id": number, "content": "x" * 200} for number in range(5)]) + writer.finish()
+    file = parquet.ParquetFile(io.BytesIO(written))
+    assert (file.num_row_groups, file.read(["id"]).to_pylist()) == (groups, [{"id": number} for number in range(5)])
 
 
 @pytest.mark.proves("H-05")
@@ -196,10 +209,13 @@ def _fill(conn: Connection, source_id: int, count: int) -> None:
 @pytest.mark.proves("H-05")
 @pytest.mark.parametrize("form", list(ExportFormat))
 @pytest.mark.stores("sqlite")
-async def test_memory_does_not_grow_with_what_is_exported(system: System, form: ExportFormat):
+async def test_memory_does_not_grow_with_what_is_exported(
+    system: System, form: ExportFormat, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(writers, "GROUP_ROWS", 2_000)
     source = await add_source(system, "quay")
     peaks = []
-    few, many = GROUP_ROWS * 2, GROUP_ROWS * 6
+    few, many = 4_000, 12_000
     for count in (few, few, many):
         await system.store.write(_fill, source.id, count)
         tracemalloc.start()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -23,8 +23,9 @@ MEDIA_TYPES: Mapping[ExportFormat, str] = {
 }
 #: What a spreadsheet takes for the beginning of a formula, full-width forms included.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-#: Rows in a group of a Parquet file: read as one, so that it should be neither tiny nor large.
-GROUP_ROWS = 2_000
+#: A group of a Parquet file is held in memory until it is written, and what is told of it until the end: so it is
+#: closed after so many rows, or sooner where their texts are long.
+GROUP_ROWS, GROUP_CHARS = 10_000, 4_000_000
 
 Columns = Mapping[str, ColumnKind]
 
@@ -104,11 +105,13 @@ class _ParquetWriter:
         short = [name for name, kind in columns.items() if kind in types]
         self._writer = parquet.ParquetWriter(self._sink, self._schema, write_statistics=short)
         self._waiting: list[dict[str, Any]] = []
+        self._chars = 0
 
     def write(self, rows: Sequence[ExportRow]) -> bytes:
-        for group in _groups(rows):
-            self._waiting += [self._row(row) for row in group]
-            if len(self._waiting) >= GROUP_ROWS:
+        for row in map(self._row, rows):
+            self._waiting.append(row)
+            self._chars += sum(len(cell) for cell in row.values() if isinstance(cell, str))
+            if len(self._waiting) >= GROUP_ROWS or self._chars >= GROUP_CHARS:
                 self._write_group()
         return self._sink.taken()
 
@@ -126,11 +129,7 @@ class _ParquetWriter:
 
     def _write_group(self) -> None:
         self._writer.write_table(self._table(self._waiting, schema=self._schema))
-        self._waiting = []
-
-
-def _groups(rows: Sequence[ExportRow]) -> Iterator[Sequence[ExportRow]]:
-    return (rows[start : start + GROUP_ROWS] for start in range(0, len(rows), GROUP_ROWS))
+        self._waiting, self._chars = [], 0
 
 
 class _Sink(io.RawIOBase):
