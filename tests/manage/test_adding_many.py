@@ -7,7 +7,7 @@ import pytest
 from catchment.bootstrap import System
 from catchment.domain.caller import OPERATOR, Caller, Role
 from catchment.errors import Conflict, InvalidInput, RefusedAddress
-from catchment.manage.catalog import BATCH, Added, Draft, Refused
+from catchment.manage.catalog import BATCH, Added, Change, Draft, Refused
 from catchment.manage.packs import STARTER_PACK, add_starter_pack
 from stores import on_both_stores, on_sqlite_alone
 
@@ -90,3 +90,22 @@ async def test_a_catalogue_with_sources_gets_no_starter_pack_even_when_they_are_
     assert await add_starter_pack(system.catalog, system.store, system.clock, OPERATOR) == 0
     await system.catalog.remove(source.id, OPERATOR)
     assert await add_starter_pack(system.catalog, system.store, system.clock, OPERATOR) == 0
+
+
+@pytest.mark.proves("S-03", "G-06")
+async def test_what_is_offered_follows_every_edit_and_shows_nobody_what_is_anothers(system: System) -> None:
+    alice = Caller(role=Role.USER, user_id=(await system.accounts.add_user("alice@example.org")).id)
+    mine = await system.catalog.add(draft("mine", name="Mine", tags=("sea",)), OPERATOR)
+    await system.catalog.add(draft("open", name="Open", tags=("land", "sea"), is_public=True), OPERATOR)
+
+    async def offered(caller: Caller) -> tuple[str, set[str], list[str]]:
+        found = await system.catalog.offers(caller)
+        return found.tags[0], set(found.tags), list(found.names)
+
+    for _ in range(2):
+        assert await offered(OPERATOR) == ("sea", {"sea", "land"}, ["Mine", "Open"])
+        assert (await offered(alice))[1:] == ({"land", "sea"}, ["Open"])
+    await system.catalog.change(mine.id, Change(tags=("air",), name="Kite"), OPERATOR)
+    assert (await offered(OPERATOR))[1:] == ({"land", "sea", "air"}, ["Kite", "Open"])
+    await system.catalog.remove(mine.id, OPERATOR)
+    assert (await offered(OPERATOR))[1:] == ({"land", "sea"}, ["Open"])

@@ -109,7 +109,7 @@ async def test_of_what_others_brought_few_are_looked_at_for_those_who_may_not_se
     for line, sql, values in found:
         if "SCAN raw_items USING INDEX ix_raw_items_fetched_at" in line:
             assert "LIMIT" in sql
-            assert max(values) <= items.AMONG * search.LOOK
+            assert max(values) <= items.MAX_AMONG
     if store.url.get_backend_name() == "sqlite":
         assert any("ix_raw_items_source_id_fetched_at" in line for line, *_ in found)
 

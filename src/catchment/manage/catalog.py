@@ -40,9 +40,9 @@ from catchment.schedule.intervals import MAX_MINUTES, read_minutes
 from catchment.settings import INTERVAL_PREFIX
 from catchment.settings.spec import refuse_unknown
 from catchment.sources.registry import Registry
-from catchment.store import audit_trail, config, overview, sources
+from catchment.store import audit_trail, changes, config, overview, sources
 from catchment.store.database import Store
-from catchment.store.source_list import SourceOutline, SourceQuery, list_outlines
+from catchment.store.source_list import SourceOutline, SourceQuery, count_seen, list_names, list_outlines
 
 T = TypeVar("T")
 
@@ -99,6 +99,8 @@ RESOLVABLE = frozenset({"rss", "website", "sitemap"})
 BATCH = 500
 #: Removed sources that are listed.
 MAX_REMOVED = 500
+#: Of what somebody may choose from so many are offered; and it is kept for so many.
+MAX_OFFERED, MAX_OFFERED_TO = 200, 1_000
 #: What is followed where there is no address, and how such names begin.
 _NAMED_BY = {"handle": "@", "subreddit": "r/", "keyword": ""}
 MAX_NAME, MAX_CONFIG_CHARS, MAX_TAGS, MAX_TAG = 500, 65_536, 50, 100
@@ -152,6 +154,17 @@ class Refused:
     error: CatchmentError
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offers:
+    """Types, the commonest tags, and the first names in the order of the alphabet."""
+
+    types: Sequence[str]
+    tags: Sequence[str]
+    names: Sequence[str]
+    #: How often the catalogue had been edited by then.
+    edits: int
+
+
 class Catalog:
     def __init__(
         self,
@@ -170,6 +183,7 @@ class Catalog:
         self._cadences = cadences
         self._vault = vault
         self._clock = clock
+        self._offers: dict[tuple[int | None, bool], Offers] = {}
 
     def check(self, draft: Draft, caller: Caller) -> NewSource:
         """What would be stored, or InvalidInput, RefusedAddress or BadConfig that says what is wrong."""
@@ -231,6 +245,15 @@ class Catalog:
         """All of them by one look, each without what it takes to show it."""
         query = SourceQuery(user_id=caller.user_id, all_sources=caller.sees_all)
         return await self._store.read(list_outlines, query)
+
+    async def offers(self, caller: Caller) -> Offers:
+        """What there is to choose from, as far as the caller may see it: read anew once the catalogue was edited."""
+        whose = (caller.user_id, caller.sees_all)
+        offers = await self._store.read(_read_offers, caller, self._offers.get(whose))
+        if len(self._offers) >= MAX_OFFERED_TO:
+            self._offers.clear()
+        self._offers[whose] = offers
+        return offers
 
     async def find(self, source_ids: Sequence[int], caller: Caller) -> Sequence[Source]:
         """In the order given, without those that are gone or not for the caller to see."""
@@ -582,6 +605,17 @@ def _with_checked_interval(config: Mapping[str, Any]) -> dict[str, Any]:
             field=INTERVAL_KEY,
         )
     return {**config, INTERVAL_KEY: minutes}
+
+
+def _read_offers(conn: Connection, caller: Caller, known: Offers | None) -> Offers:
+    # Before all else: what is read after it may be newer than it says, and is read again then.
+    edits = changes.edits(conn)
+    if known is not None and known.edits == edits:
+        return known
+    query = SourceQuery(user_id=caller.user_id, all_sources=caller.sees_all, limit=MAX_OFFERED)
+    seen = count_seen(conn, query)
+    tags = [tag for tag, _ in seen.tags.most_common(MAX_OFFERED)]
+    return Offers(types=sorted(seen.types), tags=tags, names=list_names(conn, query), edits=edits)
 
 
 def _checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:

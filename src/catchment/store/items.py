@@ -63,8 +63,8 @@ class ItemQuery:
 NEWEST_FIRST = (raw_items.c.fetched_at.desc(), raw_items.c.published_at.desc().nulls_last(), raw_items.c.id.desc())
 #: Beyond so many, items are not sought source by source.
 MAX_BY_SOURCE = 1_000
-#: Whoever sees a fifth of what comes finds enough among so many times as much.
-AMONG = 5
+#: Whoever sees a tenth of what comes finds a page among so many times as much.
+AMONG, MAX_AMONG = 10, 1_200
 
 
 def remembered(conn: Connection, source_id: int, keys: Sequence[str]) -> dict[str, bytes]:
@@ -136,11 +136,12 @@ def versions(conn: Connection, item_id: int) -> list[ItemVersion]:
 def list_items(conn: Connection, query: ItemQuery) -> list[StoredItem]:
     if not query.limit:
         return [
-            stored_item(row) for row in conn.execute(_selection(query).order_by(*NEWEST_FIRST).offset(query.offset))
+            stored_item(row)
+            for row in conn.execute(_whole().where(*_of_sources(query)).order_by(*NEWEST_FIRST).offset(query.offset))
         ]
     ids = _newest_ids(conn, query)
-    shown = _selection(query).where(raw_items.c.id.in_(ids))
-    rows = {row.id: stored_item(row) for row in conn.execute(shown)}
+    # By their numbers alone: who may see them was asked, and to ask again would begin with all that they may see.
+    rows = {row.id: stored_item(row) for row in conn.execute(_whole().where(raw_items.c.id.in_(ids)))}
     # One that was cleaned away in this very moment is not there any more.
     return [rows[item_id] for item_id in ids if item_id in rows]
 
@@ -153,23 +154,26 @@ def newest_of(
     limit: int,
     order: Sequence[UnaryExpression[Any]],
     at: Column[Any] = raw_items.c.fetched_at,
+    of_few: bool = False,
 ) -> list[Row[Any]]:
     """The newest items of some sources, without a look at all that the others brought: these may be a million.
 
     By when they came, or by another moment, with which `order` begins.
 
-    Often enough of them are among the newest of all. Else first the newest moment of each source, by an index: of these
-    the latest `limit` decide of which sources items are wanted, and all moments of these from when on.
+    Often enough of them are among the newest of all, unless the sources are few. Else first the newest moment of each
+    source, by an index: of these the latest `limit` decide of which sources items are wanted, and all moments of these
+    from when on.
     """
     columns = (raw_items.c.id, raw_items.c.fetched_at, at.label("moment"))
-    look = min(AMONG * limit, MAX_BY_SOURCE)
-    of_all: Select[Any] = select(*columns, raw_items.c.source_id).where(*bounds).order_by(*order).limit(look)
-    recent = conn.execute(of_all).all()
-    among = sources.c.id.in_({row.source_id for row in recent})
-    theirs = set(conn.execute(select(sources.c.id).where(among, *which)).scalars())
-    rows = [row for row in recent if row.source_id in theirs][:limit]
-    if len(rows) == limit or len(recent) < look:
-        return rows
+    look = AMONG * limit
+    if look <= MAX_AMONG and not of_few:
+        of_all: Select[Any] = select(*columns, raw_items.c.source_id).where(*bounds).order_by(*order).limit(look)
+        recent = conn.execute(of_all).all()
+        among = sources.c.id.in_({row.source_id for row in recent})
+        theirs = set(conn.execute(select(sources.c.id).where(among, *which)).scalars())
+        seen = [row for row in recent if row.source_id in theirs][:limit]
+        if len(seen) == limit or len(recent) < look:
+            return seen
     own = raw_items.c.source_id == sources.c.id
     newest = select(at).where(own, *bounds).order_by(at.desc()).limit(1).correlate(sources).scalar_subquery()
     latest = newest.label("latest")
@@ -381,7 +385,9 @@ def _newest_ids(conn: Connection, query: ItemQuery) -> list[int]:
     wanted, sees_most = query.limit + query.offset, query.all_sources and query.subscribed_by is None
     if query.source_id is None and (sees_most or wanted > MAX_BY_SOURCE):
         return _walked(conn, query, [*bounds, exists().where(sources.c.id == raw_items.c.source_id, *which)])
-    return [row.id for row in newest_of(conn, which, bounds, limit=wanted, order=NEWEST_FIRST)][query.offset :]
+    of_few = query.source_id is not None
+    found = newest_of(conn, which, bounds, limit=wanted, order=NEWEST_FIRST, of_few=of_few)
+    return [row.id for row in found][query.offset :]
 
 
 def _walked(conn: Connection, query: ItemQuery, wanted: Sequence[ColumnElement[bool]]) -> list[int]:
@@ -427,11 +433,9 @@ def _of_sources(query: ItemQuery) -> Iterator[ColumnElement[bool]]:
         yield sources.c.id.in_(mine)
 
 
-def _selection(query: ItemQuery) -> Select[Any]:
-    statement = select(*raw_items.c, sources.c.name.label("source_name"), sources.c.type.label("source_type")).join(
-        sources, sources.c.id == raw_items.c.source_id
-    )
-    return statement.where(*_of_sources(query))
+def _whole() -> Select[Any]:
+    named = (sources.c.name.label("source_name"), sources.c.type.label("source_type"))
+    return select(*raw_items.c, *named).join(sources, sources.c.id == raw_items.c.source_id)
 
 
 def stored_item(row: Row[Any]) -> StoredItem:

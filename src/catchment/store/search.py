@@ -238,7 +238,8 @@ def _newest(conn: Connection, wanted: ItemFilter, after: Place | None) -> Sequen
         bounds += [at <= after.fetched_at, _pair(at, raw_items.c.id) < _pair(after.fetched_at, after.item_id)]
     order = (at.desc(), raw_items.c.id.desc())
     if wanted.names_sources():
-        return newest_of(conn, list(_of_sources(wanted, conn)), bounds, limit=LOOK, order=order)
+        which, of_few = list(_of_sources(wanted, conn)), wanted.source_id is not None
+        return newest_of(conn, which, bounds, limit=LOOK, order=order, of_few=of_few)
     everything: Select[Any] = select(raw_items.c.id, at).where(*bounds)
     return conn.execute(everything.order_by(*order).limit(LOOK)).all()
 

@@ -107,6 +107,14 @@ def list_page(conn: Connection, query: SourceQuery) -> list[Source]:
     return sorted(get_many(conn, list(order)), key=lambda source: order[source.id])
 
 
+def list_called(conn: Connection, query: SourceQuery) -> list[Source]:
+    """Those whose whole name is what is looked for."""
+    is_called = func.lower(sources.c.name) == func.lower(query.text)
+    seen = visible_to(query.user_id, all_sources=query.all_sources)
+    ids = conn.execute(select(sources.c.id).where(seen, is_called).order_by(sources.c.id).limit(query.limit)).scalars()
+    return get_many(conn, list(ids))
+
+
 def list_names(conn: Connection, query: SourceQuery) -> list[str]:
     """What the sources are called, in the order of the alphabet."""
     names = select(sources.c.name).where(_wanted(query)).order_by(*_ORDERS[Sort.NAME], sources.c.id)

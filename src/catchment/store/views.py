@@ -229,8 +229,9 @@ def _newest(conn: Connection, feed: SavedFeed, *, since: datetime | None, most: 
             found = select(raw_items.c.id).where(*bounds, *of_feed).order_by(*order).limit(most)
             ids += conn.execute(found).scalars()
         else:
-            of_sources = _sources_of(feed, conn.dialect)
-            ids += [row.id for row in newest_of(conn, of_sources, bounds, limit=most, order=order, at=at)]
+            of_sources, of_few = _sources_of(feed, conn.dialect), bool(feed.filter.sources)
+            rows = newest_of(conn, of_sources, bounds, limit=most, order=order, at=at, of_few=of_few)
+            ids += [row.id for row in rows]
     return _in_order(conn, ids)[:most]
 
 

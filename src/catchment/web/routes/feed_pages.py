@@ -21,12 +21,12 @@ from catchment.store.views import Glance
 from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import base_url, check_text
 from catchment.web.pages import OpenPage, Page, SignedInPage, form_fields
-from catchment.web.routes.item_pages import read_offers, source_named
+from catchment.web.routes.item_pages import source_named
 from catchment.web.routes.source_pages import read_rules, rule_lines, split_tags
 
 MAX_SHOWN, MAX_DIGITS, MAX_BY_NAME = 8, 9, 50
 #: The preview follows while somebody writes, so it looks at fewer items than the feed itself.
-MAX_LOOKED_AT = 200
+MAX_LOOKED_AT = 100
 NOTHING = Glance(items=(), count=0, is_more=False)
 router = page_router("/feeds")
 
@@ -154,7 +154,7 @@ def _addresses(page: Page, feed: SavedFeed, token: str | None = None) -> list[tu
 async def _builder(
     page: Page, given: FeedForm, *, feed: SavedFeed | None = None, problem: str = "", status: int = 200
 ) -> Response:
-    offers = await page.system.store.read(read_offers, page.caller)
+    offers = await page.system.catalog.offers(page.caller)
     preview = FeedPreview() if problem else await _previewed(page, given, feed)
     action = f"/feeds/{feed.slug}/edit" if feed else "/feeds/new"
     return await page.show(
@@ -166,7 +166,8 @@ async def _builder(
         addresses=_addresses(page, feed) if feed else [],
         problem=problem,
         preview=page.part("parts/feed_preview.html", preview=preview),
-        **{**offers, "types": sorted({*offers["types"], *given.types})},
+        types=sorted({*offers.types, *given.types}),
+        tags=offers.tags,
     )
 
 

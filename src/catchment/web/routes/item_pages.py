@@ -31,7 +31,7 @@ from catchment.web.routes.items import place_of
 
 PAGE_ITEMS = 50
 #: For choosing from; a longer list is searched by writing a part of a name.
-MAX_OFFERED, MAX_DIGITS = 200, 18
+MAX_DIGITS = 18
 DAYS = (1, 7, 30, 365)
 #: How much of a text is looked through for the stretch that is shown, and how long that is.
 MAX_READ, MAX_EXCERPT, BEFORE_HIT = 20_000, 220, 60
@@ -103,7 +103,6 @@ async def read_items(page: Page) -> Content:
     rows = [_row(item, pattern_of(asked.q)) for item in found.items]
     parts = {row.part: page.part("parts/item_row.html", row=row) for row in rows}
     lede = Markup('<p class="lede" id="lede">{}</p>').format(_lede(page, asked, found, problem))
-    offered = SourceQuery(user_id=page.caller.user_id, all_sources=page.caller.sees_all, limit=MAX_OFFERED)
     context = {
         "asked": asked,
         "source": source,
@@ -111,8 +110,7 @@ async def read_items(page: Page) -> Content:
         "rows": rows,
         "next_cursor": write_cursor(found.next.item_id, found.next.fetched_at) if found.next else "",
         "days": DAYS,
-        "names": await page.system.store.read(source_list.list_names, offered),
-        **await page.system.store.read(read_offers, page.caller),
+        "offers": await page.system.catalog.offers(page.caller),
     }
     return Content(context=context, parts={"lede": lede, **parts}, lists={"rows": [row.part for row in rows]})
 
@@ -159,12 +157,8 @@ def _lede(page: Page, asked: AskedItems, found: FoundPage, problem: str) -> str:
 
 def source_named(conn: Connection, text: str, caller: Caller) -> Source:
     """By its number or its name, or by a part of the name that no other has."""
-    query = SourceQuery(
-        user_id=caller.user_id, all_sources=caller.sees_all, text=text, sort=Sort.NAME, limit=MAX_OFFERED
-    )
-    listed = source_list.list_page(conn, query)
-    namesakes = [one for one in listed if one.name.casefold() == text.casefold()]
-    found = _by_number(conn, text, caller) or namesakes or listed
+    query = SourceQuery(user_id=caller.user_id, all_sources=caller.sees_all, text=text, sort=Sort.NAME, limit=2)
+    found = _by_number(conn, text, caller) or source_list.list_called(conn, query) or source_list.list_page(conn, query)
     if not found:
         raise NotFound(f"There is no source {text[:100]}.")
     if len(found) > 1:
@@ -176,13 +170,6 @@ def _by_number(conn: Connection, text: str, caller: Caller) -> list[Source]:
     is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
     source = sources.get(conn, int(text)) if is_number else None
     return [source] if source and caller.may_see(source) else []
-
-
-def read_offers(conn: Connection, caller: Caller) -> dict[str, Any]:
-    """What there is to choose from, as far as the caller may see it."""
-    query = SourceQuery(user_id=caller.user_id, all_sources=caller.sees_all)
-    seen = source_list.count_seen(conn, query)
-    return {"types": sorted(seen.types), "tags": [tag for tag, _ in seen.tags.most_common(MAX_OFFERED)]}
 
 
 def _row(item: StoredItem, pattern: re.Pattern[str]) -> ListedItem:
