@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR
 from catchment.domain.source import SourceStatus
 from catchment.errors import Conflict
+from catchment.fetch import connections
 from catchment.manage.catalog import Draft
 from catchment.monitor.status import Language, StatusSnapshot, View, describe, snapshot
 from catchment.monitor.why import explain
@@ -104,6 +107,31 @@ async def test_visits_without_a_network_are_in_no_rate_of_success_before_and_aft
     assert (visit.ok, visit.outcome) == (False, "network_away")
     today = (await system.history.days(away[0].id, OPERATOR))[-1]
     assert (today.visits, today.failed, today.excused) == (0, 0, 1)
+
+
+@pytest.mark.proves("R-20", "R-41")
+async def test_running_out_of_descriptors_is_our_fault_though_others_are_reached(
+    system: System, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dialled = connections._dialled
+
+    async def one_too_many(protocol: Any, addresses: Sequence[str], *more: Any) -> Any:
+        if addresses[0] == "127.0.0.2":
+            raise OSError(errno.EMFILE, "Too many open files")
+        return await dialled(protocol, addresses, *more)
+
+    monkeypatch.setattr(connections, "_dialled", one_too_many)
+    async with FeedSite() as site:
+        kept_out = await add(system, f"http://127.0.0.2:{closed_port()}/feed")
+        await add(system, site.feed("a"))
+        for _ in range(6):
+            await collect(system)
+            clock.advance(timedelta(hours=5))
+    found = await taken(system)
+    assert (found.stats.errors_24h, found.stats.failing_sources, found.stats.paused_by_error) == (0, 0, 0)
+    assert not found.collector.network_away
+    [*_, visit] = await system.history.visits(kept_out.id, OPERATOR)
+    assert (visit.outcome, "ulimit -n" in (visit.error or "")) == ("our_fault", True)
 
 
 @pytest.mark.proves("R-41", "A-11")

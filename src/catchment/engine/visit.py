@@ -202,12 +202,14 @@ def _filtered(fetched: Fetched, options: Options) -> Fetched:
 
 
 def _failure(error: VisitError) -> Failed:
-    unreachable = error if isinstance(error, Unreachable) else None
+    # That too much is open here says nothing of the network: it is ours whoever else was reached.
+    is_full = isinstance(error, OutOfDescriptors)
+    unreachable = error if isinstance(error, Unreachable) and not is_full else None
     return Failed(
         message=redact_text(str(error)),
         retry_after=timedelta(seconds=error.retry_after) if error.retry_after is not None else None,
         answered=not isinstance(error, Unreachable | RefusedAddress | BadConfig | TimedOut),
         unreachable_host=unreachable.host if unreachable else None,
-        ours=unreachable.ours if unreachable else False,
+        ours=unreachable.ours if unreachable else is_full,
         gone=isinstance(error, HttpError) and error.status == HTTPStatus.GONE,
     )
