@@ -25,7 +25,7 @@ from catchment.web.inputs import page_number
 from catchment.web.pages import Page
 from catchment.web.translations import Words
 
-PAGE_ROWS = 50
+PAGE_ROWS = 40
 WEEK, DAYS = timedelta(days=7), 30
 _MARK, _STRIP_HEIGHT, _LEAST_MARK = 5, 16, 4
 _CHART_HEIGHT, _DAY_HEIGHT, _LEAST_BAR = 60, 26, 2
