@@ -8,7 +8,7 @@ import pytest
 from web_site import Site
 
 from catchment.clock import ManualClock
-from catchment.domain.visit import Outcome
+from catchment.domain.visit import VisitOutcome
 from catchment.store import audit_trail, fetch_log, items, sources
 from catchment.store.fetch_log import LogLine
 from stores import on_both_stores, on_sqlite_alone
@@ -213,8 +213,8 @@ async def test_the_trail_is_forgotten_after_its_time(site: Site, clock: ManualCl
 @pytest.mark.proves("R-41")
 async def test_a_visit_without_a_network_is_called_so_and_no_failure_at_every_door(site: Site, clock: ManualClock):
     source, now = await site.add_source(site.alice, "hers"), clock.now()
-    ends: list[tuple[bool, Outcome | None]] = [
-        (False, Outcome.NETWORK_AWAY), (False, Outcome.OUR_FAULT), (False, None), (True, None)
+    ends: list[tuple[bool, VisitOutcome | None]] = [
+        (False, VisitOutcome.NETWORK_AWAY), (False, VisitOutcome.OUR_FAULT), (False, None), (True, None)
     ]  # fmt: skip
     lines = [
         LogLine(source_id=source.id, started_at=now, finished_at=now, ok=ok, excuse=excuse, error=None if ok else "no")

@@ -87,7 +87,7 @@ class Postponed:
 Ending = Collected | Failed | Skipped | Postponed
 
 
-class Outcome(StrEnum):
+class VisitOutcome(StrEnum):
     """What a visit that was made came to, by the name that it has at every door."""
 
     OK = "ok"
@@ -97,11 +97,11 @@ class Outcome(StrEnum):
     OUR_FAULT = "our_fault"
 
 
-def excuse_of(ending: Ending) -> Outcome | None:
+def excuse_of(ending: Ending) -> VisitOutcome | None:
     """What a visit is called that failed by no fault of its source."""
     match ending:
         case Failed(ours=True, unreachable_host=host):
-            return Outcome.OUR_FAULT if host is None else Outcome.NETWORK_AWAY
+            return VisitOutcome.OUR_FAULT if host is None else VisitOutcome.NETWORK_AWAY
         case _:
             return None
 
@@ -168,7 +168,7 @@ class VisitResult:
     failed: int = 0
     error: str | None = None
     #: The error is not held against the source.
-    excuse: Outcome | None = None
+    excuse: VisitOutcome | None = None
     skipped: str | None = None
     #: Set when the visit was put off until then.
     postponed_until: datetime | None = None

@@ -27,7 +27,7 @@ from sqlalchemy import (
     true,
 )
 
-from catchment.domain.visit import Outcome
+from catchment.domain.visit import VisitOutcome
 from catchment.store.bulk import BulkInsert, insert_into, insert_or_ignore
 from catchment.store.platform_tables import crawl_minutes
 from catchment.store.sources import visible_to
@@ -52,11 +52,11 @@ class LogLine:
     inserted: int = 0
     error: str | None = None
     #: Only of one that failed by no fault of its source.
-    excuse: Outcome | None = None
+    excuse: VisitOutcome | None = None
 
     @property
-    def outcome(self) -> Outcome:
-        return self.excuse or (Outcome.OK if self.ok else Outcome.FAILED)
+    def outcome(self) -> VisitOutcome:
+        return self.excuse or (VisitOutcome.OK if self.ok else VisitOutcome.FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +218,7 @@ def page(conn: Connection, source_id: int, *, before: int | None, limit: int) ->
 
 
 def read_visit(kind: type[T], row: Row[Any]) -> T:
-    return read_row(kind, row, excuse=Outcome(row.excuse) if row.excuse else None)
+    return read_row(kind, row, excuse=VisitOutcome(row.excuse) if row.excuse else None)
 
 
 def by_day(conn: Connection, source_id: int, *, since: datetime) -> dict[date, DayOfVisits]:

@@ -165,15 +165,11 @@ def newest_of(
     from when on.
     """
     columns = (raw_items.c.id, raw_items.c.fetched_at, at.label("moment"))
-    look = AMONG * limit
-    if look <= MAX_AMONG and not of_few:
-        of_all: Select[Any] = select(*columns, raw_items.c.source_id).where(*bounds).order_by(*order).limit(look)
-        recent = conn.execute(of_all).all()
-        among = sources.c.id.in_({row.source_id for row in recent})
-        theirs = set(conn.execute(select(sources.c.id).where(among, *which)).scalars())
-        seen = [row for row in recent if row.source_id in theirs][:limit]
-        if len(seen) == limit or len(recent) < look:
-            return seen
+    if AMONG * limit <= MAX_AMONG and not of_few:
+        of_all: Select[Any] = select(*columns, raw_items.c.source_id).where(*bounds).order_by(*order)
+        rows = _among_newest(conn, of_all, which, limit=limit)
+        if rows is not None:
+            return rows
     own = raw_items.c.source_id == sources.c.id
     newest = select(at).where(own, *bounds).order_by(at.desc()).limit(1).correlate(sources).scalar_subquery()
     latest = newest.label("latest")
@@ -194,6 +190,17 @@ def newest_of(
     # Sources that were left out may have something of that very moment: many are stored together.
     together = select(*columns).where(at == begin, *bounds, exists().where(own, *which)).order_by(*order)
     return [*(row for row in rows if row.moment > begin), *conn.execute(together.limit(limit))][:limit]
+
+
+def _among_newest(
+    conn: Connection, of_all: Select[Any], which: Sequence[ColumnElement[bool]], *, limit: int
+) -> list[Row[Any]] | None:
+    """Those of some sources among the newest of all; None where these are not enough, and not all that there is."""
+    recent = conn.execute(of_all.limit(AMONG * limit)).all()
+    among = sources.c.id.in_({row.source_id for row in recent})
+    theirs = set(conn.execute(select(sources.c.id).where(among, *which)).scalars())
+    rows = [row for row in recent if row.source_id in theirs][:limit]
+    return rows if len(rows) == limit or len(recent) < AMONG * limit else None
 
 
 def _joined(

@@ -13,7 +13,7 @@ from starlette.datastructures import QueryParams
 
 from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy, Source, SourceStatus
-from catchment.domain.visit import Outcome
+from catchment.domain.visit import VisitOutcome
 from catchment.monitor.status import Mark, SourceHealth, View, describe, is_network_away
 from catchment.monitor.why import explain
 from catchment.redact import redact_url
@@ -36,11 +36,11 @@ _MOODS: Mapping[SourceStatus, str] = {
     SourceStatus.PAUSED: "calm",
     SourceStatus.NO_FETCHER: "calm",
 }
-_OUTCOMES: Mapping[Outcome, str] = {
-    Outcome.OK: "ok",
-    Outcome.FAILED: "bad",
-    Outcome.NETWORK_AWAY: "calm",
-    Outcome.OUR_FAULT: "calm",
+_OUTCOMES: Mapping[VisitOutcome, str] = {
+    VisitOutcome.OK: "ok",
+    VisitOutcome.FAILED: "bad",
+    VisitOutcome.NETWORK_AWAY: "calm",
+    VisitOutcome.OUR_FAULT: "calm",
 }
 
 
@@ -168,7 +168,7 @@ def marks_of(health: SourceHealth, words: Words) -> tuple[tuple[str, str], ...]:
 
 
 def strip_of(visits: Sequence[LogLine], words: Words) -> Strip:
-    failed = sum(visit.outcome is Outcome.FAILED for visit in visits)
+    failed = sum(visit.outcome is VisitOutcome.FAILED for visit in visits)
     strokes = sorted((_result(visit), place, _stroke_height(visit)) for place, visit in enumerate(visits))
     paths = tuple(
         (mood, "".join(f"M{place * _MARK + 2} 17v-{height}" for _, place, height in group))

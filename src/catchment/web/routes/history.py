@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import Field, StrictInt, StrictStr
 
-from catchment.domain.visit import Outcome
+from catchment.domain.visit import VisitOutcome
 from catchment.errors import InvalidInput
 from catchment.manage.catalog import BATCH, Change
 from catchment.manage.history import DAYS
@@ -31,7 +31,7 @@ class VisitOut(Out):
     items: int
     inserted: int
     error: str | None
-    outcome: Outcome = Field(description="`network_away` and `our_fault` are no failures of the source.")
+    outcome: VisitOutcome = Field(description="`network_away` and `our_fault` are no failures of the source.")
 
 
 class DayOut(Out):
