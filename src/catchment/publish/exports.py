@@ -25,7 +25,7 @@ MEDIA_TYPES: Mapping[ExportFormat, str] = {
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 #: A group of a Parquet file is held in memory until it is written, and what is told of it until the end: so it is
 #: closed after so many rows, or sooner where their texts are long.
-GROUP_ROWS, GROUP_CHARS = 10_000, 4_000_000
+GROUP_ROWS, GROUP_CHARS = 2_000, 1_000_000
 
 Columns = Mapping[str, ColumnKind]
 
@@ -100,6 +100,9 @@ class _ParquetWriter:
         self._columns = columns
         self._schema = pa.schema([(name, types.get(kind, pa.string())) for name, kind in columns.items()])
         self._table = pa.Table.from_pylist
+        # Of the system's memory, so that what a group took goes back to it, and what was read for it from threads.
+        self._pool = pa.system_memory_pool()
+        pa.set_memory_pool(self._pool)
         self._sink = _Sink()
         # The least and the largest text of each group would be kept until the end.
         short = [name for name, kind in columns.items() if kind in types]
@@ -129,6 +132,7 @@ class _ParquetWriter:
 
     def _write_group(self) -> None:
         self._writer.write_table(self._table(self._waiting, schema=self._schema))
+        self._pool.release_unused()
         self._waiting, self._chars = [], 0
 
 
