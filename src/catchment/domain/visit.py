@@ -97,15 +97,6 @@ class VisitOutcome(StrEnum):
     OUR_FAULT = "our_fault"
 
 
-def excuse_of(ending: Ending) -> VisitOutcome | None:
-    """What a visit is called that failed by no fault of its source."""
-    match ending:
-        case Failed(ours=True, unreachable_host=host):
-            return VisitOutcome.OUR_FAULT if host is None else VisitOutcome.NETWORK_AWAY
-        case _:
-            return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """What a visit stored on its way, before it ended."""

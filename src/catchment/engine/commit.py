@@ -26,13 +26,13 @@ from catchment.domain.visit import (
     SourceState,
     Visit,
     VisitResult,
-    excuse_of,
 )
 from catchment.engine.decide import (
     NO_NEWS,
     ItemChanges,
     address_to_adopt,
     decide,
+    excuse_of,
     held_against,
     in_doubt_since,
 )

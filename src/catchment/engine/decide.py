@@ -20,7 +20,17 @@ from catchment.domain.source import (
     PausedBy,
     Source,
 )
-from catchment.domain.visit import Collected, Ending, Failed, Fetched, Postponed, Skipped, SourceState, network_is_down
+from catchment.domain.visit import (
+    Collected,
+    Ending,
+    Failed,
+    Fetched,
+    Postponed,
+    Skipped,
+    SourceState,
+    VisitOutcome,
+    network_is_down,
+)
 from catchment.schedule.due import (
     Cadence,
     after_failure,
@@ -131,6 +141,15 @@ def decide(source: Source, ending: Ending, cadence: Cadence, now: datetime, news
     if source.paused_by in RESTING:
         return replace(state, is_active=False, paused_by=source.paused_by, next_check=_NEVER)
     return state
+
+
+def excuse_of(ending: Ending) -> VisitOutcome | None:
+    """What a visit is called that failed by no fault of its source."""
+    match ending:
+        case Failed(ours=True, unreachable_host=host):
+            return VisitOutcome.OUR_FAULT if host is None else VisitOutcome.NETWORK_AWAY
+        case _:
+            return None
 
 
 def in_doubt_since(source: Source, ending: Ending, now: datetime) -> datetime | None:
