@@ -124,8 +124,12 @@ def as_dict(query: StreamQuery) -> dict[str, Any]:
 
 
 @on_both_stores
+@pytest.mark.parametrize(("limit", "among"), [(40, items.MAX_AMONG), (4, 0)], ids=["among all", "by source"])
 @pytest.mark.proves("S-03", "H-01")
-async def test_every_stream_holds_what_a_look_at_all_items_finds(store: Store):
+async def test_every_stream_holds_what_a_look_at_all_items_finds(
+    store: Store, limit: int, among: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(items, "MAX_AMONG", among)
     reader = await store.write(fill)
 
     def compare(conn: Connection) -> int:
@@ -141,7 +145,7 @@ async def test_every_stream_holds_what_a_look_at_all_items_finds(store: Store):
                         and not any(is_in(one, other, is_listed=False) for other in without)
                     ]
                     query = StreamQuery(
-                        stream=stream, within=within, without=without, oldest_first=oldest_first, limit=40
+                        stream=stream, within=within, without=without, oldest_first=oldest_first, limit=limit
                     )
                     assert pages(conn, reader, query) == expected, query
                     compared += len(expected)

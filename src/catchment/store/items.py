@@ -29,6 +29,7 @@ from sqlalchemy import (
     true,
     update,
 )
+from sqlalchemy.sql.operators import asc_op
 
 from catchment.domain.item import MAX_VERSION_CHARS, MAX_VERSIONS, Item, ItemVersion, StoredItem, short_hash
 from catchment.store import changes
@@ -158,38 +159,55 @@ def newest_of(
 ) -> list[Row[Any]]:
     """The newest items of some sources, without a look at all that the others brought: these may be a million.
 
-    By when they came, or by another moment, with which `order` begins.
-
-    Often enough of them are among the newest of all, unless the sources are few. Else first the newest moment of each
-    source, by an index: of these the latest `limit` decide of which sources items are wanted, and all moments of these
-    from when on.
+    By when they came, or by another moment, with which `order` begins; the oldest where it rises. Often enough of them
+    are among the newest of all, unless the sources are few; else they are sought source by source.
     """
-    columns = (raw_items.c.id, raw_items.c.fetched_at, at.label("moment"))
+    columns = (raw_items.c.id, raw_items.c.source_id, raw_items.c.fetched_at, at.label("moment"))
     if AMONG * limit <= MAX_AMONG and not of_few:
-        of_all: Select[Any] = select(*columns, raw_items.c.source_id).where(*bounds).order_by(*order)
+        of_all: Select[Any] = select(*columns).where(*bounds).order_by(*order)
         rows = _among_newest(conn, of_all, which, limit=limit)
         if rows is not None:
             return rows
+    return _by_source(conn, columns, which, bounds, limit=limit, order=order, at=at)
+
+
+def _by_source(
+    conn: Connection,
+    columns: Sequence[ColumnElement[Any]],
+    which: Sequence[ColumnElement[bool]],
+    bounds: Sequence[ColumnElement[bool]],
+    *,
+    limit: int,
+    order: Sequence[UnaryExpression[Any]],
+    at: Column[Any],
+) -> list[Row[Any]]:
+    """First the newest moment of each source, by an index: of these the latest `limit` decide of which sources items
+    are wanted, and all moments of these from when on.
+    """
+    rises = order[0].modifier is asc_op
+    newest_first = at.asc() if rises else at.desc()
     own = raw_items.c.source_id == sources.c.id
-    newest = select(at).where(own, *bounds).order_by(at.desc()).limit(1).correlate(sources).scalar_subquery()
+    newest = select(at).where(own, *bounds).order_by(newest_first).limit(1).correlate(sources).scalar_subquery()
     latest = newest.label("latest")
-    tops = select(sources.c.id, latest).where(*which).order_by(latest.desc().nulls_last()).limit(limit)
-    found = [row for row in conn.execute(tops) if row.latest is not None]
+    tops = select(sources.c.id, latest).where(*which).order_by((latest.asc() if rises else latest.desc()).nulls_last())
+    found = [row for row in conn.execute(tops.limit(limit)) if row.latest is not None]
     if not found:
         return []
     ids, begin, since = [row.id for row in found], None, list[ColumnElement[bool]]()
     if len(found) == limit:
         begin = found[-1].latest
-        moments = select(at).where(raw_items.c.source_id.in_(ids), at >= begin, *bounds).order_by(at.desc())
-        since = [at >= (conn.execute(moments.offset(limit - 1).limit(1)).scalar() or begin)]
+        from_there = at <= begin if rises else at >= begin
+        moments = select(at).where(raw_items.c.source_id.in_(ids), from_there, *bounds).order_by(newest_first)
+        last = conn.execute(moments.offset(limit - 1).limit(1)).scalar() or begin
+        since = [at <= last if rises else at >= last]
     each = select(raw_items.c.id).where(own, *bounds, *since).order_by(*order).limit(limit).correlate(sources)
     wanted = _joined(conn, columns, each, sources.c.id.in_(ids))
     rows = list(conn.execute(wanted.order_by(*order).limit(limit)))
-    if begin is None or (len(rows) == limit and rows[-1].moment > begin):
+    if begin is None or (len(rows) == limit and rows[-1].moment != begin):
         return rows
     # Sources that were left out may have something of that very moment: many are stored together.
     together = select(*columns).where(at == begin, *bounds, exists().where(own, *which)).order_by(*order)
-    return [*(row for row in rows if row.moment > begin), *conn.execute(together.limit(limit))][:limit]
+    return [*(row for row in rows if row.moment != begin), *conn.execute(together.limit(limit))][:limit]
 
 
 def _among_newest(

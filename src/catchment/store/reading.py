@@ -22,6 +22,7 @@ from sqlalchemy import (
     UnaryExpression,
     and_,
     delete,
+    exists,
     false,
     func,
     literal,
@@ -47,7 +48,7 @@ from catchment.domain.reading import (
     UnreadCount,
 )
 from catchment.store.bulk import insert_into, insert_or_ignore
-from catchment.store.items import item_of
+from catchment.store.items import item_of, newest_of
 from catchment.store.sources import visible_to
 from catchment.store.tables import item_labels, item_states, raw_items, sources, subscriptions
 from catchment.store.types import UtcDateTime
@@ -282,39 +283,40 @@ def _parts(conn: Connection, reader: Reader, query: StreamQuery) -> Iterator[Seq
         *_range(query),
     ]
     if kind in _SAID:
-        followed = [raw_items.c.source_id.in_(_followed_ids(reader))] if kind is StreamKind.READ else []
-        yield _said(conn, reader, [_SAID[kind], *followed, *rest], query)
+        yield _said(conn, reader, kind, rest, query)
     if kind is StreamKind.LABEL:
         unread = [not_(_is_read(reader))] if asks_unread else []
         yield _labelled_items(conn, reader, [*unread, *rest], query)
     if kind in _OF_SOURCES:
-        own = _is_of(conn, reader, query.stream)
-        before = _read_before(reader)
+        which, before = _which(conn, reader, query.stream), _read_before(reader)
         if kind is StreamKind.READ:
             mine = subscriptions.c.user_id == reader.user_id
             # Says nothing new, but from there on an index leads.
             latest = select(func.max(subscriptions.c.read_before)).where(mine).scalar_subquery()
-            read = [raw_items.c.fetched_at <= latest, raw_items.c.fetched_at <= before, not_(_was_said(reader))]
-            yield _of_sources(conn, [own, *read, *rest], query)
+            read = [raw_items.c.fetched_at <= latest, raw_items.c.fetched_at <= before, _said_of(reader).is_(None)]
+            yield _of_sources(conn, which, [*read, *rest], query)
         elif asks_unread:
-            was_read = _was_said(reader, is_read=True)
             after = raw_items.c.fetched_at > func.coalesce(before, _NEVER)
-            yield _of_sources(conn, [own, after, not_(was_read), *rest], query)
+            yield _of_sources(conn, which, [after, _said_of(reader).is_not(True), *rest], query)
             older = func.coalesce(raw_items.c.fetched_at <= before, false())
-            yield _said(conn, reader, [_SAID[StreamKind.KEPT_UNREAD], older, own, *rest], query)
+            kept = [older, exists().where(sources.c.id == raw_items.c.source_id, *which), *rest]
+            yield _said(conn, reader, StreamKind.KEPT_UNREAD, kept, query)
         else:
-            yield _of_sources(conn, [own, *rest], query)
+            yield _of_sources(conn, which, rest, query)
 
 
 def _said(
-    conn: Connection, reader: Reader, wanted: Sequence[ColumnElement[bool]], query: StreamQuery
+    conn: Connection, reader: Reader, kind: StreamKind, wanted: Sequence[ColumnElement[bool]], query: StreamQuery
 ) -> Sequence[Row[Any]]:
     """By what was said of single items."""
     place = (item_states.c.fetched_at, item_states.c.item_id)
+    known = _followed_ids(reader) if kind is StreamKind.READ else _visible_ids(reader)
+    # Looked up for each item: joined, PostgreSQL begins with all that these sources ever brought.
+    source_id = known.where(sources.c.id == raw_items.c.source_id).correlate(raw_items).scalar_subquery()
     statement: Select[Any] = (
         select(*_REF)
         .join_from(item_states, raw_items, raw_items.c.id == item_states.c.item_id)
-        .where(item_states.c.user_id == reader.user_id, raw_items.c.source_id.in_(_visible_ids(reader)), *wanted)
+        .where(item_states.c.user_id == reader.user_id, _SAID[kind], source_id.is_not(None), *wanted)
     )
     return conn.execute(statement.order_by(*_ordered(place, query)).limit(query.limit)).all()
 
@@ -327,31 +329,40 @@ def _labelled_items(
     return conn.execute(statement.order_by(*_ordered(_PLACE, query)).limit(query.limit)).all()
 
 
-def _of_sources(conn: Connection, wanted: Sequence[ColumnElement[bool]], query: StreamQuery) -> Sequence[Row[Any]]:
+def _of_sources(
+    conn: Connection,
+    which: Sequence[ColumnElement[bool]],
+    bounds: Sequence[ColumnElement[bool]],
+    query: StreamQuery,
+) -> Sequence[Row[Any]]:
     """In the order of its coming."""
-    statement: Select[Any] = select(*_REF).where(*wanted)
-    return conn.execute(statement.order_by(*_ordered(_PLACE, query)).limit(query.limit)).all()
+    of_few = query.stream.kind is StreamKind.SOURCE
+    return newest_of(conn, which, bounds, limit=query.limit, order=_ordered(_PLACE, query), of_few=of_few)
 
 
-def _is_of(conn: Connection, reader: Reader, stream: Stream) -> ColumnElement[bool]:
-    """Whether an item comes by a source of the stream."""
-    if stream.kind is StreamKind.SOURCE:
-        return raw_items.c.source_id.in_(_visible_ids(reader).where(sources.c.id == stream.source_id))
-    if stream.kind is StreamKind.LABEL:
-        return raw_items.c.source_id.in_(_source_ids(conn, reader, stream))
-    # Looked up for each item: by a list, SQLite would sort all that these sources ever brought.
-    return _followed_ids(reader).where(sources.c.id == raw_items.c.source_id).correlate(raw_items).exists()
+def _which(conn: Connection, reader: Reader, stream: Stream) -> Sequence[ColumnElement[bool]]:
+    """Of which sources items are in the stream."""
+    match stream.kind:
+        case StreamKind.SOURCE:
+            return [reader.sees(), sources.c.id == stream.source_id]
+        case StreamKind.LABEL:
+            return [sources.c.id.in_(_source_ids(conn, reader, stream))]
+        case _:
+            mine = select(subscriptions.c.source_id).where(subscriptions.c.user_id == reader.user_id)
+            return [reader.sees(), sources.c.id.in_(mine)]
 
 
 def _ordered(place: Sequence[Column[Any]], query: StreamQuery) -> list[UnaryExpression[Any]]:
     return [column.asc() if query.oldest_first else column.desc() for column in place]
 
 
-def _was_said(reader: Reader, *, is_read: bool | None = None) -> ColumnElement[bool]:
-    """That an item was read, or was not; None for either."""
-    state = and_(item_states.c.item_id == raw_items.c.id, item_states.c.user_id == reader.user_id)
-    which = item_states.c.is_read.is_not(None) if is_read is None else item_states.c.is_read.is_(is_read)
-    return select(item_states.c.item_id).where(state, which).correlate(raw_items).exists()
+def _said_of(reader: Reader) -> ColumnElement[Any]:
+    """Whether an item was said to be read; null where nothing was said.
+
+    Looked up for each item: joined, PostgreSQL begins with all that somebody ever read.
+    """
+    state = (item_states.c.item_id == raw_items.c.id, item_states.c.user_id == reader.user_id)
+    return select(item_states.c.is_read).where(*state).correlate(raw_items).scalar_subquery()
 
 
 def _read_before(reader: Reader) -> ColumnElement[Any]:
@@ -361,9 +372,7 @@ def _read_before(reader: Reader) -> ColumnElement[Any]:
 
 
 def _is_read(reader: Reader) -> ColumnElement[bool]:
-    by_moment = func.coalesce(raw_items.c.fetched_at <= _read_before(reader), false())
-    said_so = _was_said(reader, is_read=True)
-    return or_(said_so, and_(by_moment, not_(_was_said(reader))))
+    return func.coalesce(_said_of(reader), raw_items.c.fetched_at <= _read_before(reader), false())
 
 
 def _range(query: StreamQuery) -> Iterable[ColumnElement[bool]]:
