@@ -43,7 +43,7 @@ BATCH = 100
 #: So many sources are named to the index; of more, all are looked through.
 MAX_NAMED_SOURCES = 50
 #: So many finds are looked at for one page; where few of them may be seen, it is a short page with a cursor.
-MAX_LOOKED_AT = 5_000
+MAX_LOOKED_AT = 3_000
 LOOK, FURTHER_LOOK = 101, 1_000
 #: Whoever stores beside others may get higher numbers for what was collected earlier; by so much at most.
 OVERLAP = timedelta(minutes=10)
