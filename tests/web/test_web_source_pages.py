@@ -365,6 +365,17 @@ async def test_without_a_network_the_overview_blames_no_source(alices: Site, clo
     page = (await alices.get(f"/?lang={lang}")).text
     assert re.search(f'<p class="lede" id="lede">{told}', page)
     assert "health=needs_you" not in page
+    assert re.search(f'<p class="lede" id="lede">{told}', (await alices.get(f"/sources?lang={lang}")).text)
+
+
+@pytest.mark.proves("G-01", "G-11")
+@pytest.mark.parametrize("path", ["/", "/sources"])
+async def test_while_nothing_collects_no_page_says_that_none_needs_anybody(alices: Site, path: str):
+    assert "The collector is not running" not in (await alices.get(path)).text, "there is nothing to collect yet"
+    await alices.add_source(alices.alice, "feed")
+    page = (await alices.get(path)).text
+    assert '<p class="lede" id="lede">The collector is not running' in page
+    assert "none needs you" not in page
 
 
 @pytest.mark.proves("G-02")

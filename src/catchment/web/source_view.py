@@ -135,10 +135,14 @@ def _row(page: Page, source: Source, health: SourceHealth, visits: Sequence[LogL
     )
 
 
-def lede_key(page: Page, total: int, needy: int) -> str:
+def lede_key(page: Page, total: int, needy: int, *, is_running: bool, is_away: bool) -> str:
     """Of the sentence that says how the sources are; nobody is needed who can do nothing."""
     if not total:
         return "sources.lede_none" if page.caller.is_known else "overview.no_public_sources"
+    if not is_running:
+        return "overview.lede_stopped"
+    if is_away:
+        return "overview.lede_away"
     if not needy:
         return "sources.lede_well"
     if not page.may_write:

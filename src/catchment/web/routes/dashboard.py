@@ -61,9 +61,7 @@ async def read_overview(page: Page) -> Content:
 
 def _lede_key(page: Page, board: Board, total: int, needy: int) -> str:
     moods = {tile.key: tile.mood for tile in board.tiles}
-    if total and moods["collector"] == "bad":
-        return "overview.lede_stopped"
-    return "overview.lede_away" if total and "network" in moods else lede_key(page, total, needy)
+    return lede_key(page, total, needy, is_running=moods["collector"] != "bad", is_away="network" in moods)
 
 
 def _read_attention(conn: Connection, page: Page) -> tuple[list[Source], int, int]:

@@ -20,7 +20,7 @@ from catchment.errors import BadConfig, CatchmentError, Conflict, InvalidInput
 from catchment.manage.catalog import Added, Change, Draft, Refused
 from catchment.manage.import_export import LineResult, count_results, import_sources
 from catchment.manage.resolve import Pasted, Resolved
-from catchment.monitor.status import View, describe, read_backlogs
+from catchment.monitor.status import CollectorState, View, describe, read_backlogs, read_collector
 from catchment.store import items, source_list
 from catchment.store.items import ItemQuery
 from catchment.store.source_list import Health, SeenCounts, Sort, SourceQuery
@@ -70,10 +70,10 @@ async def sources_page(page: OpenPage) -> Response:
 @live("/sources")
 async def read_sources(page: Page) -> Content:
     query, at = asked_of(page.request.query_params, page)
-    found, counted, seen = await page.system.store.read(_read_list, query)
+    found, counted, seen, collector = await page.system.store.read(_read_list, query, page)
     rows = await rows_of(page, found)
     pages = max(1, -(-counted // PAGE_ROWS))
-    lede = Markup('<p class="lede" id="lede">{}</p>').format(_lede(page, seen.total, seen.needy))
+    lede = Markup('<p class="lede" id="lede">{}</p>').format(_lede(page, seen, collector))
     parts = {row.part: page.part("parts/source_row.html", row=row) for row in rows}
     context = {
         "query": query,
@@ -92,14 +92,18 @@ async def read_sources(page: Page) -> Content:
     return Content(context=context, parts={"lede": lede, **parts}, lists={"rows": [row.part for row in rows]})
 
 
-def _read_list(conn: Connection, query: SourceQuery) -> tuple[list[Source], int, SeenCounts]:
+def _read_list(
+    conn: Connection, query: SourceQuery, page: Page
+) -> tuple[list[Source], int, SeenCounts, CollectorState]:
     seen = source_list.count_seen(conn, query)
     counted = source_list.count(conn, query) if query.is_narrowed else seen.total
-    return source_list.list_page(conn, query), counted, seen
+    collector = read_collector(conn, page.caller, now=page.system.clock.now())
+    return source_list.list_page(conn, query), counted, seen, collector
 
 
-def _lede(page: Page, total: int, needy: int) -> str:
-    return page.words(lede_key(page, total, needy), total=f"{total:,}", needy=f"{needy:,}")
+def _lede(page: Page, seen: SeenCounts, collector: CollectorState) -> str:
+    key = lede_key(page, seen.total, seen.needy, is_running=collector.running, is_away=collector.network_away)
+    return page.words(key, total=f"{seen.total:,}", needy=f"{seen.needy:,}")
 
 
 @router.get("/look")
