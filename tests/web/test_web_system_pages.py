@@ -324,6 +324,7 @@ async def test_who_changed_what_is_read_a_page_at_a_time_without_secrets(admins:
     assert HOSTILE not in second
     assert 'rel="next"' not in second
     assert "修改设置" in (await admins.get(f"{older}&lang=zh")).text
+    assert '<span class="reason">订阅源 http' in (await admins.get("/system/trail?lang=zh")).text
     assert (await admins.get(f"/system/trail?before={HOSTILE}")).status_code == 200
 
 

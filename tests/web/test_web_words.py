@@ -81,6 +81,24 @@ def test_every_key_that_is_used_exists():
     assert used_keys() - catalogue().keys() == set()
 
 
+def recorded_deeds() -> set[str]:
+    """The actions that the audit trail is given, wherever something is recorded there."""
+    deeds = re.compile(r"(?:alert|config|cookie|feed|follow|job|key|pack|schedule|source|user|webhook)\.[a-z_]+")
+    texts = [path.read_text() for path in PACKAGE.rglob("*.py") if re.search(r"\bimport .*\bdeed\b", path.read_text())]
+    constants = [node.value for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+    #: What is told to those who listen, and what is logged, is no deed of anybody.
+    return {one for one in constants if isinstance(one, str) and deeds.fullmatch(one)} - {
+        "job.failed", "source.paused", "source.resumed",
+    }  # fmt: skip
+
+
+@pytest.mark.proves("G-11")
+def test_every_deed_of_the_audit_trail_is_told_in_both_languages():
+    deeds = recorded_deeds()
+    assert {"alert.mute", "webhook.change", "source.add"} <= deeds
+    assert {f"trail.{one.replace('.', '_')}" for one in deeds} - catalogue().keys() == set()
+
+
 @pytest.mark.proves("G-10", "G-11")
 def test_every_setting_is_explained_in_both_languages():
     told = {

@@ -8,7 +8,8 @@ from typing import Any
 
 from fastapi.responses import Response
 
-from catchment.domain.caller import Caller, Role, Scope
+from catchment.domain.audit_trail import AuditEntry
+from catchment.domain.caller import OPERATOR, Caller, Role, Scope
 from catchment.domain.listing import ListFormat
 from catchment.domain.run import COLLECTOR_TICK, JobState
 from catchment.errors import InvalidInput
@@ -283,10 +284,16 @@ async def trail_page(page: AdminPage) -> Response:
     before = page.request.query_params.get("before", "")
     is_number = before.isascii() and before.isdecimal() and len(before) <= MAX_DIGITS
     found = await page.system.history.trail(page.caller, before=int(before) if is_number else None, limit=MAX_TRAIL + 1)
-    lines = [(line, _deed(page, line.action), _object(page, line.object)) for line in found[:MAX_TRAIL]]
+    lines = [(line, *_told(page, line)) for line in found[:MAX_TRAIL]]
     older = found[MAX_TRAIL - 1].id if len(found) > MAX_TRAIL else None
     days = page.system.settings.audit_days
     return await _show(page, "trail", lines=lines, older=older, is_first=not is_number, days=days)
+
+
+def _told(page: Page, line: AuditEntry) -> tuple[str, str, str, str]:
+    """Who, what was done, to what, and more of it, in the words of whoever looks."""
+    who = page.words("trail.operator") if line.actor == OPERATOR.name else page.words.say(line.actor)
+    return who, _deed(page, line.action), _object(page, line.object), _summary(page, line.summary)
 
 
 def _deed(page: Page, action: str) -> str:
@@ -297,5 +304,16 @@ def _deed(page: Page, action: str) -> str:
 def _object(page: Page, text: str) -> str:
     """Such as `source 5 (Morning paper)`: its first word is a noun of ours."""
     noun, space, rest = text.partition(" ")
+    rule, _, subject = rest.partition(" ")
+    if noun == "alert" and f"alerts.{rule}" in catalogue():
+        rest = f"{page.words(f'alerts.{rule}')} {subject}".rstrip()
     key = f"trail.noun_{noun}"
     return f"{page.words(key)}{space}{rest}" if key in catalogue() else text
+
+
+def _summary(page: Page, text: str) -> str:
+    """Such as `rss https://a.example/feed`: its first word may be a type of sources, or a word of ours."""
+    word, space, rest = text.partition(" ")
+    key = f"trail.said_{word}"
+    first = page.words(key) if key in catalogue() else page.words.kind(word)
+    return f"{first}{space}{rest}" if first != word else page.words.say(text)
