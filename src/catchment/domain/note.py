@@ -68,6 +68,8 @@ class Platform(StrEnum):
     WEIBO = "wb"
 
 
+#: What people call a platform.
+NAMES: Final = {Platform.XHS: "Xiaohongshu", Platform.WEIBO: "Weibo", Platform.DOUYIN: "Douyin"}
 #: The source type that searches a platform.
 SOURCE_TYPES: Final = {
     Platform.XHS: "xhs_search",

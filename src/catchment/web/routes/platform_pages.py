@@ -13,6 +13,7 @@ from starlette.datastructures import FormData
 
 from catchment.crypto import Unsealable
 from catchment.domain.candidate import Backlog
+from catchment.domain.cookie import Cookie
 from catchment.domain.crawling import CrawlError
 from catchment.domain.note import SOURCE_TYPES, Platform
 from catchment.domain.run import LEAST_INTERVAL, MAX_INTERVAL
@@ -48,6 +49,7 @@ async def read_platforms(page: Page) -> Content:
     found, backlogs = await system.store.read(_read_keywords, system.registry)
     context = {
         "platforms": list(Platform),
+        "given": {},
         "cookies": await system.cookies.list(),
         "forecasts": await system.cookies.forecast(),
         "keywords": [(source, PLATFORM_OF_TYPE[source.type], backlogs.get(source.id, Backlog())) for source in found],
@@ -80,16 +82,26 @@ def _read_keywords(conn: Connection, registry: Registry) -> tuple[list[Source], 
 async def add_cookie_by_form(page: AdminPage) -> Response:
     """Add a cookie, or give one of that name a new value. The value goes in and never comes out."""
     form = await page.form()
+    try:
+        cookie = await _add_cookie(page, form)
+    except InvalidInput as error:
+        content = await read_platforms(page)
+        given = {name: str(form.get(name, "")) for name in ("name", "platform", "daily_limit", "priority")}
+        context = {**content.context, "parts": content.parts, "given": given, "problem": page.words.say(str(error))}
+        return await page.show("platforms.html", status=422, **context)
+    return page.done("/platforms", "platforms.cookie_added", name=cookie.name)
+
+
+async def _add_cookie(page: Page, form: FormData) -> Cookie:
     settings = CookieChanges(
         daily_limit=_whole(form, "daily_limit"),
         priority=_whole(form, "priority"),
         description=_text(form, "description") or None,
     )
     with _told_as_a_mistake():
-        cookie = await page.system.cookies.add(
+        return await page.system.cookies.add(
             _text(form, "name"), _platform(form), str(form.get("value", "")), settings=settings
         )
-    return page.done("/platforms", "platforms.cookie_added", name=cookie.name)
 
 
 @router.post("/keywords", responses=_OF_FORMS, openapi_extra=form_fields("platform", "keyword"))
