@@ -138,6 +138,8 @@ async def test_a_search_becomes_a_feed_whose_new_items_go_to_a_chat(lean_site: S
     edit = (await lean_site.get("/feeds/caiji/edit")).text
     assert 'href="/webhooks?feed=caiji">Send new ones to a chat<' in edit
     chinese = (await lean_site.get("/webhooks?feed=caiji&lang=zh")).text
+    assert '<option value="slack" selected>' in another
+    assert '<option value="lark" selected>' in chinese
     assert "仅发送此订阅输出中的条目" in chinese
 
 
@@ -195,7 +197,9 @@ async def test_a_webhook_is_tried_paused_and_removed_and_a_delivery_is_sent_agai
     assert "A test message is on its way" in await told(
         lean_site, await send(lean_site, "/webhooks/act", do=f"ping {hook_id}")
     )
-    [letter] = await lean_site.system.webhooks.deliveries()
+    await send(lean_site, "/webhooks/act?lang=zh", do=f"ping {hook_id}")
+    chinese, letter = await lean_site.system.webhooks.deliveries()
+    assert "测试消息" in chinese.payload["message"]
     await lean_site.system.store.write(
         outbox.record_failed, letter.id, error="ops.example answered HTTP 500", next_try_at=None, now=clock.now()
     )
@@ -206,7 +210,7 @@ async def test_a_webhook_is_tried_paused_and_removed_and_a_delivery_is_sent_agai
     answer = await send(lean_site, "/webhooks/act", do=f"retry {letter.id}", back=back)
     assert answer.headers["location"] == back
     assert "It is sent again." in await told(lean_site, answer)
-    [letter] = await lean_site.system.webhooks.deliveries()
+    _, letter = await lean_site.system.webhooks.deliveries()
     assert letter.next_try_at == clock.now()
     paused = await told(
         lean_site, await send(lean_site, "/webhooks/act", do=f"pause {hook_id}", back="https://e.example")
@@ -231,6 +235,10 @@ async def test_each_webhook_shows_how_it_is_however_much_another_is_sent(site: S
     said = {took: "delivered", fails: "failed, tried again", busy: "on its way", fresh: "nothing sent yet"}
     for hook_id, words in said.items():
         assert words in page.partition(f'id="hook-{hook_id}"')[2].partition("</tr>")[0]
+    # Nor does what waits behind it push the delivery that fails out of sight.
+    for path in ("/webhooks", f"/webhooks/{fails}"):
+        listed = (await site.get(path, "admin")).text.partition('id="deliveries"')[2]
+        assert re.findall(r'id="delivery-(\d+)"', listed)[0] == str(failing.id)
     channels = (await site.get("/alerts", "admin")).text.partition('id="alert-channels"')[2]
     assert "HTTP 500" in channels
 

@@ -110,10 +110,10 @@ class Webhooks:
         if not await self._store.write(recorded, entry, outbox.remove_webhook, webhook_id):
             raise _missing(webhook_id)
 
-    async def ping(self, webhook_id: int) -> Delivery:
+    async def ping(self, webhook_id: int, message: str = "Catchment says hello.") -> Delivery:
         """Send a test message, behind what is on its way already."""
         _found(await self._store.read(outbox.get_webhook, webhook_id), webhook_id)
-        event = Event(topic=Topic.PING, payload={"message": "Catchment says hello."})
+        event = Event(topic=Topic.PING, payload={"message": message})
         return await self._store.write(outbox.send_to, webhook_id, event, now=self._clock.now())
 
     async def deliveries(self, *, webhook_id: int | None = None, limit: int = 50) -> Sequence[Delivery]:

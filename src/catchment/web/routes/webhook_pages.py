@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from typing import Any
@@ -14,6 +14,7 @@ from starlette.datastructures import FormData
 from catchment.domain.outbox import Delivery, Topic, Webhook, WebhookFormat
 from catchment.errors import Conflict, InvalidInput, RefusedAddress
 from catchment.manage.webhooks import LISTENABLE, NewWebhook
+from catchment.monitor.status import Language
 from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import PathId, check_text, number_of
 from catchment.web.pages import AdminPage, Content, Page, Undo, form_fields, live
@@ -29,7 +30,7 @@ async def webhooks_page(page: AdminPage) -> Response:
     """The webhooks and their deliveries; the feed that `feed` names in the address is chosen in the form."""
     content = await read_webhooks(page)
     taken = {hook.name for hook in content.context["hooks"]}
-    form = _form_for(page.request.query_params.get("feed", ""), dict(content.context["feeds"]), taken)
+    form = _form_for(page, page.request.query_params.get("feed", ""), dict(content.context["feeds"]), taken)
     return await page.show_live("webhooks.html", replace(content, context={**content.context, "form": form}))
 
 
@@ -38,6 +39,7 @@ async def read_webhooks(page: Page) -> Content:
     hooks = await page.system.webhooks.list()
     letters = await page.system.webhooks.deliveries(limit=MAX_DELIVERIES)
     telling = await page.system.webhooks.telling_deliveries()
+    letters = _failing_first(letters, telling)
     offered = await _offered(page)
     titles = dict(offered["feeds"])
     parts = {
@@ -50,6 +52,12 @@ async def read_webhooks(page: Page) -> Content:
     parts |= _letters(page, letters, {hook.id: hook for hook in hooks}, back="/webhooks")
     lists["deliveries"] = [f"delivery-{letter.id}" for letter in letters]
     return Content(context={"hooks": hooks, "letters": letters, **offered}, parts=parts, lists=lists)
+
+
+def _failing_first(letters: Sequence[Delivery], telling: Mapping[int, Delivery]) -> list[Delivery]:
+    """What waits behind a delivery that fails does not push it out of sight."""
+    failing = {one.id: one for one in telling.values() if one.attempts and one.next_try_at}
+    return [*failing.values(), *(one for one in letters if one.id not in failing)]
 
 
 def _letters(page: Page, letters: Any, hooks: dict[int, Webhook], *, back: str) -> dict[str, Any]:
@@ -70,11 +78,12 @@ async def _offered(page: Page) -> dict[str, Any]:
     return {"topics": LISTENABLE, "formats": list(WebhookFormat), "feeds": feeds, "form": _NEW}
 
 
-def _form_for(slug: str, feeds: Mapping[str, str], taken: Collection[str]) -> dict[str, Any]:
+def _form_for(page: Page, slug: str, feeds: Mapping[str, str], taken: Collection[str]) -> dict[str, Any]:
     """The form of a webhook that is not there yet, for the new items of a feed if one is named."""
     if slug not in feeds:
         return _NEW
-    chat = {"name": _free_name(feeds[slug], taken), "format": WebhookFormat.SLACK, "topics": [Topic.ITEMS_NEW]}
+    usual = WebhookFormat.LARK if page.words.language is Language.CHINESE else WebhookFormat.SLACK
+    chat = {"name": _free_name(feeds[slug], taken), "format": usual, "topics": [Topic.ITEMS_NEW]}
     return {**chat, "feed": slug}
 
 
@@ -111,7 +120,7 @@ async def act_on_webhook(page: AdminPage) -> Response:
     undo = None
     match action:
         case "ping":
-            await webhooks.ping(number)
+            await webhooks.ping(number, page.words("webhooks.hello"))
         case "retry":
             await webhooks.redeliver(number)
         case "pause" | "resume":
@@ -135,6 +144,8 @@ async def webhook_page(page: AdminPage, webhook_id: PathId) -> Response:  # noqa
 async def read_webhook(page: Page) -> Content:
     hook = await page.system.webhooks.get(int(page.request.path_params["webhook_id"]))
     letters = await page.system.webhooks.deliveries(webhook_id=hook.id, limit=MAX_DELIVERIES)
+    telling = await page.system.webhooks.telling_deliveries()
+    letters = _failing_first(letters, {hook.id: telling[hook.id]} if hook.id in telling else {})
     parts = _letters(page, letters, {hook.id: hook}, back=f"/webhooks/{hook.id}")
     lists = {"deliveries": list(parts)}
     parts["webhook-controls"] = page.part("parts/webhook_controls.html", hook=hook)
