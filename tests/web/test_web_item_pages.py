@@ -262,7 +262,7 @@ async def test_a_feed_is_edited_gets_a_new_token_and_is_deleted(alices: Site):
     edit = (await alices.get("/feeds/feed/edit")).text
     assert 'value="我的订阅"' in edit
     assert "Read it elsewhere" in edit
-    assert "the token was shown only once" in edit
+    assert "a token is shown only when it is made" in edit
     assert _addresses(edit) == [], "the token is known to nobody any more"
     assert re.search(r'name="sources"[^>]*>\s*news</textarea>', edit)
     saved = await send(
