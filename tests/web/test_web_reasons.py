@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catchment.domain.source import NextCheck, PausedBy, Why
+from catchment.domain.source import NextCheck, PausedBy, SourceStatus, Why
 from catchment.monitor.status import Language, next_check_reason
+from catchment.monitor.why import explain
 from catchment.web.translations import choose_language
 from source_factory import make_source
 
@@ -40,6 +43,15 @@ def test_the_reason_is_a_sentence(why: Why, failures: int, minutes: int, english
     source = replace(make_source(), fetch_error_count=failures, next_check=NextCheck(at=AT, why=why))
     assert next_check_reason(source, timedelta(minutes=minutes)) == english
     assert next_check_reason(source, timedelta(minutes=minutes), Language.CHINESE) == chinese
+
+
+@pytest.mark.proves("A-15")
+@pytest.mark.parametrize("language", Language)
+def test_a_source_that_is_probed_is_not_said_to_be_left_alone(language: Language):
+    source = replace(make_source(), paused_by=PausedBy.ERROR, next_check=NextCheck(at=AT, why=Why.PROBE))
+    health: Any = SimpleNamespace(status=SourceStatus.PAUSED, next_check_at=AT, next_check_reason="", marks=())
+    [said, *_] = explain(source, health, [], language=language, on_page=True)
+    assert said in {"Errors paused it; it is tried again by itself.", "因错误暂停，之后会自动再试。"}
 
 
 @given(why=st.sampled_from(Why), language=st.sampled_from(Language), failures=st.integers(0, 99))

@@ -13,6 +13,7 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
     Language.ENGLISH: {
         "away": "The network is away: nothing outside can be reached, and no source is to blame.",
         "paused": "It is not visited: {reason}.",
+        "probing": "Errors paused it; it is tried again by itself.",
         "never": "It was not visited yet; next: {reason}.",
         "failed": "The last visit, at {at}, failed: {error} That was failure {failures} in a row.",
         "not_counted": "The last visit, at {at}, failed: {error} That is not counted against the source.",
@@ -35,6 +36,7 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
     Language.CHINESE: {
         "away": "网络不通：外部都无法访问，与来源无关。",
         "paused": "不会抓取：{reason}。",
+        "probing": "因错误暂停，之后会自动再试。",
         "never": "尚未抓取过；下次：{reason}。",
         "failed": "上次抓取（{at}）失败：{error} 已连续失败 {failures} 次。",
         "not_counted": "上次抓取（{at}）失败：{error} 这不计为来源的失败。",
@@ -87,7 +89,9 @@ def _findings(
 ) -> Iterator[Finding]:
     if network_away:
         yield "away", {}
-    if health.status in {SourceStatus.PAUSED, SourceStatus.NO_FETCHER}:
+    if health.status is SourceStatus.PAUSED and health.next_check_at is not None:
+        yield "probing", {}
+    elif health.status in {SourceStatus.PAUSED, SourceStatus.NO_FETCHER}:
         yield "paused", {"reason": health.next_check_reason}
     if visits:
         yield _last_visit(source, visits)
