@@ -13,6 +13,7 @@ import httpx
 import pytest
 from browser import CHROMIUM
 from playwright.async_api import async_playwright, expect
+from test_web_alert_pages import sign_in
 from web_site import Site
 
 from catchment.bootstrap import open_system
@@ -256,6 +257,8 @@ async def test_everybody_can_sign_themselves_out_everywhere(lean_site: Site):
     assert await lean_site.system.authenticator.caller_of_session(others) is not None
     assert (await lean_site.post(f"/api/admin/users/{lean_site.bob.id}/sign-out", "admin")).status_code == 200
     assert await lean_site.system.authenticator.caller_of_session(others) is None
+    await sign_in(lean_site, "alice")
+    assert "You are signed out everywhere." in await told(lean_site, await send(lean_site, "/account/sign-out"))
 
 
 @pytest.mark.proves("G-10")

@@ -16,7 +16,7 @@ from catchment.web.auth import SignedIn, TheSystem, address_of
 from catchment.web.csrf import form_of
 from catchment.web.errors import OF_A_BODY, problems_of_page
 from catchment.web.inputs import PathId, link
-from catchment.web.pages import PAGE, begin_session, form_fields, render
+from catchment.web.pages import PAGE, FlashMessage, begin_session, form_fields, redirect_with, render
 from catchment.web.translations import TheLanguage
 
 _TO_SIGN_IN: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
@@ -81,7 +81,7 @@ async def change_password(request: Request, system: TheSystem, caller: SignedIn,
 async def sign_out_everywhere(request: Request, system: TheSystem, caller: SignedIn) -> Response:
     """Every browser is out, this one too."""
     await system.accounts.sign_out_everywhere(user_of(caller))
-    return RedirectResponse(link(request, "/signin"), status_code=303)
+    return redirect_with(request, "/signin", FlashMessage(key="account.did_sign_out"))
 
 
 async def _page(

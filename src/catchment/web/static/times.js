@@ -19,7 +19,8 @@ function atMoment(moment) {
 function spoken(moment, isDue) {
   const ahead = (moment - Date.now()) / 1000;
   const seconds = isDue ? Math.max(ahead, 0) : ahead;
-  if (Math.abs(seconds) < SECONDS_THAT_ARE_NOW) return relative.format(0, "second");
+  // What was a moment ago is not what is to be now.
+  if (Math.abs(seconds) < SECONDS_THAT_ARE_NOW) return seconds < 0 ? document.body.dataset.justNow : relative.format(0, "second");
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ["minute", 60];
   // Chinese is set with a space between figures and characters, as everywhere else on the page.
   return relative.format(Math.round(seconds / size), unit).replace(/(\d)(?=\p{Script=Han})/u, "$1 ");
