@@ -61,6 +61,7 @@ async def test_a_cookie_is_added_with_its_forecast_and_its_value_never_comes_bac
     assert 'value="second"' in refused
     assert '<option value="dy" selected>' in refused
     assert "nothing-else-here" not in refused
+    assert (await admins.get("/platforms/cookies")).headers["location"] == "/platforms"
     assert "A platform is one of xhs, dy, wb." in await add_cookie(admins, platform="nowhere")
     assert "is one of xhs" in await add_cookie(admins, platform="wb", value=planted_cookie(platform="wb"))
     forged = await admins.post("/platforms/cookies", data={"name": "x", "platform": "xhs", "value": planted_cookie()})

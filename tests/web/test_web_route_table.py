@@ -95,6 +95,7 @@ EXPECTED = {
     "GET /webhooks/{webhook_id}": "signed-in admin",
     "POST /webhooks/{webhook_id}": "signed-in admin",
     "GET /platforms": "signed-in admin",
+    "GET /platforms/cookies": "signed-in admin",
     "POST /platforms/cookies": "signed-in admin",
     "POST /platforms/keywords": "signed-in admin",
     "POST /platforms/follows": "signed-in admin",

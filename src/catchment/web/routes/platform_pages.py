@@ -74,6 +74,12 @@ def _read_keywords(conn: Connection, registry: Registry) -> tuple[list[Source], 
     return found, read_backlogs(conn, found, registry=registry)
 
 
+@router.get("/cookies")
+async def back_from_form(page: AdminPage) -> Response:
+    """A reload of the form that was refused."""
+    return page.done("/platforms")
+
+
 @router.post(
     "/cookies",
     responses=_OF_FORMS,
