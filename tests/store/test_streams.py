@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Connection, delete, insert, select
 from test_large_lists import statements
 
+from catchment.domain.caller import ANONYMOUS, OPERATOR, Caller, Role
 from catchment.domain.item import make_item
 from catchment.domain.reading import Marks, Position, Stream, StreamKind, StreamQuery
 from catchment.domain.source import NewSource
@@ -197,13 +198,12 @@ def visit(conn: Connection) -> tuple[int, list[int]]:
 @pytest.mark.proves("S-03")
 async def test_hours_that_are_over_are_counted_once_and_tell_what_counting_all_would(store: Store):
     alice, _ = await store.write(visit)
-    callers = {"stranger": (None, False), "alice": (alice, False), "admin": (None, True)}
+    callers = {"stranger": ANONYMOUS, "alice": Caller(role=Role.USER, user_id=alice), "admin": OPERATOR}
 
     async def counts() -> dict[str, VisitCounts]:
         day_ago = NOW - timedelta(days=1)
         return {
-            name: await store.read(fetch_log.count_since, day_ago, user, all_sources=sees_all, now=NOW)
-            for name, (user, sees_all) in callers.items()
+            name: await store.read(fetch_log.count_since, day_ago, caller, now=NOW) for name, caller in callers.items()
         }
 
     by_looking = await counts()

@@ -80,7 +80,7 @@ class Alerts:
         return alert
 
     async def _get(self, alert_id: int, caller: Caller) -> Alert:
-        alert = await self._store.read(alerts.get_shown, alert_id, caller.user_id, all_sources=caller.sees_all)
+        alert = await self._store.read(alerts.get_shown, alert_id, caller)
         if alert is None:
             raise NotFound(f"There is no alert {alert_id}.")
         return alert

@@ -231,8 +231,7 @@ class Catalog:
 
     async def list(self, caller: Caller, *, most: int | None = None, after_id: int = 0) -> list[Source]:
         """Those that the caller may see, the oldest first; all of them unless `most` says how many."""
-        user, sees_all = caller.user_id, caller.sees_all
-        return await self._store.read(sources.list_visible, user, all_sources=sees_all, limit=most, after_id=after_id)
+        return await self._store.read(sources.list_visible, caller, limit=most, after_id=after_id)
 
     async def pages(self, caller: Caller, *, most: int) -> AsyncIterator[Sequence[Source]]:
         """All of them, so many at a time."""
@@ -243,8 +242,7 @@ class Catalog:
 
     async def outlines(self, caller: Caller) -> Sequence[SourceOutline]:
         """All of them by one look, each without what it takes to show it."""
-        query = SourceQuery(user_id=caller.user_id, all_sources=caller.sees_all)
-        return await self._store.read(list_outlines, query)
+        return await self._store.read(list_outlines, SourceQuery(caller=caller))
 
     async def offers(self, caller: Caller) -> Offers:
         """What there is to choose from, as far as the caller may see it: read anew once the catalogue was edited."""
@@ -257,11 +255,10 @@ class Catalog:
 
     async def find(self, source_ids: Sequence[int], caller: Caller) -> Sequence[Source]:
         """In the order given, without those that are gone or not for the caller to see."""
-        found = {one.id: one for one in await self._store.read(sources.get_many, source_ids) if caller.may_see(one)}
-        return [found[one] for one in source_ids if one in found]
+        return [one for one in await self._store.read(sources.get_many, source_ids) if caller.may_see(one)]
 
     async def count(self, caller: Caller) -> int:
-        counts = await self._store.read(overview.count_sources, caller.user_id, all_sources=caller.sees_all)
+        counts = await self._store.read(overview.count_sources, caller)
         return counts.total
 
     async def change(self, source_id: int, change: Change, caller: Caller) -> Source:
@@ -612,7 +609,7 @@ def _read_offers(conn: Connection, caller: Caller, known: Offers | None) -> Offe
     edits = changes.edits(conn)
     if known is not None and known.edits == edits:
         return known
-    query = SourceQuery(user_id=caller.user_id, all_sources=caller.sees_all, limit=MAX_OFFERED)
+    query = SourceQuery(caller=caller, limit=MAX_OFFERED)
     seen = count_seen(conn, query)
     tags = [tag for tag, _ in seen.tags.most_common(MAX_OFFERED)]
     return Offers(types=sorted(seen.types), tags=tags, names=list_names(conn, query), edits=edits)

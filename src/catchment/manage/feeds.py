@@ -104,7 +104,7 @@ class Feeds:
         )
 
     async def list(self, caller: Caller) -> list[SavedFeed]:
-        return await self._store.read(feeds.list_visible, caller.user_id, all_feeds=caller.sees_all)
+        return await self._store.read(feeds.list_visible, caller)
 
     async def get(self, slug: str, caller: Caller) -> SavedFeed:
         return _visible(await self._store.read(feeds.find, _findable(slug)), slug, caller)

@@ -34,7 +34,7 @@ class Subscriptions:
 
     async def add_all(self, caller: Caller) -> int:
         """The same with everything that there is."""
-        seen = await self._store.read(sources.list_visible, _user_of(caller), all_sources=False)
+        seen = await self._store.read(sources.list_visible, caller)
         return await self.add_many([source.id for source in seen], caller)
 
     async def remove(self, source_id: int, caller: Caller) -> None:

@@ -103,11 +103,9 @@ def list_alerts(conn: Connection, caller: Caller, *, now: datetime, within: time
     """What fires and what ended of late, as far as it is the caller's business; strangers are told nothing."""
     if not caller.is_known:
         return []
-    return alerts.list_shown(
-        conn, caller.user_id, all_sources=caller.sees_all, ended_since=now - within, limit=MAX_SHOWN
-    )
+    return alerts.list_shown(conn, caller, ended_since=now - within, limit=MAX_SHOWN)
 
 
 def count_open(conn: Connection, caller: Caller) -> int:
     """How many fire, of those that somebody known is told of."""
-    return alerts.count_open(conn, caller.user_id, all_sources=caller.sees_all, limit=MAX_SHOWN)
+    return alerts.count_open(conn, caller, limit=MAX_SHOWN)

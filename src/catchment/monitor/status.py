@@ -418,9 +418,8 @@ def _marks(source: Source, now: datetime) -> tuple[Mark, ...]:
 
 
 def read_stats(conn: Connection, caller: Caller, *, now: datetime) -> Stats:
-    user, sees_all = caller.user_id, caller.sees_all
-    counts = overview.count_sources(conn, user, all_sources=sees_all)
-    visits = fetch_log.count_since(conn, now - DAY, user, all_sources=sees_all, now=now)
+    counts = overview.count_sources(conn, caller)
+    visits = fetch_log.count_since(conn, now - DAY, caller, now=now)
     return Stats(
         total_sources=counts.total,
         active_sources=counts.active,
@@ -439,17 +438,16 @@ def read_stats(conn: Connection, caller: Caller, *, now: datetime) -> Stats:
 
 def read_collector(conn: Connection, caller: Caller, *, now: datetime) -> CollectorState:
     """How collecting goes; what waits and what is under way is counted of what the caller may see."""
-    user, sees_all = caller.user_id, caller.sees_all
     running = runs.list_running(conn, RunKind.COLLECTOR)
     alive = [run for run in running if run.lease_until > now and not is_gone(run.owner)]
-    claimed = overview.claimed_by_owner(conn, user, all_sources=sees_all, now=now)
+    claimed = overview.claimed_by_owner(conn, caller, now=now)
     claims = {owner: count for owner, count in claimed.items() if not is_gone(owner)}
     in_flight = count_in_flight(claims, {run.owner: run.progress.get("in_flight") for run in alive})
     return CollectorState(
         running=bool(alive),
         last_tick_at=max(_moments(alive, "last_tick_at"), default=None),
         next_tick_at=min(_moments(alive, "next_tick_at"), default=None),
-        queue=overview.count_due(conn, user, all_sources=sees_all, now=now) + sum(claims.values()) - in_flight,
+        queue=overview.count_due(conn, caller, now=now) + sum(claims.values()) - in_flight,
         in_flight=in_flight,
         network_away=is_network_away(conn),
     )
@@ -486,11 +484,10 @@ def _gather(conn: Connection, view: View, *, now: datetime) -> tuple[list[Source
     # Here, as a list of sources needs none of what alerts are about.
     from catchment.monitor.alerting import list_alerts
 
-    user, sees_all = view.caller.user_id, view.caller.sees_all
     if view.most is None:
-        found = sources.list_visible(conn, user, all_sources=sees_all)
+        found = sources.list_visible(conn, view.caller)
     else:
-        found = overview.list_by_attention(conn, user, all_sources=sees_all, limit=view.most)
+        found = overview.list_by_attention(conn, view.caller, limit=view.most)
     shown = list_alerts(conn, view.caller, now=now)
     return found, read_stats(conn, view.caller, now=now), read_collector(conn, view.caller, now=now), shown
 

@@ -13,8 +13,9 @@ from sqlalchemy import String as Text
 
 from catchment.domain.alert import Alert
 from catchment.domain.alert_rules import AlertRule, Key, Severity
+from catchment.domain.caller import Caller
 from catchment.store.bulk import insert_into
-from catchment.store.sources import visible_to
+from catchment.store.sources import seen_by
 from catchment.store.tables import alerts, incidents, outbox, sources, webhooks
 from catchment.store.types import read_row
 
@@ -50,22 +51,20 @@ def list_known(conn: Connection) -> list[Alert]:
     return [_alert(row, heard.get(row.event_id)) for row in rows]
 
 
-def list_shown(
-    conn: Connection, user_id: int | None, *, all_sources: bool, ended_since: datetime, limit: int
-) -> list[Alert]:
+def list_shown(conn: Connection, caller: Caller, *, ended_since: datetime, limit: int) -> list[Alert]:
     """What fires, the most severe first, then what ended of late; of sources only what may be seen."""
     shown = and_(
         alerts.c.fired_at.is_not(None),
         or_(alerts.c.resolved_at.is_(None), alerts.c.resolved_at >= ended_since),
-        _is_visible(user_id, all_sources=all_sources),
+        _is_visible_to(caller),
     )
     order = (alerts.c.resolved_at.is_not(None), alerts.c.resolved_at.desc(), alerts.c.severity, alerts.c.fired_at)
     return [_alert(row, None) for row in conn.execute(select(alerts).where(shown).order_by(*order).limit(limit))]
 
 
-def count_open(conn: Connection, user_id: int | None, *, all_sources: bool, limit: int) -> int:
+def count_open(conn: Connection, caller: Caller, *, limit: int) -> int:
     """How many fire, counted up to `limit`; of sources only what may be seen."""
-    some = select(alerts.c.id).where(_IS_FIRING, _is_visible(user_id, all_sources=all_sources)).limit(limit)
+    some = select(alerts.c.id).where(_IS_FIRING, _is_visible_to(caller)).limit(limit)
     return conn.execute(select(func.count()).select_from(some.subquery())).scalar_one()
 
 
@@ -74,8 +73,8 @@ def count_firing(conn: Connection) -> Mapping[Severity, int]:
     return {Severity(severity): count for severity, count in conn.execute(counts)}
 
 
-def get_shown(conn: Connection, alert_id: int, user_id: int | None, *, all_sources: bool) -> Alert | None:
-    shown = and_(alerts.c.id == alert_id, alerts.c.fired_at.is_not(None), _is_visible(user_id, all_sources=all_sources))
+def get_shown(conn: Connection, alert_id: int, caller: Caller) -> Alert | None:
+    shown = and_(alerts.c.id == alert_id, alerts.c.fired_at.is_not(None), _is_visible_to(caller))
     row = conn.execute(select(alerts).where(shown)).one_or_none()
     return _alert(row, None) if row else None
 
@@ -162,10 +161,10 @@ def _heard(conn: Connection, event_ids: Collection[str]) -> Mapping[str, _Heard]
     return {event_id: _Heard(first_at=first, waiting=waiting) for event_id, first, waiting in conn.execute(deliveries)}
 
 
-def _is_visible(user_id: int | None, *, all_sources: bool) -> ColumnElement[bool]:
-    if all_sources:
+def _is_visible_to(caller: Caller) -> ColumnElement[bool]:
+    if caller.sees_all:
         return true()
-    seen = select(cast(sources.c.id, Text)).where(visible_to(user_id, all_sources=False))
+    seen = select(cast(sources.c.id, Text)).where(seen_by(caller))
     return or_(alerts.c.rule.not_in(OF_SOURCES), alerts.c.subject.in_(seen))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, true
 
+from catchment.domain.caller import Caller
 from catchment.domain.feed import Digest, DigestType, NewDigest
 from catchment.errors import InvalidInput
 from catchment.store import users
@@ -21,8 +22,7 @@ class DigestQuery:
     """Which digests to list, newest first: those that a caller may see, or of those everybody's and one user's."""
 
     #: Who asks.
-    user_id: int | None = None
-    all_users: bool = False
+    caller: Caller
     shelf_of: int | None = None
     type: DigestType | None = None
     since: datetime | None = None
@@ -37,9 +37,9 @@ def add(conn: Connection, new: NewDigest) -> int:
     return int(conn.execute(insert(digests).returning(digests.c.id), values).scalar_one())
 
 
-def get(conn: Connection, digest_id: int, *, user_id: int | None, all_users: bool) -> Digest | None:
+def get(conn: Connection, digest_id: int, caller: Caller) -> Digest | None:
     """The digest, if it is there and theirs to see."""
-    statement = select(digests).where(digests.c.id == digest_id, _visible_to(user_id, all_users=all_users))
+    statement = select(digests).where(digests.c.id == digest_id, _visible_to(caller))
     return read_one(conn, statement, _digest)
 
 
@@ -60,7 +60,7 @@ def count(conn: Connection, query: DigestQuery) -> int:
 
 
 def _conditions(query: DigestQuery) -> list[ColumnElement[bool]]:
-    conditions = [_visible_to(query.user_id, all_users=query.all_users)]
+    conditions = [_visible_to(query.caller)]
     if query.shelf_of is not None:
         conditions.append(or_(digests.c.user_id.is_(None), digests.c.user_id == query.shelf_of))
     if query.type is not None:
@@ -70,13 +70,13 @@ def _conditions(query: DigestQuery) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _visible_to(user_id: int | None, *, all_users: bool) -> ColumnElement[bool]:
+def _visible_to(caller: Caller) -> ColumnElement[bool]:
     """The one rule: everybody's, those of whoever shows theirs, and one's own; the service and admins see all."""
-    if all_users:
+    if caller.sees_all:
         return true()
     shown_by = select(users_table.c.id).where(users_table.c.digests_public.is_(True), users_table.c.is_active.is_(True))
     seen = or_(digests.c.user_id.is_(None), digests.c.user_id.in_(shown_by))
-    return seen if user_id is None else or_(seen, digests.c.user_id == user_id)
+    return seen if caller.user_id is None else or_(seen, digests.c.user_id == caller.user_id)
 
 
 def _digest(row: Row[Any]) -> Digest:

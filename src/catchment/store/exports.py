@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, func, or_, sele
 
 from catchment.domain.export import COLUMNS, ExportKind, ExportQuery, ExportRow, comment_rows
 from catchment.store.platform_tables import notes, tweets
-from catchment.store.sources import visible_to
+from catchment.store.sources import seen_by
 from catchment.store.tables import raw_items, sources
 
 _TABLES = {
@@ -73,7 +73,7 @@ def _wanted(query: ExportQuery, statement: Select[Any]) -> Select[Any]:
 
 
 def _seen(query: ExportQuery, table: Table) -> ColumnElement[bool]:
-    seen = visible_to(query.caller.user_id, all_sources=query.caller.sees_all)
+    seen = seen_by(query.caller)
     return or_(seen, table.c.source_id.is_(None)) if query.caller.sees_all else seen
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, insert, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
+from catchment.domain.caller import Caller
 from catchment.domain.feed import NewFeed, SavedFeed, read_feed_filter
 from catchment.errors import Conflict
 from catchment.store.tables import feeds, users
@@ -34,8 +35,8 @@ def find(conn: Connection, slug: str, *, for_change: bool = False) -> SavedFeed 
     return read_one(conn, statement.with_for_update(of=feeds) if for_change else statement, saved_feed)
 
 
-def list_visible(conn: Connection, user_id: int | None, *, all_feeds: bool) -> list[SavedFeed]:
-    rows = conn.execute(_feeds().where(_visible_to(user_id, all_feeds=all_feeds)).order_by(feeds.c.slug))
+def list_visible(conn: Connection, caller: Caller) -> list[SavedFeed]:
+    rows = conn.execute(_feeds().where(_visible_to(caller)).order_by(feeds.c.slug))
     return [saved_feed(row) for row in rows]
 
 
@@ -70,9 +71,9 @@ def owner_is_active() -> ColumnElement[bool]:
     return or_(feeds.c.owner_id.is_(None), users.c.is_active.is_(True))
 
 
-def _visible_to(user_id: int | None, *, all_feeds: bool) -> ColumnElement[bool]:
+def _visible_to(caller: Caller) -> ColumnElement[bool]:
     """`SavedFeed.may_be_seen_by` is the same rule."""
-    if all_feeds:
+    if caller.sees_all:
         return true()
     public = and_(feeds.c.is_public.is_(True), owner_is_active())
-    return public if user_id is None else or_(public, feeds.c.owner_id == user_id)
+    return public if caller.user_id is None else or_(public, feeds.c.owner_id == caller.user_id)

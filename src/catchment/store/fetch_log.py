@@ -27,10 +27,11 @@ from sqlalchemy import (
     true,
 )
 
+from catchment.domain.caller import Caller
 from catchment.domain.visit import VisitOutcome
 from catchment.store.bulk import BulkInsert, insert_into, insert_or_ignore
 from catchment.store.platform_tables import crawl_minutes
-from catchment.store.sources import visible_to
+from catchment.store.sources import seen_by
 from catchment.store.tables import fetch_log, raw_items, sources, visit_hours
 from catchment.store.types import read_row
 
@@ -116,19 +117,17 @@ def write(conn: Connection, lines: Sequence[LogLine]) -> None:
     _write(conn, [_values(line) for line in lines])
 
 
-def count_since(
-    conn: Connection, since: datetime, user_id: int | None, *, all_sources: bool, now: datetime
-) -> VisitCounts:
+def count_since(conn: Connection, since: datetime, caller: Caller, *, now: datetime) -> VisitCounts:
     """Visits and new items of the sources that somebody may see: by the hours that were counted, and what is left."""
     # Nobody has the number of none, by which every hour that was counted is known.
-    mine = or_(visit_hours.c.is_public.is_(True), visit_hours.c.owner_id == (user_id or -1))
-    shown = true() if all_sources else mine
+    mine = or_(visit_hours.c.is_public.is_(True), visit_hours.c.owner_id == (caller.user_id or -1))
+    shown = true() if caller.sees_all else mine
     sums = (func.sum(case((shown, visit_hours.c[name]), else_=0)).label(name) for name in _KEPT)
     needed = (visit_hours.c.hour >= since, or_(shown, visit_hours.c.owner_id == NOBODY))
     hours = select(visit_hours.c.hour, *sums).where(*needed).group_by(visit_hours.c.hour)
     kept = {row.hour: row for row in conn.execute(hours)}
     counted, left = uncounted(since, now, kept.keys())
-    seen = [] if all_sources else [visible_to(user_id, all_sources=False)]
+    seen = [] if caller.sees_all else [seen_by(caller)]
     found = [VisitCounts.of(**{name: int(getattr(kept[hour], name)) for name in _KEPT}) for hour in counted]
     return sum((*found, *(_count_between(conn, begin, end, seen) for begin, end in left)), start=VisitCounts())
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Connection, case, cast, func, select, text, true
 
+from catchment.domain.caller import Caller
 from catchment.domain.run import RunKind
 from catchment.domain.source import PausedBy, Source, Why
 from catchment.store.changes import CATALOGUE, Cause
 from catchment.store.runs import list_running, running_on
-from catchment.store.sources import MANY_HOSTS, get_many, visible_to
+from catchment.store.sources import MANY_HOSTS, get_many, seen_by
 from catchment.store.tables import changes, fetch_log, raw_items, runs, sources
 
 
@@ -27,7 +28,7 @@ class SourceCounts:
     never_fetched: int
 
 
-def count_sources(conn: Connection, user_id: int | None, *, all_sources: bool) -> SourceCounts:
+def count_sources(conn: Connection, caller: Caller) -> SourceCounts:
     """What is not deleted and may be seen, by health."""
     active = sources.c.is_active.is_(True)
     statement = select(
@@ -37,7 +38,7 @@ def count_sources(conn: Connection, user_id: int | None, *, all_sources: bool) -
         func.count().filter(sources.c.paused_by == PausedBy.GONE),
         func.count().filter(active, sources.c.fetch_error_count > 0),
         func.count().filter(active, sources.c.fetch_error_count == 0, sources.c.last_fetched_at.is_(None)),
-    ).where(visible_to(user_id, all_sources=all_sources))
+    ).where(seen_by(caller))
     total, running, by_error, gone, failing, never = conn.execute(statement).one()
     return SourceCounts(
         total=total,
@@ -50,38 +51,37 @@ def count_sources(conn: Connection, user_id: int | None, *, all_sources: bool) -
     )
 
 
-def list_by_attention(conn: Connection, user_id: int | None, *, all_sources: bool, limit: int) -> list[Source]:
+def list_by_attention(conn: Connection, caller: Caller, *, limit: int) -> list[Source]:
     """Those that need a person first: paused by errors or gone, failing, then the most recently visited."""
     need = case(
         (sources.c.paused_by.in_([PausedBy.ERROR, PausedBy.GONE]), 0), (sources.c.fetch_error_count > 0, 1), else_=2
     )
     ids = conn.execute(
         select(sources.c.id)
-        .where(visible_to(user_id, all_sources=all_sources))
+        .where(seen_by(caller))
         .order_by(need, sources.c.last_attempt_at.desc().nulls_last(), sources.c.id)
         .limit(limit)
     ).scalars()
-    order = {source_id: place for place, source_id in enumerate(ids)}
-    return sorted(get_many(conn, list(order)), key=lambda source: order[source.id])
+    return get_many(conn, list(ids))
 
 
-def count_due(conn: Connection, user_id: int | None, *, all_sources: bool, now: datetime) -> int:
+def count_due(conn: Connection, caller: Caller, *, now: datetime) -> int:
     """Sources that may be seen whose time has come and on which nobody works yet."""
     waiting = (sources.c.next_check_at <= now) & ~running_on(sources.c.id)
     # What is deleted is never due, so that who sees all is served by the index of what is.
-    seen = true() if all_sources else visible_to(user_id, all_sources=False)
+    seen = true() if caller.sees_all else seen_by(caller)
     return conn.execute(select(func.count()).select_from(sources).where(waiting, seen)).scalar_one()
 
 
-def claimed_by_owner(conn: Connection, user_id: int | None, *, all_sources: bool, now: datetime) -> dict[str, int]:
+def claimed_by_owner(conn: Connection, caller: Caller, *, now: datetime) -> dict[str, int]:
     """How many sources that may be seen each process has claimed: to visit them, or to visit them next."""
     # The status is spelled out, so that the partial index of what runs serves.
     running = (runs.c.kind == RunKind.SOURCE) & (runs.c.status == text("'running'"))
     claimed = select(runs.c.owner, func.count().label("claims")).where(running, runs.c.lease_until > now)
-    if not all_sources:
+    if not caller.sees_all:
         # The subjects of other kinds are no numbers, and a store may look at those first.
         source_id = case((runs.c.kind == RunKind.SOURCE, cast(runs.c.subject, BigInteger)))
-        claimed = claimed.join(sources, sources.c.id == source_id).where(visible_to(user_id, all_sources=False))
+        claimed = claimed.join(sources, sources.c.id == source_id).where(seen_by(caller))
     return {row.owner: row.claims for row in conn.execute(claimed.group_by(runs.c.owner))}
 
 

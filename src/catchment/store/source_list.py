@@ -11,9 +11,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Integer, String, and_, bindparam, cast, func, or_, select, true
 
+from catchment.domain.caller import Caller
 from catchment.domain.source import PausedBy, Source
 from catchment.store.fetch_log import LogLine, read_visit
-from catchment.store.sources import get_many, visible_to
+from catchment.store.sources import get_many, seen_by
 from catchment.store.tables import fetch_log, raw_items, sources
 from catchment.store.types import dumps
 
@@ -44,8 +45,7 @@ class Sort(StrEnum):
 class SourceQuery:
     """Which sources to list, as far as the caller may see them."""
 
-    user_id: int | None = None
-    all_sources: bool = False
+    caller: Caller
     #: Looked for in names, tags and hosts.
     text: str = ""
     type: str = ""
@@ -103,14 +103,13 @@ def list_page(conn: Connection, query: SourceQuery) -> list[Source]:
         .limit(query.limit)
         .offset(query.offset)
     ).scalars()
-    order = {source_id: place for place, source_id in enumerate(ids)}
-    return sorted(get_many(conn, list(order)), key=lambda source: order[source.id])
+    return get_many(conn, list(ids))
 
 
 def list_called(conn: Connection, query: SourceQuery) -> list[Source]:
     """Those whose whole name is what is looked for."""
     is_called = func.lower(sources.c.name) == func.lower(query.text)
-    seen = visible_to(query.user_id, all_sources=query.all_sources)
+    seen = seen_by(query.caller)
     ids = conn.execute(select(sources.c.id).where(seen, is_called).order_by(sources.c.id).limit(query.limit)).scalars()
     return get_many(conn, list(ids))
 
@@ -144,7 +143,7 @@ def count(conn: Connection, query: SourceQuery) -> int:
 
 def count_seen(conn: Connection, query: SourceQuery) -> SeenCounts:
     """What the caller may see, by two looks: types by their index, all else by sets of tags, as most share a few."""
-    seen = visible_to(query.user_id, all_sources=query.all_sources)
+    seen = seen_by(query.caller)
     types = conn.execute(select(sources.c.type, func.count()).where(seen).group_by(sources.c.type))
     needy = func.count().filter(_IS[Health.NEEDS_YOU])
     sets = conn.execute(select(sources.c.tags, func.count(), needy).where(seen).group_by(sources.c.tags)).all()
@@ -189,7 +188,7 @@ def items_by_day(conn: Connection, source_id: int, since: datetime) -> dict[date
 
 def _wanted(conn: Connection, query: SourceQuery) -> ColumnElement[bool]:
     return and_(
-        visible_to(query.user_id, all_sources=query.all_sources),
+        seen_by(query.caller),
         _finds(conn, query.text) if query.text else true(),
         sources.c.type == query.type if query.type else true(),
         cast(sources.c.tags, String).contains(dumps(query.tag), autoescape=True) if query.tag else true(),

@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from catchment.domain.caller import Caller
 from catchment.domain.confidential import BODY_KEY
 from catchment.domain.host import DueSource
 from catchment.domain.options import SEALED_KEY
@@ -100,7 +101,9 @@ def get(conn: Connection, source_id: int) -> Source | None:
 
 
 def get_many(conn: Connection, ids: Sequence[int]) -> list[Source]:
-    return [_source(row) for row in conn.execute(_BY_IDS, {"ids": ids}).all()]
+    """Those that are there, in the order given."""
+    found = {row.id: row for row in conn.execute(_BY_IDS, {"ids": ids})}
+    return [_source(found[one]) for one in dict.fromkeys(ids) if one in found]
 
 
 def get_for_change(conn: Connection, ids: Sequence[int]) -> dict[int, Source]:
@@ -138,10 +141,12 @@ def visible_to(user_id: int | None, *, all_sources: bool) -> ColumnElement[bool]
     return and_(alive, or_(sources.c.created_by == user_id, sources.c.is_public.is_(True)))
 
 
-def list_visible(
-    conn: Connection, user_id: int | None, *, all_sources: bool, limit: int | None = None, after_id: int = 0
-) -> list[Source]:
-    seen = (visible_to(user_id, all_sources=all_sources), sources.c.id > after_id)
+def seen_by(caller: Caller) -> ColumnElement[bool]:
+    return visible_to(caller.user_id, all_sources=caller.sees_all)
+
+
+def list_visible(conn: Connection, caller: Caller, *, limit: int | None = None, after_id: int = 0) -> list[Source]:
+    seen = (seen_by(caller), sources.c.id > after_id)
     return [_source(row) for row in conn.execute(select(sources).where(*seen).order_by(sources.c.id).limit(limit))]
 
 

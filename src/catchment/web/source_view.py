@@ -88,8 +88,7 @@ def asked_of(params: QueryParams, page: Page) -> tuple[SourceQuery, int]:
     """The list that the address asks for, and which page of it; what makes no sense counts as not said."""
     health, sort, at = params.get("health", ""), params.get("sort", ""), page_number(params.get("page", ""))
     query = SourceQuery(
-        user_id=page.caller.user_id,
-        all_sources=page.caller.sees_all,
+        caller=page.caller,
         text=_sane(params.get("q", "").strip()),
         type=_sane(params.get("type", "")),
         tag=_sane(params.get("tag", "")),

@@ -15,7 +15,6 @@ from catchment.manage.alerts import MAX_MUTE
 from catchment.monitor.alerting import list_alerts
 from catchment.monitor.status import Mark, View, describe_some
 from catchment.schedule.intervals import Intervals
-from catchment.store import sources
 from catchment.store.database import WriteTrouble
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
@@ -174,12 +173,8 @@ async def collector_status(request: Request, system: TheSystem, caller: Known, l
 async def _health(
     system: System, view: View, intervals: Intervals, now: datetime
 ) -> AsyncIterator[Sequence[SourceHealthOut]]:
-    after_id, caller = 0, view.caller
-    while found := await system.store.read(
-        sources.list_visible, caller.user_id, all_sources=caller.sees_all, limit=SOURCES_AT_ONCE, after_id=after_id
-    ):
+    async for found in system.catalog.pages(view.caller, most=SOURCES_AT_ONCE):
         health = await describe_some(
             found, store=system.store, registry=system.registry, intervals=intervals, view=view, now=now
         )
         yield [SourceHealthOut.model_validate(one) for one in health]
-        after_id = found[-1].id

@@ -65,9 +65,8 @@ def _lede_key(page: Page, board: Board, total: int, needy: int) -> str:
 
 
 def _read_attention(conn: Connection, page: Page) -> tuple[list[Source], int, int]:
-    user, sees_all = page.caller.user_id, page.caller.sees_all
-    counts = overview.count_sources(conn, user, all_sources=sees_all)
-    found = source_list.list_page(conn, SourceQuery(user_id=user, all_sources=sees_all, limit=MAX_ROWS))
+    counts = overview.count_sources(conn, page.caller)
+    found = source_list.list_page(conn, SourceQuery(caller=page.caller, limit=MAX_ROWS))
     return found, counts.total, counts.paused_by_error + counts.gone + counts.failing
 
 

@@ -65,8 +65,7 @@ async def list_digests(
 ) -> list[DigestOut]:
     """Everybody's digests, those of users who show theirs, and your own, newest first; at most 200 at once."""
     query = DigestQuery(
-        user_id=caller.user_id,
-        all_users=caller.sees_all,
+        caller=caller,
         type=type_,
         limit=min(limit, MAX_DIGESTS),
         offset=offset,
@@ -76,10 +75,14 @@ async def list_digests(
 
 @digests_router.get("/{digest_id}", responses=problems(404))
 async def show_digest(digest_id: PathId, system: TheSystem, caller: Anyone) -> DigestOut:
-    found = await system.store.read(digests.get, digest_id, user_id=caller.user_id, all_users=caller.sees_all)
+    return DigestOut.model_validate(await system.store.read(_digest, digest_id, caller))
+
+
+def _digest(conn: Connection, digest_id: int, caller: Caller) -> Digest:
+    found = digests.get(conn, digest_id, caller)
     if found is None:
         raise NotFound(f"There is no digest {digest_id}.")
-    return DigestOut.model_validate(found)
+    return found
 
 
 @digests_router.post("", dependencies=[SERVICE_ONLY], status_code=201, responses=problems(403, *OF_A_BODY))
@@ -101,9 +104,7 @@ MAX_NAMED_ITEMS = 100
 @pages_router.get("/{digest_id}")
 async def digest_page(page: OpenPage, digest_id: PathId) -> Response:
     caller, system = page.caller, page.system
-    found = await system.store.read(digests.get, digest_id, user_id=caller.user_id, all_users=caller.sees_all)
-    if found is None:
-        raise NotFound(f"There is no digest {digest_id}.")
+    found = await system.store.read(_digest, digest_id, caller)
     # Items are for those who say who they are, here as everywhere.
     items = await system.items.get_some(_items_of(found), caller) if caller.is_known else []
     content = readable(page, markdown_as_html(found.content))
@@ -212,8 +213,7 @@ def _read_shelf(conn: Connection, slug: str, choice: Choice, caller: Caller) -> 
     if user is None or not user.is_active:
         raise NotFound("user not found")
     query = DigestQuery(
-        user_id=caller.user_id,
-        all_users=caller.sees_all,
+        caller=caller,
         shelf_of=user.id,
         type=choice.type,
         since=choice.since,

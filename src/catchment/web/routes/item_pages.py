@@ -157,7 +157,7 @@ def _lede(page: Page, asked: AskedItems, found: FoundPage, problem: str) -> str:
 
 def source_named(conn: Connection, text: str, caller: Caller) -> Source:
     """By its number or its name, or by a part of the name that no other has."""
-    query = SourceQuery(user_id=caller.user_id, all_sources=caller.sees_all, text=text, sort=Sort.NAME, limit=2)
+    query = SourceQuery(caller=caller, text=text, sort=Sort.NAME, limit=2)
     found = _by_number(conn, text, caller) or source_list.list_called(conn, query) or source_list.list_page(conn, query)
     if not found:
         raise NotFound(f"There is no source {text[:100]}.")

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from starlette.datastructures import FormData
 
 from catchment.crypto import Unsealable
+from catchment.domain.caller import OPERATOR
 from catchment.domain.candidate import Backlog
 from catchment.domain.cookie import Cookie
 from catchment.domain.crawling import CrawlError
@@ -69,7 +70,7 @@ def _read_keywords(conn: Connection, registry: Registry) -> tuple[list[Source], 
     found = [
         source
         for type_name in PLATFORM_OF_TYPE
-        for source in source_list.list_page(conn, SourceQuery(all_sources=True, type=type_name, limit=MAX_KEYWORDS))
+        for source in source_list.list_page(conn, SourceQuery(caller=OPERATOR, type=type_name, limit=MAX_KEYWORDS))
     ]
     return found, read_backlogs(conn, found, registry=registry)
 
