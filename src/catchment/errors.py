@@ -34,6 +34,10 @@ CatchmentError
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
 
 class CatchmentError(Exception):
     """The root. `str(error)` is a sentence for a person."""
@@ -61,6 +65,12 @@ class Forbidden(CatchmentError):
 
 class NotFound(CatchmentError):
     pass
+
+
+def or_not_found(thing: _T | None, sentence: str) -> _T:
+    if thing is None:
+        raise NotFound(sentence)
+    return thing
 
 
 class Conflict(CatchmentError):

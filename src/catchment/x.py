@@ -24,7 +24,15 @@ from catchment.domain.source import Source
 from catchment.domain.tweet import FetchStats, Reach, Scrape, Tweet
 from catchment.engine.background import background_tasks
 from catchment.engine.leases import LeasePolicy, keep_leases, recover
-from catchment.errors import Conflict, InvalidInput, LeaseLost, NotFound, StoreError, TooManyAttempts, VisitError
+from catchment.errors import (
+    Conflict,
+    InvalidInput,
+    LeaseLost,
+    StoreError,
+    TooManyAttempts,
+    VisitError,
+    or_not_found,
+)
 from catchment.fetch.client import HttpClient
 from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text
@@ -225,10 +233,8 @@ class ScrapingService:
         return await self.get(task_id)
 
     async def get(self, task_id: str) -> ScrapeTask:
-        task = await self._store.read(scrape_tasks.get, task_id)
-        if task is None:
-            raise NotFound(f"There is no scrape task {task_id}; finished ones are forgotten after a day.")
-        return task
+        sentence = f"There is no scrape task {task_id}; finished ones are forgotten after a day."
+        return or_not_found(await self._store.read(scrape_tasks.get, task_id), sentence)
 
     async def list(self, *, status: TaskStatus | None = None) -> list[ScrapeTask]:
         return await self._store.read(scrape_tasks.list_all, status=status)

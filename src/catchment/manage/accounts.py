@@ -18,7 +18,7 @@ from catchment.domain.audit_trail import AuditEntry, deed
 from catchment.domain.caller import Caller, Role, Scope
 from catchment.domain.feed import slug_of
 from catchment.domain.item import checked_line
-from catchment.errors import Forbidden, InvalidInput, NotFound
+from catchment.errors import Forbidden, InvalidInput, or_not_found
 from catchment.manage.logins import Logins, Passwords, checked_password, new_password
 from catchment.store import keys, sessions, sources, users
 from catchment.store.audit_trail import recorded
@@ -200,9 +200,7 @@ class Accounts:
         """From now on the key is refused, and so is every session that stands on it. Others' keys are NotFound."""
         entry = deed("key.revoke", f"key {key_id}", now=self._clock.now())
         key = await self._store.write(recorded, entry, keys.revoke, key_id, owner_id=owner_id)
-        if key is None:
-            raise NotFound(f"There is no key {key_id}.")
-        return key
+        return or_not_found(key, f"There is no key {key_id}.")
 
     async def ensure_first_key(self) -> FirstKey | None:
         """Where nobody could get in (no key in the environment, no user, no key), make an admin's key and a link."""
@@ -294,9 +292,7 @@ def _make_link(conn: Connection, key: ApiKey, *, now: datetime) -> SignInLink:
 
 
 def _found(user: User | None, who: int | str) -> User:
-    if user is None:
-        raise NotFound(f"There is no user {who}. `catchment users list` shows those there are.")
-    return user
+    return or_not_found(user, f"There is no user {who}. `catchment users list` shows those there are.")
 
 
 def _read_page(conn: Connection, *, limit: int, offset: int) -> AccountsPage:

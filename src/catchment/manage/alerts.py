@@ -11,7 +11,7 @@ from catchment.clock import Clock
 from catchment.domain.alert import Alert
 from catchment.domain.audit_trail import AuditEntry, deed
 from catchment.domain.caller import Caller
-from catchment.errors import Conflict, Forbidden, InvalidInput, NotFound
+from catchment.errors import Conflict, Forbidden, InvalidInput, or_not_found
 from catchment.store import alerts, sources
 from catchment.store.alerts import OF_SOURCES
 from catchment.store.audit_trail import recorded
@@ -81,6 +81,4 @@ class Alerts:
 
     async def _get(self, alert_id: int, caller: Caller) -> Alert:
         alert = await self._store.read(alerts.get_shown, alert_id, caller)
-        if alert is None:
-            raise NotFound(f"There is no alert {alert_id}.")
-        return alert
+        return or_not_found(alert, f"There is no alert {alert_id}.")

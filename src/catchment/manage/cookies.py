@@ -15,7 +15,7 @@ from catchment.domain.audit_trail import AuditEntry, deed
 from catchment.domain.cookie import Cookie, CookiePolicy, CookieStatus, as_of, missing_parts, renewed
 from catchment.domain.cookie_pool import HOUR, Forecast, forecast
 from catchment.domain.note import NAMES, Platform
-from catchment.errors import Conflict, InvalidInput, NotFound
+from catchment.errors import Conflict, InvalidInput, NotFound, or_not_found
 from catchment.store import cookies
 from catchment.store.audit_trail import recorded
 from catchment.store.cookies import CookieChange
@@ -134,7 +134,7 @@ class Cookies:
         """Whoever uses it at the moment finishes undisturbed."""
         entry = deed("cookie.remove", f"cookie {name}", now=self._clock.now())
         if not await self._store.write(recorded, entry, cookies.remove, name):
-            raise _missing(name)
+            raise NotFound(_missing(name))
 
     async def check(self, name: str) -> Checked:
         """Ask the platform whether it knows the cookie; if it does not, the cookie is invalid."""
@@ -269,10 +269,8 @@ def _check(changes: CookieChanges) -> None:
 
 
 def _found(cookie: Cookie | None, name: str) -> Cookie:
-    if cookie is None:
-        raise _missing(name)
-    return cookie
+    return or_not_found(cookie, _missing(name))
 
 
-def _missing(name: str) -> NotFound:
-    return NotFound(f"There is no cookie {name!r}.")
+def _missing(name: str) -> str:
+    return f"There is no cookie {name!r}."

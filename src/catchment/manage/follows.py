@@ -10,7 +10,7 @@ from catchment.clock import Clock
 from catchment.domain.audit_trail import deed
 from catchment.domain.item import is_storable
 from catchment.domain.tweet import Follow, normal_username
-from catchment.errors import Conflict, InvalidInput, NotFound
+from catchment.errors import Conflict, InvalidInput, or_not_found
 from catchment.store import follows
 from catchment.store.audit_trail import recorded
 from catchment.store.database import Store
@@ -74,9 +74,7 @@ def _give_up(conn: Connection, username: str) -> Follow | None:
 
 
 def _there(follow: Follow | None, username: str) -> Follow:
-    if follow is None:
-        raise NotFound(f"{username} is not followed.")
-    return follow
+    return or_not_found(follow, f"{username} is not followed.")
 
 
 def _checked(text: str, field: str, most: int) -> str:

@@ -21,7 +21,7 @@ from catchment.domain.differences import Difference, differences
 from catchment.domain.item import MAX_VERSION_CHARS, ItemVersion, StoredItem
 from catchment.domain.search import read_query, text_of_html
 from catchment.domain.source import Source
-from catchment.errors import BadBody, NotFound, VisitError
+from catchment.errors import BadBody, NotFound, VisitError, or_not_found
 from catchment.store import items, search, sources
 from catchment.store.database import Store
 from catchment.store.search import BATCH, FoundPage, ItemFilter, Place
@@ -86,9 +86,7 @@ class Items:
 
     async def get(self, item_id: int, caller: Caller) -> ItemView:
         view = await self._store.read(_view, item_id, _seen_by(caller, ItemFilter()))
-        if view is None:
-            raise NotFound(f"There is no item {item_id}.")
-        return view
+        return or_not_found(view, f"There is no item {item_id}.")
 
     async def get_some(self, item_ids: Sequence[int], caller: Caller) -> Sequence[StoredItem]:
         """Those of them that are there for the caller, in the order given."""

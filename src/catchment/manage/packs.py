@@ -168,14 +168,10 @@ class Packs:
     async def show(self, slug: str, caller: Caller) -> Pack:
         # No other text can be a slug, and not every store could look for it.
         pack = await self._store.read(packs.find, slug) if slug.isascii() and slug.isprintable() else None
-        if pack is None or not pack.is_seen_by(caller):
-            raise NotFound(f"There is no pack {slug!r}.")
-        return pack
+        return _seen(pack, slug, caller)
 
     async def remove(self, pack_id: int, caller: Caller) -> None:
-        pack = await self._store.read(packs.get, pack_id)
-        if pack is None or not pack.is_seen_by(caller):
-            raise NotFound(f"There is no pack {pack_id}.")
+        pack = _seen(await self._store.read(packs.get, pack_id), pack_id, caller)
         if not caller.may_change_what_is_of(pack.created_by):
             raise Forbidden(f"The pack {pack.slug!r} belongs to somebody else.")
         entry = deed("pack.remove", f"pack {pack.slug}", now=self._clock.now(), caller=caller)
@@ -220,6 +216,12 @@ class Packs:
         except (InvalidInput, VisitError):
             return None
         return identity_hash(new.type, new.identity)
+
+
+def _seen(pack: Pack | None, named: str | int, caller: Caller) -> Pack:
+    if pack is None or not pack.is_seen_by(caller):
+        raise NotFound(f"There is no pack {named!r}.")
+    return pack
 
 
 def read_places(sources: Sequence[Any]) -> tuple[ListedSource | BadLine, ...]:

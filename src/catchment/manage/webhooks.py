@@ -15,7 +15,7 @@ from catchment.domain.confidential import origin_of_url
 from catchment.domain.feed import check_slug
 from catchment.domain.item import is_storable
 from catchment.domain.outbox import Delivery, Event, Topic, Webhook, WebhookFormat
-from catchment.errors import Conflict, InvalidInput, NotFound
+from catchment.errors import Conflict, InvalidInput, NotFound, or_not_found
 from catchment.fetch.apprise import NoticeSender
 from catchment.fetch.guard import AddressGuard
 from catchment.jobs.webhooks import WEBHOOK_ADDRESS, WEBHOOK_SECRET, opened
@@ -108,7 +108,7 @@ class Webhooks:
         """With everything that was on its way to it."""
         entry = deed("webhook.remove", f"webhook {webhook_id}", now=self._clock.now())
         if not await self._store.write(recorded, entry, outbox.remove_webhook, webhook_id):
-            raise _missing(webhook_id)
+            raise NotFound(_missing(webhook_id))
 
     async def ping(self, webhook_id: int, message: str = "Catchment says hello.") -> Delivery:
         """Send a test message, behind what is on its way already."""
@@ -125,9 +125,7 @@ class Webhooks:
 
     async def redeliver(self, delivery_id: int) -> Delivery:
         delivery = await self._store.write(outbox.redeliver, delivery_id, now=self._clock.now())
-        if delivery is None:
-            raise NotFound(f"There is no delivery {delivery_id}.")
-        return delivery
+        return or_not_found(delivery, f"There is no delivery {delivery_id}.")
 
     async def follow_environment(self, *, url: str, is_enabled: bool) -> None:
         """Have the summarisation's webhook as the environment says: there and active, or silent."""
@@ -224,10 +222,8 @@ class Webhooks:
 
 
 def _found(hook: Webhook | None, webhook_id: int) -> Webhook:
-    if hook is None:
-        raise _missing(webhook_id)
-    return hook
+    return or_not_found(hook, _missing(webhook_id))
 
 
-def _missing(webhook_id: int) -> NotFound:
-    return NotFound(f"There is no webhook {webhook_id}.")
+def _missing(webhook_id: int) -> str:
+    return f"There is no webhook {webhook_id}."

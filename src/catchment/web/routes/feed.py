@@ -16,7 +16,7 @@ from catchment import __version__
 from catchment.domain.account import User
 from catchment.domain.caller import Caller
 from catchment.domain.feed import Digest, DigestType, NewDigest
-from catchment.errors import NotFound
+from catchment.errors import NotFound, or_not_found
 from catchment.parse.html import markdown_as_html
 from catchment.publish.feed import JSON_TYPE, RSS_TYPE, Feed, write_json_feed, write_rss
 from catchment.publish.views import digest_feed
@@ -79,10 +79,7 @@ async def show_digest(digest_id: PathId, system: TheSystem, caller: Anyone) -> D
 
 
 def _digest(conn: Connection, digest_id: int, caller: Caller) -> Digest:
-    found = digests.get(conn, digest_id, caller)
-    if found is None:
-        raise NotFound(f"There is no digest {digest_id}.")
-    return found
+    return or_not_found(digests.get(conn, digest_id, caller), f"There is no digest {digest_id}.")
 
 
 @digests_router.post("", dependencies=[SERVICE_ONLY], status_code=201, responses=problems(403, *OF_A_BODY))

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from catchment.domain.tweet import Follow, StoredTweet, normal_username
-from catchment.errors import InvalidInput, NotFound
+from catchment.errors import InvalidInput, or_not_found
 from catchment.manage.follows import MAX_ADDED_BY, MAX_REASON
 from catchment.store import tweets
 from catchment.store.tweets import FeedQuery, TweetQuery
@@ -184,9 +184,7 @@ async def get_tweet(
     system: TheSystem, _caller: Known, tweet_id: Annotated[Text, Path(max_length=255, pattern=r"^\d+$")]
 ) -> TweetOut:
     found = await system.store.read(tweets.get_tweet, tweet_id)
-    if found is None:
-        raise NotFound(f"There is no tweet {tweet_id}.")
-    return TweetOut.of(found)
+    return TweetOut.of(or_not_found(found, f"There is no tweet {tweet_id}."))
 
 
 @router.get("/feed")
