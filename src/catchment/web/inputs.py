@@ -81,11 +81,17 @@ def _host_of(url: str) -> str:
 MAX_ID = 2**63 - 1
 
 
+def id_if_any(told: str) -> int | None:
+    is_id = told.isascii() and told.isdecimal() and 0 < int(told[:20]) <= MAX_ID
+    return int(told) if is_id else None
+
+
 def number_of(told: str) -> int:
     """The number of something of ours, as a form tells it."""
-    if not (told.isascii() and told.isdecimal()) or not 0 < int(told[:20]) <= MAX_ID:
+    number = id_if_any(told)
+    if number is None:
         raise InvalidInput(f"{told[:40]!r} is not a number of ours.")
-    return int(told)
+    return number
 
 
 MAX_PAGE = 100_000

@@ -99,6 +99,10 @@ class Content:
     #: By the id of the element that holds them: the ids of its rows, in order.
     lists: Mapping[str, list[str]] = field(default_factory=dict)
 
+    @property
+    def shown(self) -> dict[str, Any]:
+        return {**self.context, "parts": self.parts, "lists": self.lists}
+
     def as_json(self) -> str:
         return json.dumps({"parts": self.parts, "lists": self.lists})
 
@@ -145,8 +149,7 @@ class Page:
     async def show_live(self, template: str, content: Content) -> Response:
         """A page that is kept up to date, as one whose reader is registered by `live`."""
         asked = link_with(self.request).removeprefix(self.request.scope.get("root_path", ""))
-        shown = {**content.context, "parts": content.parts, "lists": content.lists}
-        return await self.show(template, live_of=asked, seen=content.digest, **shown)
+        return await self.show(template, live_of=asked, seen=content.digest, **content.shown)
 
     def done(self, then: str, key: str = "", /, *, undo: Undo | None = None, **values: Any) -> Response:
         """On to the page that shows what was done, and says so."""

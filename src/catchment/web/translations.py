@@ -41,6 +41,9 @@ class Words:
         words = catalogue()[key][_PLACE[self.language]]
         return as_counted(words.format(**values)) if values else words
 
+    def known(self, key: str, otherwise: str) -> str:
+        return self(key) if key in catalogue() else otherwise
+
     def say(self, sentence: str) -> str:
         """An error, a reason or an alert, which the product writes in English, in this language where it is known."""
         return as_counted(sentence) if self.language is Language.ENGLISH else in_chinese(sentence)
@@ -50,7 +53,7 @@ class Words:
 
     def kind(self, source_type: str) -> str:
         """What a type of sources is called; a plug-in's has its own name only."""
-        return catalogue().get(f"types.{source_type}", (source_type, source_type))[_PLACE[self.language]]
+        return self.known(f"types.{source_type}", source_type)
 
 
 @cache

@@ -25,13 +25,12 @@ from catchment.store.search import FoundPage, ItemFilter
 from catchment.store.source_list import Sort, SourceQuery
 from catchment.web.auth import SignedIn, TheSystem
 from catchment.web.errors import problems_of_page
-from catchment.web.inputs import PathId, Text, check_text, write_cursor
+from catchment.web.inputs import PathId, Text, check_text, id_if_any, write_cursor
 from catchment.web.pages import Content, Page, SignedInPage, live
 from catchment.web.routes.items import place_of
 
 PAGE_ITEMS = 50
 #: For choosing from; a longer list is searched by writing a part of a name.
-MAX_DIGITS = 18
 DAYS = (1, 7, 30, 365)
 #: How much of a text is looked through for the stretch that is shown, and how long that is.
 MAX_READ, MAX_EXCERPT, BEFORE_HIT = 20_000, 220, 60
@@ -167,8 +166,8 @@ def source_named(conn: Connection, text: str, caller: Caller) -> Source:
 
 
 def _by_number(conn: Connection, text: str, caller: Caller) -> list[Source]:
-    is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
-    source = sources.get(conn, int(text)) if is_number else None
+    number = id_if_any(text)
+    source = sources.get(conn, number) if number else None
     return [source] if source and caller.may_see(source) else []
 
 

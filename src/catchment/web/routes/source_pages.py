@@ -25,7 +25,7 @@ from catchment.store import items, source_list
 from catchment.store.items import ItemQuery
 from catchment.store.source_list import Health, SeenCounts, Sort, SourceQuery
 from catchment.web.errors import OF_FORMS, page_router
-from catchment.web.inputs import MAX_ID, PathId, check_json, check_text
+from catchment.web.inputs import PathId, check_json, check_text, id_if_any
 from catchment.web.pages import (
     Content,
     FlashMessage,
@@ -53,7 +53,7 @@ from catchment.web.source_view import (
     why_of,
 )
 
-MAX_LINES, MAX_CHOSEN, MAX_DIGITS = 20, 1000, 19
+MAX_LINES, MAX_CHOSEN = 20, 1000
 MAX_VISITS, MAX_LATEST, MAX_TRIED = 50, 30, 100
 #: Of a list that was imported, so many lines that could not be are told one by one.
 MAX_REFUSED = 200
@@ -126,8 +126,7 @@ async def look_up(page: SignedInPage) -> Response:
 async def _show_list(page: Page, **context: Any) -> Response:
     """The list as it is, with what a form came to above it."""
     content = await read_sources(page)
-    shown = {**content.context, "parts": content.parts, "lists": content.lists, "seen": content.digest}
-    return await page.show("sources.html", live_of="/sources", **shown, **context)
+    return await page.show("sources.html", live_of="/sources", seen=content.digest, **content.shown, **context)
 
 
 async def _looked_up(page: Page, line: str) -> dict[str, Any]:
@@ -413,9 +412,7 @@ def _minutes(text: str) -> str | None:
 
 
 def _ids(given: Sequence[Any]) -> list[int]:
-    texts = (str(one) for one in given)
-    numbers = [int(text) for text in texts if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS]
-    return list(dict.fromkeys(number for number in numbers if 0 < number <= MAX_ID))[:MAX_CHOSEN]
+    return list(dict.fromkeys(number for one in given if (number := id_if_any(str(one)))))[:MAX_CHOSEN]
 
 
 def _back(path: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fastapi.responses import Response
@@ -16,17 +16,16 @@ from catchment.errors import InvalidInput
 from catchment.jobs.builtin import BACKUP
 from catchment.manage.accounts import NewAccount, NewKey
 from catchment.manage.doctor import CheckVerdict, examine
-from catchment.manage.settings import ShownSetting, list_intervals, list_settings
+from catchment.manage.settings import list_intervals, list_settings
 from catchment.settings import Origin
 from catchment.store.backups import list_backups
 from catchment.web.errors import OF_FORMS, page_router
-from catchment.web.inputs import PathId, page_number
+from catchment.web.inputs import PathId, id_if_any, page_number
 from catchment.web.pages import PAGE, AdminPage, Content, Page, Undo, form_fields, live
-from catchment.web.translations import catalogue
 
 #: The pages of this place, in the order of their tabs; the first has the address of the place itself.
 TABS = ("jobs", "settings", "users", "backups", "exchange", "doctor", "trail")
-MAX_USERS, MAX_TRAIL, MAX_DIGITS = 100, 50, 18
+MAX_USERS, MAX_TRAIL = 100, 50
 #: What is shown once is shown by the answer itself.
 _SHOWN_ONCE: dict[int | str, dict[str, Any]] = {200: {"description": "What is shown this once.", "content": PAGE}}
 router = page_router("/system")
@@ -49,8 +48,8 @@ async def _show(page: Page, tab: str, /, **context: Any) -> Response:
 
 
 async def _show_live(page: Page, tab: str, content: Content) -> Response:
-    whole = Content(context={**content.context, "tabs": _tabs(page)}, parts=content.parts, lists=content.lists)
-    return await page.show_live(f"system_{tab}.html", whole)
+    context = {**content.context, "tabs": _tabs(page)}
+    return await page.show_live(f"system_{tab}.html", replace(content, context=context))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,17 +66,12 @@ def row_of(job: JobState, page: Page) -> JobRow:
     mood, state = _state_of(job)
     return JobRow(
         job=job,
-        name=_worded(page, "job", job.name) or job.name,
-        what=_worded(page, "what", job.name),
+        name=page.words.known(f"system.job_{job.name}", job.name),
+        what=page.words.known(f"system.what_{job.name}", ""),
         mood=mood,
         state=page.words(f"system.state_{state}"),
         is_by_tick=job.name == COLLECTOR_TICK,
     )
-
-
-def _worded(page: Page, kind: str, name: str) -> str:
-    key = f"system.{kind}_{name}"
-    return page.words(key) if key in catalogue() else ""
 
 
 def _state_of(job: JobState) -> tuple[str, str]:
@@ -111,7 +105,7 @@ async def read_jobs(page: Page) -> Content:
 async def act_on_job(page: AdminPage) -> Response:
     """`do` is the action and the job, such as `pause cleanup`."""
     action, _, name = str((await page.form()).get("do", "")).partition(" ")
-    called = _worded(page, "job", name) or name
+    called = page.words.known(f"system.job_{name}", name)
     match action:
         case "run":
             await page.system.jobs.run_now(name)
@@ -128,17 +122,13 @@ async def act_on_job(page: AdminPage) -> Response:
 @router.get("/settings")
 async def settings_page(page: AdminPage) -> Response:
     system = page.system
-    shown = [(one, _help(page, one)) for one in list_settings(system.settings)]
+    settings = list_settings(system.settings)
+    shown = [(one, page.words.known(f"settings.{one.name.lower()}", one.help)) for one in settings]
     intervals = list_intervals(system.settings, await system.options.read(), system.registry)
     origins = [*(one.origin for one, _ in shown), *(one.origin for one in intervals)]
     return await _show(
         page, "settings", settings=shown, intervals=intervals, changed=len(origins) - origins.count(Origin.DEFAULT)
     )
-
-
-def _help(page: Page, setting: ShownSetting) -> str:
-    key = f"settings.{setting.name.lower()}"
-    return page.words(key) if key in catalogue() else setting.help
 
 
 @router.post("/settings", responses=OF_FORMS, openapi_extra=form_fields("option", "minutes"))
@@ -281,13 +271,12 @@ async def doctor_page(page: AdminPage) -> Response:
 @router.get("/trail")
 async def trail_page(page: AdminPage) -> Response:
     """Who changed what, the newest first; `before` is the number of the last that was seen."""
-    before = page.request.query_params.get("before", "")
-    is_number = before.isascii() and before.isdecimal() and len(before) <= MAX_DIGITS
-    found = await page.system.history.trail(page.caller, before=int(before) if is_number else None, limit=MAX_TRAIL + 1)
+    before = id_if_any(page.request.query_params.get("before", ""))
+    found = await page.system.history.trail(page.caller, before=before, limit=MAX_TRAIL + 1)
     lines = [(line, *_told(page, line)) for line in found[:MAX_TRAIL]]
     older = found[MAX_TRAIL - 1].id if len(found) > MAX_TRAIL else None
     days = page.system.settings.audit_days
-    return await _show(page, "trail", lines=lines, older=older, is_first=not is_number, days=days)
+    return await _show(page, "trail", lines=lines, older=older, is_first=before is None, days=days)
 
 
 def _told(page: Page, line: AuditEntry) -> tuple[str, str, str, str]:
@@ -297,23 +286,20 @@ def _told(page: Page, line: AuditEntry) -> tuple[str, str, str, str]:
 
 
 def _deed(page: Page, action: str) -> str:
-    key = f"trail.{action.replace('.', '_')}"
-    return page.words(key) if key in catalogue() else action
+    return page.words.known(f"trail.{action.replace('.', '_')}", action)
 
 
 def _object(page: Page, text: str) -> str:
     """Such as `source 5 (Morning paper)`: its first word is a noun of ours."""
     noun, space, rest = text.partition(" ")
     rule, _, subject = rest.partition(" ")
-    if noun == "alert" and f"alerts.{rule}" in catalogue():
-        rest = f"{page.words(f'alerts.{rule}')} {subject}".rstrip()
-    key = f"trail.noun_{noun}"
-    return f"{page.words(key)}{space}{rest}" if key in catalogue() else text
+    if noun == "alert":
+        rest = f"{page.words.known(f'alerts.{rule}', rule)} {subject}".rstrip()
+    return f"{page.words.known(f'trail.noun_{noun}', noun)}{space}{rest}"
 
 
 def _summary(page: Page, text: str) -> str:
     """Such as `rss https://a.example/feed`: its first word may be a type of sources, or a word of ours."""
     word, space, rest = text.partition(" ")
-    key = f"trail.said_{word}"
-    first = page.words(key) if key in catalogue() else page.words.kind(word)
+    first = page.words.known(f"trail.said_{word}", page.words.kind(word))
     return f"{first}{space}{rest}" if first != word else page.words.say(text)

@@ -106,9 +106,7 @@ async def add_webhook_by_form(page: AdminPage) -> Response:
 
 async def _show_list(page: Page, **context: Any) -> Response:
     content = await read_webhooks(page)
-    return await page.show(
-        "webhooks.html", **{**content.context, "parts": content.parts, "lists": content.lists, **context}
-    )
+    return await page.show("webhooks.html", **content.shown | context)
 
 
 @router.post("/act", responses=OF_FORMS, openapi_extra=form_fields("do", "back"))
@@ -167,9 +165,7 @@ async def change_webhook_by_form(page: AdminPage, webhook_id: PathId) -> Respons
 
 async def _show_one(page: Page, **context: Any) -> Response:
     content = await read_webhook(page)
-    return await page.show(
-        "webhook.html", **{**content.context, "parts": content.parts, "lists": content.lists, **context}
-    )
+    return await page.show("webhook.html", **content.shown | context)
 
 
 def _form_of(hook: Webhook) -> dict[str, Any]:
