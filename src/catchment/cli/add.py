@@ -68,6 +68,10 @@ def add(
         return resolved, await source_shape(system, await system.catalog.add(draft, OPERATOR))
 
     resolved, shape = with_store_if_any(work) if dry_run else with_new_store(work)
+    _tell(resolved, shape, dry_run=dry_run, as_json=as_json)
+
+
+def _tell(resolved: Resolved, shape: dict[str, Any], *, dry_run: bool, as_json: bool) -> None:
     if resolved.is_missing:
         say(f"Warning: there is nothing to follow yet: {resolved.doubt}")
     elif resolved.doubt:

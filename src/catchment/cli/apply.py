@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.console import STANDARD_INPUT, AsJson, cell, print_json, print_list, print_table, read_file, say
+from catchment.cli.console import STANDARD_INPUT, AsJson, Yes, cell, print_json, print_list, print_table, read_file, say
 from catchment.cli.session import FAILED, WRONG_USAGE, with_store_if_any, with_system
 from catchment.domain.caller import OPERATOR
 
@@ -21,7 +21,7 @@ def apply(
     file: Annotated[str, typer.Option("--file", "-f", metavar="FILE|-", help="YAML, JSON or OPML; - for stdin.")],
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and do nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     prune: Annotated[bool, typer.Option("--prune", help="Remove the sources that the file does not name.")] = False,
     as_json: AsJson = False,
 ) -> None:

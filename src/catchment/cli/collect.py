@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,19 +77,18 @@ def _collect_source(source_id: int, *, as_json: bool) -> bool:
     return result.error is None
 
 
-def _collect_round(*, show_all: bool, as_json: bool) -> bool:
-    rounds: list[Round] = []
-    elsewhere: list[VisitResult] = []
-    settings = read_settings()
+@dataclass(slots=True)
+class _DueRound:
+    """What is collected at once of all that is due, here and by helping processes."""
 
-    def progress() -> tuple[int, int | None]:
-        due = sum(len(round_.ids) for round_ in rounds)
-        return sum(len(round_.results) + round_.dropped for round_ in rounds), due or None
+    rounds: list[Round] = field(default_factory=list)
+    elsewhere: list[VisitResult] = field(default_factory=list)
 
-    async def collect_due(system: System, forks: ForkServer) -> bool:
-        collect = partial(system.collector.collect_due, on_round=rounds.append)
-        shown = watched_progress("Collecting", progress)
-        async with shown, stop_on_signals() as stop, helpers(system, forks, stop, results=elsewhere) as others:
+    async def collect(self, system: System, forks: ForkServer) -> bool:
+        """Whether collecting is paused."""
+        collect = partial(system.collector.collect_due, on_round=self.rounds.append)
+        shown = watched_progress("Collecting", self._progress)
+        async with shown, stop_on_signals() as stop, helpers(system, forks, stop, results=self.elsewhere) as others:
             await collect_before(stop, system, collect)
             await others.finish()
             if others.has_broken and not stop.is_set():
@@ -98,17 +98,26 @@ def _collect_round(*, show_all: bool, as_json: bool) -> bool:
             raise TimeoutError("work in flight of another process was cut off")
         return await _is_paused(system)
 
+    def results(self) -> list[VisitResult]:
+        """A source that had to wait for its host is in several rounds: the last word counts."""
+        here = (result for round_ in self.rounds for result in round_.results)
+        return list({result.source_id: result for result in (*self.elsewhere, *here)}.values())
+
+    def _progress(self) -> tuple[int, int | None]:
+        due = sum(len(round_.ids) for round_ in self.rounds)
+        return sum(len(round_.results) + round_.dropped for round_ in self.rounds), due or None
+
+
+def _collect_round(*, show_all: bool, as_json: bool) -> bool:
+    settings, due = read_settings(), _DueRound()
     clean, is_paused = True, False
     try:
         with fork_server(settings) as forks:
-            is_paused = with_system(lambda system: collect_due(system, forks), settings, makes_store=True)
+            is_paused = with_system(lambda system: due.collect(system, forks), settings, makes_store=True)
     except TimeoutError as error:
         say(f"Error: {error}")
         clean = False
-    # A source that had to wait for its host is in several rounds: the last word counts.
-    found_here = (result for round_ in rounds for result in round_.results)
-    results = list({result.source_id: result for result in (*elsewhere, *found_here)}.values())
-    found = any(round_.ids for round_ in rounds)
+    results, found = due.results(), any(round_.ids for round_ in due.rounds)
     if as_json:
         print_json({"sources": [visit_shape(result) for result in results], "totals": totals(results)})
     elif found:

@@ -122,11 +122,16 @@ REFRESH_SECONDS = 0.1
 MAX_ROWS = 50
 
 ShowAll = Annotated[bool, typer.Option("--all", help=f"Show all; without it the first {MAX_ROWS}.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
 
 
 def say(message: str) -> None:
     typer.echo(printable(message, keep="\n"), err=True)
+
+
+def say_changes(changes: str) -> None:
+    say(f"Changed {changes}." if changes else "Nothing is different from what it was.")
 
 
 def confirm(question: str) -> None:

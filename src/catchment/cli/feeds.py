@@ -12,6 +12,7 @@ import typer
 from catchment.cli.console import (
     AsJson,
     ShowAll,
+    Yes,
     columns_of,
     confirm,
     print_facts,
@@ -20,7 +21,7 @@ from catchment.cli.console import (
     print_one,
     print_result,
     read_json_object,
-    say,
+    say_changes,
 )
 from catchment.cli.session import FAILED, with_new_store, with_system
 from catchment.domain.caller import OPERATOR
@@ -37,6 +38,9 @@ feeds = typer.Typer(
 )
 
 Slug = Annotated[str, typer.Argument(help="The feed's short name.")]
+Sources = Annotated[list[int] | None, typer.Option("--source", metavar="ID", help="Only this source.")]
+Types = Annotated[list[str] | None, typer.Option("--type", help="Only sources of this type.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only sources with this tag.")]
 Slugs = Annotated[
     list[str] | None, typer.Option("--slug", help="Only this feed, public or not; may be given several times.")
 ]
@@ -64,9 +68,9 @@ def create(
     description: Annotated[str, typer.Option(help="What it is about.")] = "",
     link: Annotated[str, typer.Option(metavar="URL", help="The page that it belongs to.")] = "",
     language: Annotated[str, typer.Option(help="Its language, such as en or zh-CN.")] = "",
-    source: Annotated[list[int] | None, typer.Option("--source", metavar="ID", help="Only this source.")] = None,
-    type_: Annotated[list[str] | None, typer.Option("--type", help="Only sources of this type.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only sources with this tag.")] = None,
+    source: Sources = None,
+    type_: Types = None,
+    tag: Tags = None,
     search: Annotated[str, typer.Option(help="Only items with all of these words.")] = "",
     q: Annotated[str, typer.Option(help="Only what this search finds, as `items search` takes it.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=500, help="How many items at most.")] = 50,
@@ -124,9 +128,9 @@ def set_(
     description: Annotated[str | None, typer.Option(help="What it is about.")] = None,
     link: Annotated[str | None, typer.Option(metavar="URL", help="The page that it belongs to.")] = None,
     language: Annotated[str | None, typer.Option(help="Its language, such as en or zh-CN.")] = None,
-    source: Annotated[list[int] | None, typer.Option("--source", metavar="ID", help="Only this source.")] = None,
-    type_: Annotated[list[str] | None, typer.Option("--type", help="Only sources of this type.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only sources with this tag.")] = None,
+    source: Sources = None,
+    type_: Types = None,
+    tag: Tags = None,
     q: Annotated[str | None, typer.Option(help="Only what this search finds; '' for all.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, max=500, help="How many items at most.")] = None,
     filter_: Annotated[
@@ -164,12 +168,11 @@ def set_(
         return before, await system.feeds.change(slug, change, OPERATOR)
 
     before, made = with_system(work)
+    shown = made.feed.shown()
     settled = ("created_at", "updated_at")
-    after = {key: value for key, value in made.feed.shown().items() if key not in settled}
-    changed = changed_values(before.shown(), after)
-    say(f"Changed {changed}." if changed else "Nothing is different from what it was.")
+    say_changes(changed_values(before.shown(), {key: value for key, value in shown.items() if key not in settled}))
     if not as_json:
-        print_facts(made.feed.shown())
+        print_facts(shown)
     _print_made(made, as_json=as_json)
 
 
@@ -185,7 +188,7 @@ def _print_made(made: Published, *, as_json: bool) -> None:
 def remove(
     slug: Slug,
     *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Stop publishing a feed; what it showed stays.

@@ -12,6 +12,7 @@ from catchment.cli.console import (
     MAX_ROWS,
     AsJson,
     ShowAll,
+    Yes,
     columns_of,
     confirm,
     print_facts,
@@ -20,6 +21,7 @@ from catchment.cli.console import (
     print_table,
     printable,
     say,
+    say_changes,
     storable,
 )
 from catchment.cli.session import read_settings, say_empty, with_system
@@ -103,7 +105,7 @@ def remove(
         list[int], typer.Argument(metavar="ID…", help="The numbers of the sources, as `sources list` shows them.")
     ],
     *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Remove sources from every list. For a day `catchment undo` brings them back, with their items.
@@ -242,8 +244,8 @@ def _change(source_id: int, change: Change, *, url: str | None = None, as_json: 
         after = await system.catalog.change(source_id, wanted, OPERATOR)
         return await source_shape(system, after), what_changed(before, after)
 
-    shape, changed = with_system(work)
-    say(f"Changed {changed}." if changed else "Nothing is different from what it was.")
+    shape, changes = with_system(work)
+    say_changes(changes)
     _print(shape, as_json=as_json)
 
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from catchment.cli.console import AsJson, ShowAll, print_json, print_list, print_result, storable
 from catchment.cli.session import with_new_store, with_system
-from catchment.domain.caller import OPERATOR
+from catchment.domain.caller import OPERATOR, Role, Scope
 from catchment.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from catchment.bootstrap import System
-    from catchment.domain.account import ApiKey, User
-    from catchment.manage.accounts import NewKey
+    from collections.abc import Awaitable, Callable
 
+    from catchment.bootstrap import System
+    from catchment.domain.account import ApiKey
+    from catchment.manage.accounts import Accounts, NewKey
+
+T = TypeVar("T")
 keys = typer.Typer(name="keys", help="Create, list and revoke API keys.", no_args_is_help=True)
 users = typer.Typer(name="users", help="Add, list and disable users; what they follow.", no_args_is_help=True)
 
@@ -28,31 +31,24 @@ class KeyRole(StrEnum):
     ADMIN = "admin"
 
 
-class KeyScope(StrEnum):
-    READ = "read"
-    WRITE = "write"
-    ADMIN = "admin"
-
-
 @keys.command()
 def create(
     name: Annotated[str, typer.Argument(help="What the key is for.")],
     *,
     user: Annotated[str | None, typer.Option(help="The user it acts for: number or e-mail address.")] = None,
     role: Annotated[KeyRole | None, typer.Option(help="Or the role it has by itself.")] = None,
-    scope: Annotated[KeyScope, typer.Option(help="How much it may of what the user or role may.")] = KeyScope.ADMIN,
+    scope: Annotated[Scope, typer.Option(help="How much it may of what the user or role may.")] = Scope.ADMIN,
     as_json: AsJson = False,
 ) -> None:
     """Create a key. It is shown this once; only its hash is kept.
 
     Example: catchment keys create "my script" --user ada@example.org --scope read
     """
-    from catchment.domain.caller import Role, Scope
 
     async def work(system: System) -> NewKey:
         user_id = (await system.accounts.find_user(user)).id if user else None
         own_role = Role(role) if role else None
-        return await system.accounts.create_key(name, user_id=user_id, role=own_role, scope=Scope(scope))
+        return await system.accounts.create_key(name, user_id=user_id, role=own_role, scope=scope)
 
     made = with_new_store(work)
     if as_json:
@@ -126,7 +122,7 @@ def add_user(
         print_json(made)
         return
     typer.echo(f"Added user {made.user.id}: {made.user.name} <{made.user.email}>")
-    _show_password(made.temp_password)
+    typer.echo(_worded_password(made.temp_password))
     _show_key(made.api_key)
 
 
@@ -172,12 +168,7 @@ def digests(
 
     Example: catchment users digests ada@example.org --public
     """
-
-    async def work(system: System) -> User:
-        found = await system.accounts.find_user(who)
-        return await system.accounts.set_digests_public(found.id, is_public=public)
-
-    user = with_system(work)
+    user = _with_user(who, lambda accounts, user_id: accounts.set_digests_public(user_id, is_public=public))
     told = f"The digests of {user.name} <{user.email}> are {'public' if public else 'private'}."
     print_result(user, told, as_json=as_json)
 
@@ -208,10 +199,7 @@ def subscribe(
         return sum([await system.subscriptions.add(one, caller) for one in numbers])
 
     added = with_system(work)
-    if as_json:
-        print_json({"added": added})
-    else:
-        typer.echo(f"{who} follows {added} more source(s).")
+    print_result({"added": added}, f"{who} follows {added} more source(s).", as_json=as_json)
 
 
 @users.command("reset-password")
@@ -220,23 +208,19 @@ def reset_password(who: Who, *, as_json: AsJson = False) -> None:
 
     Example: catchment users reset-password ada@example.org
     """
+    password = _with_user(who, lambda accounts, user_id: accounts.reset_password(user_id))
+    print_result({"temp_password": password}, _worded_password(password), as_json=as_json)
 
-    async def work(system: System) -> str:
-        return await system.accounts.reset_password((await system.accounts.find_user(who)).id)
 
-    password = with_system(work)
-    if as_json:
-        print_json({"temp_password": password})
-    else:
-        _show_password(password)
+def _with_user(who: str, work: Callable[[Accounts, int], Awaitable[T]]) -> T:
+    async def find_and_work(system: System) -> T:
+        return await work(system.accounts, (await system.accounts.find_user(who)).id)
+
+    return with_system(find_and_work)
 
 
 def _switch(who: str, *, is_active: bool, as_json: bool) -> None:
-    async def work(system: System) -> User:
-        found = await system.accounts.find_user(who)
-        return await system.accounts.set_active(found.id, is_active=is_active)
-
-    user = with_system(work)
+    user = _with_user(who, lambda accounts, user_id: accounts.set_active(user_id, is_active=is_active))
     told = f"{'Enabled' if is_active else 'Disabled'} user {user.id}: {user.name} <{user.email}>"
     print_result(user, told, as_json=as_json)
 
@@ -245,5 +229,5 @@ def _show_key(secret: str) -> None:
     typer.echo(f"Key (shown only now): {secret}")
 
 
-def _show_password(password: str) -> None:
-    typer.echo(f"Password to begin with (shown only now): {password}")
+def _worded_password(password: str) -> str:
+    return f"Password to begin with (shown only now): {password}"
