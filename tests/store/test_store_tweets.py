@@ -96,7 +96,7 @@ async def test_saving_is_one_transaction(store):
 
     with pytest.raises(RuntimeError):
         await store.write(save_and_fail)
-    assert not await store.read(tweets.tweet_exists, "1")
+    assert not await store.read(tweets.known_ids, ["1"])
 
 
 @pytest.mark.proves("D-04")

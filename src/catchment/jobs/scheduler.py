@@ -118,19 +118,14 @@ class JobScheduler:
     async def run_now(self, name: str) -> None:
         """Run the job at once, whatever its schedule says; a Conflict when it is running."""
         job = self._known(name)
-        run = await self._store.write(self._start, job, now=self._clock.now())
-        if run is None:
-            raise Conflict(f"The job {name} is running at this moment.")
-        self._in_background(self._work(job, run))
+        self._in_background(self._work(job, await self._begin(job)))
 
     async def run_and_wait(self, name: str) -> JobState:
         """The same, until it is over; says how it went."""
         job = self._known(name)
         if job.is_driven_elsewhere:
             raise InvalidInput(f"{name} belongs to a collector that is at work; `catchment collect` collects now.")
-        run = await self._store.write(self._start, job, now=self._clock.now())
-        if run is None:
-            raise Conflict(f"The job {name} is running at this moment.")
+        run = await self._begin(job)
         try:
             async with background_tasks(keep_leases(self._store, self._leases, self._clock)):
                 await self._work(job, run)
@@ -138,6 +133,12 @@ class JobScheduler:
             # Where it was cut off, nobody waits for its lease to run out.
             await self._store.write(runs.release_owner, self._leases.owner, now=self._clock.now())
         return await self._store.read(jobs.get, name)
+
+    async def _begin(self, job: Job) -> Run:
+        run = await self._store.write(self._start, job, now=self._clock.now())
+        if run is None:
+            raise Conflict(f"The job {job.name} is running at this moment.")
+        return run
 
     async def set_paused(self, name: str, *, is_paused: bool) -> JobState:
         self._known(name)

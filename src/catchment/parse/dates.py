@@ -233,14 +233,15 @@ def _from_rfc822(text: str) -> datetime | None:
 
 def _plausible(moment: datetime) -> datetime | None:
     if moment.tzinfo is not UTC:
-        moment = _in_utc(moment)
+        moment = in_utc(moment)
     return moment if _FIRST_YEAR <= moment.year <= _LAST_YEAR and moment != _EPOCH else None
 
 
-def _in_utc(moment: datetime) -> datetime:
+def in_utc(moment: datetime) -> datetime:
+    """A time without a zone is UTC; so is one whose zone would lead out of the calendar."""
     if moment.tzinfo is None:
         return moment.replace(tzinfo=UTC)
     try:
         return moment.astimezone(UTC)
-    except OverflowError:  # the first or last day of the calendar
+    except OverflowError:
         return moment.replace(tzinfo=UTC)

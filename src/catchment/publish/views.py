@@ -24,6 +24,7 @@ from catchment.domain.feed import Digest, DigestType, FeedFilter, SavedFeed, Sho
 from catchment.domain.search import item_tokens, read_query
 from catchment.domain.source import ADDRESS_KEY, CHANNEL_KEY, Source
 from catchment.parse.html import plain_text
+from catchment.parse.json_values import list_at
 from catchment.publish.feed import UNKNOWN_FILE, Enclosure, Feed, FeedEntry, FeedFormat
 from catchment.store import views
 from catchment.store.database import Store
@@ -139,8 +140,8 @@ def entry_of(shown: ShownItem) -> FeedEntry:
         author=item.author,
         published_at=item.published_at or shown.fetched_at,
         updated_at=shown.updated_at,
-        categories=tuple(tag for tag in _list(item.metadata, "tags") if isinstance(tag, str) and tag),
-        enclosures=tuple(_enclosure(one) for one in _list(item.metadata, "enclosures") if _is_enclosure(one)),
+        categories=tuple(tag for tag in list_at(item.metadata, "tags") if isinstance(tag, str) and tag),
+        enclosures=tuple(_enclosure(one) for one in list_at(item.metadata, "enclosures") if _is_enclosure(one)),
     )
 
 
@@ -151,12 +152,6 @@ def within_bounds(entries: Sequence[FeedEntry]) -> tuple[FeedEntry, ...]:
         left -= len(entry.html)
         bounded.append(entry if left >= 0 else replace(entry, html=""))
     return tuple(bounded)
-
-
-def _list(metadata: Mapping[str, Any], key: str) -> list[Any]:
-    """What plug-ins put down may be anything."""
-    found = metadata.get(key)
-    return found if isinstance(found, list) else []
 
 
 def _is_enclosure(value: Any) -> bool:

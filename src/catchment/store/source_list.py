@@ -166,9 +166,9 @@ def last_visits(conn: Connection, ids: Sequence[int], *, most: int = LAST_VISITS
     return {source_id: sorted(lines, key=lambda line: line.finished_at) for source_id, lines in found.items()}
 
 
-def visits_of(conn: Connection, source_id: int, *, limit: int, offset: int = 0) -> list[LogLine]:
+def visits_of(conn: Connection, source_id: int, *, limit: int) -> list[LogLine]:
     """The latest first."""
-    return [read_visit(LogLine, row) for row in conn.execute(_latest(source_id, limit).offset(offset))]
+    return [read_visit(LogLine, row) for row in conn.execute(_latest(source_id, limit))]
 
 
 def items_since(conn: Connection, ids: Sequence[int], since: datetime) -> dict[int, int]:

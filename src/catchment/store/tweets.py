@@ -92,10 +92,6 @@ def known_ids(conn: Connection, tweet_ids: Sequence[str], *, by: datetime | None
     return {tweet_id for part in parts for tweet_id in conn.execute(wanted, {"ids": part}).scalars()}
 
 
-def tweet_exists(conn: Connection, tweet_id: str) -> bool:
-    return tweet_id in known_ids(conn, [tweet_id])
-
-
 def get_tweet(conn: Connection, tweet_id: str) -> StoredTweet | None:
     return read_one(conn, select(tweets).where(tweets.c.tweet_id == tweet_id), _stored)
 

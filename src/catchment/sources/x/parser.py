@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from catchment.domain.tweet import Media, ReferenceType, Tweet, TweetFields
-from catchment.parse.dates import parse_date
+from catchment.parse.dates import in_utc, parse_date
 from catchment.parse.json_values import list_at, object_at, objects_at
 
 MAX_CHARS: Final = 25_000
@@ -41,16 +41,6 @@ def validate(fields: TweetFields) -> Tweet | Invalid:
 
 def clean(text: str) -> str:
     return _SPACE.sub(" ", text).strip()[:MAX_CHARS].rstrip()
-
-
-def in_utc(moment: datetime) -> datetime:
-    """A time without a zone is UTC; so is one whose zone would lead out of the calendar."""
-    if moment.tzinfo is None:
-        return moment.replace(tzinfo=UTC)
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        return moment.replace(tzinfo=UTC)
 
 
 def _is_missing(name: str, value: object) -> bool:
