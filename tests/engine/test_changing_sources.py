@@ -14,7 +14,7 @@ from catchment.domain.caller import OPERATOR
 from catchment.domain.source import MOVES_UNTIL_ADOPTED, PausedBy, Why
 from catchment.errors import Conflict
 from catchment.manage.catalog import Change
-from catchment.monitor.status import Mark, View, describe
+from catchment.monitor.status import Mark, View
 from catchment.store import tables
 from collecting import add, collect, collect_one, get, stored
 from feed_site import FeedSite, rss
@@ -45,13 +45,7 @@ async def visit(system, source, times: int = 1):
 
 
 async def marks_of(system, source):
-    return describe(
-        await get(system, source),
-        registry=system.registry,
-        intervals=system.cadences.intervals,
-        view=View(caller=OPERATOR),
-        now=system.clock.now(),
-    ).marks
+    return (await system.viewer(View(caller=OPERATOR))).describe(await get(system, source)).marks
 
 
 async def test_a_new_address_is_adopted_only_after_several_identical_answers(system, site):

@@ -14,7 +14,7 @@ from catchment.domain.caller import OPERATOR, Caller, Role
 from catchment.domain.source import MOVES_UNTIL_ADOPTED
 from catchment.errors import BadConfig, Forbidden, RefusedAddress, SettingsError
 from catchment.manage.catalog import Change, Draft
-from catchment.monitor.status import Mark, View, describe
+from catchment.monitor.status import Mark, View
 from catchment.redact import MASK
 from collecting import add, collect, collect_one, get, stored
 from feed_site import FeedSite, rss
@@ -41,14 +41,8 @@ async def add_with(system, url, **options):
     return await add(system, url, config={"url": url, **options})
 
 
-def marks(system, source):
-    return describe(
-        source,
-        registry=system.registry,
-        intervals=system.cadences.intervals,
-        view=View(caller=OPERATOR),
-        now=system.clock.now(),
-    ).marks
+async def marks(system, source):
+    return (await system.viewer(View(caller=OPERATOR))).describe(source).marks
 
 
 async def test_a_source_is_asked_for_with_its_own_user_agent_and_headers(system, site):
@@ -118,7 +112,7 @@ async def test_secrets_do_not_move_with_a_source_to_whom_it_says_it_moved(system
         assert not any({"X-Api-Key", "Authorization"} & set(request.headers) for request in other.requests)
     after = await get(system, source)
     assert after.config["url"] == site.url("/old")
-    assert marks(system, after) == (Mark.MOVED,)
+    assert await marks(system, after) == (Mark.MOVED,)
     assert any(to in line and "own origin alone" in line for line in log)
 
 
@@ -134,7 +128,7 @@ async def test_within_their_origin_secrets_move_with_the_source(system, site):
     for _ in range(MOVES_UNTIL_ADOPTED):
         await collect_one(system, source.id)
     after = await get(system, source)
-    assert (after.config["url"], marks(system, after)) == (to, ())
+    assert (after.config["url"], await marks(system, after)) == (to, ())
 
 
 async def test_filters_decide_what_is_kept_by_field(system, site):
@@ -213,7 +207,7 @@ async def test_even_then_the_secrets_of_clouds_stay_out_of_reach(open_test_syste
 
 async def test_a_source_whose_certificate_nobody_checks_is_marked(system, site):
     source = await add_with(system, site.feed("a"), verify_tls=False)
-    assert marks(system, source) == (Mark.UNVERIFIED_TLS,)
+    assert await marks(system, source) == (Mark.UNVERIFIED_TLS,)
 
 
 async def test_a_password_under_another_key_fails_its_source_alone_and_says_what_to_do(

@@ -17,7 +17,7 @@ from catchment.bootstrap import System, open_system
 from catchment.cli.up import serve_and_collect
 from catchment.domain.caller import OPERATOR
 from catchment.errors import FullStore, ReadOnlyStore, StoreError
-from catchment.monitor.status import View, snapshot
+from catchment.monitor.status import View
 from catchment.settings import Settings
 from catchment.store.database import WriteCheck, WriteTrouble, open_store, store_url
 from catchment.web.app import create_app
@@ -98,13 +98,7 @@ async def _everybody_is_told(client: httpx.AsyncClient, system: System) -> None:
 
 
 async def _snapshot(system: System):
-    return await snapshot(
-        store=system.store,
-        registry=system.registry,
-        intervals=await system.cadences.load(),
-        view=View(caller=OPERATOR),
-        now=system.clock.now(),
-    )
+    return await system.snapshot(View(caller=OPERATOR))
 
 
 async def _is_ready(client: httpx.AsyncClient) -> bool:

@@ -17,7 +17,7 @@ from catchment.domain.source import SourceStatus
 from catchment.errors import Conflict
 from catchment.fetch import connections
 from catchment.manage.catalog import Draft
-from catchment.monitor.status import Language, StatusSnapshot, View, describe, snapshot
+from catchment.monitor.status import Language, StatusSnapshot, View
 from catchment.monitor.why import explain
 from catchment.settings import Settings
 from catchment.store import fetch_log
@@ -46,10 +46,7 @@ def closed_port() -> int:
 
 
 async def taken(system: System) -> StatusSnapshot:
-    intervals = await system.cadences.load()
-    return await snapshot(
-        store=system.store, registry=system.registry, intervals=intervals, view=VIEW, now=system.clock.now()
-    )
+    return await system.snapshot(VIEW)
 
 
 @pytest.mark.proves("R-41")
@@ -171,8 +168,7 @@ async def test_why_says_of_a_visit_without_a_network_that_it_does_not_count(syst
     source, _ = [await add(system, f"http://{host}:{port}/feed") for host in ("127.0.0.2", "127.0.0.3")]
     await collect(system)
     source = await system.catalog.get(source.id, OPERATOR)
-    intervals = await system.cadences.load()
-    health = describe(source, registry=system.registry, intervals=intervals, view=VIEW, now=clock.now())
+    health = (await system.viewer(VIEW)).describe(source)
     visits = await system.history.visits(source.id, OPERATOR, limit=1)
     for language, counted in ((Language.ENGLISH, "in a row"), (Language.CHINESE, "连续失败")):
         said = " ".join(explain(source, health, visits, network_away=True, language=language))

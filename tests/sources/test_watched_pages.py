@@ -12,7 +12,7 @@ from aiohttp import web
 from catchment.domain.caller import OPERATOR
 from catchment.errors import BadConfig
 from catchment.manage.resolve import Pasted
-from catchment.monitor.status import Mark, View, describe
+from catchment.monitor.status import Mark, View
 from collecting import add, collect_one, get, stored
 from feed_site import FeedSite, rss
 
@@ -111,13 +111,7 @@ async def test_a_pattern_that_is_none_is_refused_when_it_is_added(system, site, 
 
 
 async def mark_of(system, source):
-    return describe(
-        await get(system, source),
-        registry=system.registry,
-        intervals=await system.cadences.load(),
-        view=View(caller=OPERATOR),
-        now=system.clock.now(),
-    ).marks
+    return (await system.viewer(View(caller=OPERATOR))).describe(await get(system, source)).marks
 
 
 async def test_a_page_that_changes_at_every_visit_is_marked_and_told_of_once_a_day(system, site, clock):

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from catchment.manage.subscriptions import Subscriptions
     from catchment.manage.visits import Visits
     from catchment.manage.webhooks import Webhooks
-    from catchment.monitor.status import StatusSnapshot, View
+    from catchment.monitor.status import SourceViewer, StatusSnapshot, View
     from catchment.platforms.feishu import NoteCopier
     from catchment.platforms.workflow import KeywordCrawl, Workflow
     from catchment.publish.views import FeedRenderer
@@ -174,19 +174,21 @@ class System(Storeless):
 
     # How everything is.
 
-    async def snapshot(self, view: View) -> StatusSnapshot:
-        from catchment.monitor.status import snapshot
-
-        intervals, now = await self.cadences.load(), self.clock.now()
-        return await snapshot(store=self.store, registry=self.registry, intervals=intervals, view=view, now=now)
-
-    async def show_sources(self, found: Sequence[Source], caller: Caller) -> list[dict[str, Any]]:
-        """As JSON, for whoever shows them, each with what the caller may see of it."""
+    async def viewer(self, view: View) -> SourceViewer:
+        """What shows how everything is by now."""
         from catchment.monitor.status import SourceViewer
 
         intervals, now = await self.cadences.load(), self.clock.now()
-        viewer = SourceViewer(store=self.store, registry=self.registry, intervals=intervals, caller=caller, now=now)
-        return await viewer.show(found)
+        return SourceViewer(store=self.store, registry=self.registry, intervals=intervals, view=view, now=now)
+
+    async def snapshot(self, view: View) -> StatusSnapshot:
+        return await (await self.viewer(view)).snapshot()
+
+    async def show_sources(self, found: Sequence[Source], caller: Caller) -> list[dict[str, Any]]:
+        """As JSON, for whoever shows them, each with what the caller may see of it."""
+        from catchment.monitor.status import View
+
+        return await (await self.viewer(View(caller=caller))).show(found)
 
     # Sources and how they are managed.
 

@@ -49,13 +49,13 @@ def audit(
 
 async def _in_store(settings: Settings, database: str | None) -> tuple[list[Issue], bool]:
     """What is found there, and whether it holds cookies."""
-    from catchment.monitor.audit import audit_store, sqlite_file
+    from catchment.monitor.audit import audit_store
     from catchment.settings import store_url_of
     from catchment.store.cookies import has_any
-    from catchment.store.database import open_store
+    from catchment.store.database import open_store, sqlite_file, store_url
 
     url = store_url_of(database) if database else settings.store_url()
-    file = sqlite_file(url)
+    file = sqlite_file(store_url(url))
     if file is not None and not file.is_file():
         if database:
             raise typer.BadParameter(f"There is no database at {file}.", param_hint="--database")
@@ -70,9 +70,10 @@ async def _in_store(settings: Settings, database: str | None) -> tuple[list[Issu
 
 
 def _in_environment(settings: Settings, *, holds_cookies: bool) -> list[Issue]:
-    from catchment.monitor.audit import audit_environment, sqlite_file
+    from catchment.monitor.audit import audit_environment
+    from catchment.store.database import sqlite_file, store_url
 
-    files = (settings.home / "secret.key", Path(".env"), sqlite_file(settings.store_url()))
+    files = (settings.home / "secret.key", Path(".env"), sqlite_file(store_url(settings.store_url())))
     named = [file for file in files if file is not None]
     return list(audit_environment(settings, files=named, holds_cookies=holds_cookies))
 

@@ -73,18 +73,16 @@ def why(
 
     Example: catchment why 5
     """
-    from catchment.domain.candidate import Backlog
-    from catchment.monitor.status import View, describe, read_backlogs, read_collector
+    from catchment.monitor.status import View, read_collector
     from catchment.monitor.why import explain
 
     async def work(system: System) -> tuple[Source, list[str]]:
-        now, intervals = system.clock.now(), await system.cadences.load()
+        viewer = await system.viewer(View(caller=OPERATOR))
         wanted = await _meant(source, system)
-        health = describe(wanted, registry=system.registry, intervals=intervals, view=View(caller=OPERATOR), now=now)
+        [health] = await viewer.describe_some([wanted])
         visits = await system.history.visits(wanted.id, OPERATOR, limit=200)
-        collector = await system.store.read(read_collector, OPERATOR, now=now)
-        backlogs = await system.store.read(read_backlogs, [wanted], registry=system.registry)
-        failed = backlogs.get(wanted.id, Backlog()).failed
+        collector = await system.store.read(read_collector, OPERATOR, now=viewer.now)
+        failed = health.pages.failed if health.pages else 0
         return wanted, explain(wanted, health, visits, network_away=collector.network_away, failed_pages=failed)
 
     wanted, sentences = with_system(work)

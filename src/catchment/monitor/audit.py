@@ -349,11 +349,6 @@ def _shown(key: tuple[Any, ...]) -> str:
     return "/".join(part.hex() if isinstance(part, bytes) else str(part) for part in key)
 
 
-def sqlite_file(url: str) -> Path | None:
-    """The file of a store in a file."""
-    return Path(url.partition(":///")[2]) if url.startswith("sqlite") else None
-
-
 # The environment
 
 

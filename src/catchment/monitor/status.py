@@ -263,84 +263,67 @@ class View:
     most: int | None = None
 
 
-async def snapshot(
-    *, store: Store, registry: Registry, intervals: Intervals, view: View, now: datetime
-) -> StatusSnapshot:
-    trouble = await store.checked.trouble(now)
-    found, stats, collector, shown = await store.read(_gather, view, now=now)
-    health = await describe_some(found, store=store, registry=registry, intervals=intervals, view=view, now=now)
-    return StatusSnapshot(
-        at=now,
-        store=StoreState(writable=trouble is None, trouble=trouble),
-        sources=tuple(health),
-        stats=stats,
-        collector=collector,
-        alerts=tuple(alert for alert in shown if alert.is_open),
-        resolved=tuple(alert for alert in shown if not alert.is_open),
-    )
-
-
-async def describe_some(
-    found: Sequence[Source], *, store: Store, registry: Registry, intervals: Intervals, view: View, now: datetime
-) -> list[SourceHealth]:
-    pages = await store.read(read_backlogs, found, registry=registry)
-    return [
-        replace(
-            describe(source, registry=registry, intervals=intervals, view=view, now=now), pages=pages.get(source.id)
-        )
-        for source in found
-    ]
-
-
-def describe(source: Source, *, registry: Registry, intervals: Intervals, view: View, now: datetime) -> SourceHealth:
-    interval, has_fetcher = intervals.of(source), registry.can_fetch(source.type)
-    needed_key = None if has_fetcher else registry.needed_key(source.type)
-    return SourceHealth(
-        id=source.id,
-        name=source.name,
-        type=source.type,
-        status=source.status(has_fetcher=has_fetcher),
-        is_active=source.is_active,
-        paused_by=source.paused_by,
-        interval_minutes=round(interval.total_seconds() / 60),
-        last_fetched_at=source.last_fetched_at,
-        next_fetch_at=next_fetch_at(source, interval),
-        next_check_at=source.next_check.at,
-        next_check_reason=next_check_reason(
-            source,
-            interval,
-            view.language,
-            has_fetcher=has_fetcher,
-            needed_key=needed_key,
-        ),
-        needed_key=needed_key,
-        fetch_count=source.fetch_count,
-        fetch_error_count=source.fetch_error_count,
-        # An error may tell of our own network, which is nothing for strangers, and no error of the source.
-        last_error=source.last_error if view.caller.is_known and not source.is_excused else None,
-        marks=_marks(source, now),
-        gap_at=source.rhythm.gap_at,
-        quiet_since=source.rhythm.last_new_at if source.is_quiet(now) else None,
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceViewer:
-    """Shows sources as JSON, to web and command line alike, by the names that the API uses."""
+    """Shows how everything is at one moment, to web and command line alike, each with what the caller may see of it."""
 
     store: Store
     registry: Registry
     intervals: Intervals
-    caller: Caller
+    view: View
     now: datetime
 
+    async def snapshot(self) -> StatusSnapshot:
+        trouble = await self.store.checked.trouble(self.now)
+        found, stats, collector, shown = await self.store.read(_gather, self.view, now=self.now)
+        return StatusSnapshot(
+            at=self.now,
+            store=StoreState(writable=trouble is None, trouble=trouble),
+            sources=tuple(await self.describe_some(found)),
+            stats=stats,
+            collector=collector,
+            alerts=tuple(alert for alert in shown if alert.is_open),
+            resolved=tuple(alert for alert in shown if not alert.is_open),
+        )
+
+    async def describe_some(self, found: Sequence[Source]) -> list[SourceHealth]:
+        """With the pages that were not collected."""
+        pages = await self.store.read(read_backlogs, found, registry=self.registry)
+        return [replace(self.describe(source), pages=pages.get(source.id)) for source in found]
+
+    def describe(self, source: Source) -> SourceHealth:
+        interval, has_fetcher = self.intervals.of(source), self.registry.can_fetch(source.type)
+        needed_key = None if has_fetcher else self.registry.needed_key(source.type)
+        reason = next_check_reason(source, interval, self.view.language, has_fetcher=has_fetcher, needed_key=needed_key)
+        return SourceHealth(
+            id=source.id,
+            name=source.name,
+            type=source.type,
+            status=source.status(has_fetcher=has_fetcher),
+            is_active=source.is_active,
+            paused_by=source.paused_by,
+            interval_minutes=round(interval.total_seconds() / 60),
+            last_fetched_at=source.last_fetched_at,
+            next_fetch_at=next_fetch_at(source, interval),
+            next_check_at=source.next_check.at,
+            next_check_reason=reason,
+            needed_key=needed_key,
+            fetch_count=source.fetch_count,
+            fetch_error_count=source.fetch_error_count,
+            # An error may tell of our own network, which is nothing for strangers, and no error of the source.
+            last_error=source.last_error if self.view.caller.is_known and not source.is_excused else None,
+            marks=_marks(source, self.now),
+            gap_at=source.rhythm.gap_at,
+            quiet_since=source.rhythm.last_new_at if source.is_quiet(self.now) else None,
+        )
+
     async def show(self, found: Sequence[Source]) -> list[dict[str, Any]]:
-        """Each with what the caller may see of it."""
+        """As JSON, by the names that the API uses."""
         beside = await self.store.read(self._read_beside, found)
         return [self._show(source, beside) for source in found]
 
     def _read_beside(self, conn: Connection, found: Sequence[Source]) -> _Beside:
-        caller = self.caller
+        caller = self.view.caller
         return _Beside(
             names=users.names(conn, {source.created_by for source in found if source.created_by is not None}),
             subscribed=set() if caller.user_id is None else subscriptions.source_ids(conn, caller.user_id),
@@ -348,13 +331,12 @@ class SourceViewer:
         )
 
     def _show(self, source: Source, beside: _Beside) -> dict[str, Any]:
-        view = View(caller=self.caller)
-        health = describe(source, registry=self.registry, intervals=self.intervals, view=view, now=self.now)
+        caller, health = self.view.caller, self.describe(source)
         shown = {
             **{name: getattr(source, name) for name in _PLAIN},
             "status": health.status,
             "tags": list(source.tags),
-            "config": masked(source.config) if self.caller.may_change(source) else _address_of(source),
+            "config": masked(source.config) if caller.may_change(source) else _address_of(source),
             "creator_name": beside.names.get(source.created_by) if source.created_by is not None else None,
             "subscribed": source.id in beside.subscribed,
             "last_error": health.last_error,
@@ -367,7 +349,7 @@ class SourceViewer:
             "quiet_since": health.quiet_since,
             "pages": beside.backlogs.get(source.id),
         }
-        return shown if self.caller.is_known else {name: shown[name] for name in _FOR_STRANGERS}
+        return shown if caller.is_known else {name: shown[name] for name in _FOR_STRANGERS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from catchment.domain.caller import ANONYMOUS, Caller, Scope
 from catchment.errors import NotFound
 from catchment.manage.authentication import SESSION_LIFE
 from catchment.monitor.alerting import count_open
-from catchment.monitor.status import Language
+from catchment.monitor.status import Language, SourceViewer, View
 from catchment.web.auth import anyone, signed_in, signed_in_admin, system_of
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, form_data, token_of
 from catchment.web.inputs import link, link_beside, link_with, own_path
@@ -134,6 +134,9 @@ class Page:
 
     def link(self, path: str, /, **query: object) -> str:
         return link(self.request, path, **query)
+
+    async def viewer(self) -> SourceViewer:
+        return await self.system.viewer(View(caller=self.caller, language=self.language))
 
     async def form(self) -> FormData:
         return await form_data(self.request)

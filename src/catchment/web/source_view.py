@@ -14,7 +14,7 @@ from starlette.datastructures import QueryParams
 from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy, Source, SourceStatus
 from catchment.domain.visit import VisitOutcome
-from catchment.monitor.status import Mark, SourceHealth, View, describe, is_network_away
+from catchment.monitor.status import Mark, SourceHealth, is_network_away
 from catchment.monitor.why import explain
 from catchment.redact import redact_url
 from catchment.store import fetch_log, items, source_list
@@ -102,14 +102,11 @@ def asked_of(params: QueryParams, page: Page) -> tuple[SourceQuery, int]:
 
 async def rows_of(page: Page, found: Sequence[Source]) -> list[SourceTableRow]:
     """The rows of these sources, in their order, by a few queries for all."""
-    now, system = page.system.clock.now(), page.system
-    intervals = await system.cadences.load()
-    visits, counts = await system.store.read(_read_history, [source.id for source in found], since=now - WEEK)
-    view = View(caller=page.caller, language=page.language)
-    described = (describe(one, registry=system.registry, intervals=intervals, view=view, now=now) for one in found)
+    viewer, ids = await page.viewer(), [source.id for source in found]
+    visits, counts = await page.system.store.read(_read_history, ids, since=viewer.now - WEEK)
     return [
-        _row(page, source, health, visits.get(source.id, []), counts.get(source.id, 0))
-        for source, health in zip(found, described, strict=True)
+        _row(page, source, viewer.describe(source), visits.get(source.id, []), counts.get(source.id, 0))
+        for source in found
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from fastapi import APIRouter, Request, Response
 from pydantic import AliasPath, Field
@@ -13,8 +13,7 @@ from catchment.domain.alert_rules import AlertRule, Severity
 from catchment.domain.source import PausedBy, SourceStatus
 from catchment.manage.alerts import MAX_MUTE
 from catchment.monitor.alerting import list_alerts
-from catchment.monitor.status import Mark, View, describe_some
-from catchment.schedule.intervals import Intervals
+from catchment.monitor.status import Mark, SourceViewer, View
 from catchment.store.database import WriteTrouble
 from catchment.web.auth import Known, TheSystem
 from catchment.web.errors import OF_A_BODY, problems
@@ -164,17 +163,12 @@ async def collector_status(request: Request, system: TheSystem, caller: Known, l
     """
     if only_looks(request):
         return Response(media_type="application/json")
-    view, intervals = View(caller=caller, language=language, most=0), await system.cadences.load()
-    taken = await system.snapshot(view)
+    viewer = await system.viewer(View(caller=caller, language=language, most=0))
+    taken = await viewer.snapshot()
     before, after = StatusOut.model_validate(taken).model_dump_json().encode().split(_NO_SOURCES, 1)
-    return await stream_list(_health(system, view, intervals, taken.at), before=before + _SOURCES, after=after)
+    return await stream_list(_health(system, viewer), before=before + _SOURCES, after=after)
 
 
-async def _health(
-    system: System, view: View, intervals: Intervals, now: datetime
-) -> AsyncIterator[Sequence[SourceHealthOut]]:
-    async for found in system.catalog.pages(view.caller, most=SOURCES_AT_ONCE):
-        health = await describe_some(
-            found, store=system.store, registry=system.registry, intervals=intervals, view=view, now=now
-        )
-        yield [SourceHealthOut.model_validate(one) for one in health]
+async def _health(system: System, viewer: SourceViewer) -> AsyncIterator[Sequence[SourceHealthOut]]:
+    async for found in system.catalog.pages(viewer.view.caller, most=SOURCES_AT_ONCE):
+        yield [SourceHealthOut.model_validate(one) for one in await viewer.describe_some(found)]

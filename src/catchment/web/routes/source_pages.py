@@ -20,7 +20,7 @@ from catchment.errors import BadConfig, CatchmentError, Conflict, InvalidInput
 from catchment.manage.catalog import Added, Change, Draft, Refused
 from catchment.manage.import_export import LineResult, count_results, import_sources
 from catchment.manage.resolve import Pasted, Resolved
-from catchment.monitor.status import CollectorState, View, describe, read_backlogs, read_collector
+from catchment.monitor.status import CollectorState, read_backlogs, read_collector
 from catchment.store import items, source_list
 from catchment.store.items import ItemQuery
 from catchment.store.source_list import Health, SeenCounts, Sort, SourceQuery
@@ -281,11 +281,9 @@ async def source_page(page: OpenPage, source_id: PathId) -> Response:  # noqa: A
 
 @live("/sources/{source_id}")
 async def read_source(page: Page) -> Content:
-    system, now = page.system, page.system.clock.now()
-    source = await system.catalog.get(int(page.request.path_params["source_id"]), page.caller)
-    view = View(caller=page.caller, language=page.language)
-    intervals = await system.cadences.load()
-    health = describe(source, registry=system.registry, intervals=intervals, view=view, now=now)
+    system, viewer = page.system, await page.viewer()
+    source, now = await system.catalog.get(int(page.request.path_params["source_id"]), page.caller), viewer.now
+    health = viewer.describe(source)
     past = await system.store.read(read_history_of, source, page, visits=MAX_VISITS, latest=MAX_LATEST, now=now)
     pages = (await system.store.read(read_backlogs, [source], registry=system.registry)) if page.caller.is_known else {}
     context = {
