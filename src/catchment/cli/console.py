@@ -68,7 +68,6 @@ def read_file(file: str) -> bytes:
 
 
 def read_json_object(text: str, option: str, *, example: str) -> dict[str, Any]:
-    """What an option was given as JSON."""
     try:
         value = json.loads(text)
     except ValueError as error:

@@ -32,8 +32,6 @@ DISABLED = "disabled"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapReport:
-    """What became of one site."""
-
     site: str
     mode: str | None = None
     source_id: int | None = None

@@ -117,7 +117,6 @@ def holds_secrets(config: Mapping[str, Any]) -> bool:
 
 
 def address_of(config: Mapping[str, Any]) -> str | None:
-    """The address that a source is at, where its config names one."""
     given = (config.get(key) for key in ADDRESS_KEYS)
     return next((one.strip() for one in given if isinstance(one, str) and one.strip()), None)
 

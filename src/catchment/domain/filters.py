@@ -101,7 +101,6 @@ def check_pattern(pattern: Any) -> None:
 
 
 def without_matches(text: str, patterns: Iterable[str]) -> str:
-    """The text without whatever one of the patterns finds in it."""
     for pattern in patterns:
         text = _compiled(pattern).sub("", text)
     return " ".join(text.split())

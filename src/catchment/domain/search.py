@@ -91,7 +91,6 @@ class SearchQuery:
 
 
 def tokens_of(text: str) -> list[str]:
-    """The tokens of a plain text, in order."""
     return [token for run, is_paired in _runs(text) for token in _tokens(run, is_paired=is_paired)]
 
 

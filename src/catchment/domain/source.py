@@ -97,8 +97,6 @@ class Moved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSource:
-    """What is needed to add a source."""
-
     name: str
     type: str
     config: Mapping[str, Any]

@@ -27,8 +27,6 @@ UNSTORABLE = (DBAPIError, TypeError, ValueError, OverflowError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundItems:
-    """What was found of one source."""
-
     source: Source
     items: Sequence[Item]
     #: Whether some of it may be stored already; where nothing ever was, nobody has to look.

@@ -37,8 +37,6 @@ INCREMENTAL, FULL, FULL_FALLBACK = "incremental", "full", "full_fallback"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteRun:
-    """What a run over a site came to."""
-
     site: Site
     mode: str
     #: As it is stored; of a full run, as it would be.

@@ -225,7 +225,6 @@ def feed_base(link: str, url: str) -> str:
 
 
 def _absolutes(links: Sequence[str], base: str) -> list[str]:
-    """Each as `absolute` makes it."""
     if _is_tidy("".join(links)) and max(map(len, links)) <= _MAX_URL:
         return [link if link.startswith(_FOLLOWED) else absolute(link, base) for link in links]
     return [absolute(link, base) for link in links]

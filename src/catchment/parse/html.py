@@ -209,7 +209,6 @@ def _leave_link(element: lxml.html.HtmlElement, words: str) -> None:
 
 
 def plain_texts(texts: Sequence[str], limit: int) -> list[str]:
-    """Each as `plain_text` makes it."""
     if _is_plain("".join(texts)) and max(map(len, texts), default=0) <= limit:
         return [text.strip() for text in texts]
     return [plain_text(text, limit) for text in texts]

@@ -417,7 +417,6 @@ class _Mender:
             del self._stack[place:]
 
     def _tag(self, start: re.Match[str]) -> str:
-        """The tag, written properly."""
         name = start["name"]
         self._use(name)
         if not start["attributes"]:

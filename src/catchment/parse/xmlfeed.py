@@ -356,7 +356,6 @@ def _summary(fields: _Fields) -> _Text:
 
 
 def _markup(element: Element, text: str) -> str:
-    """The text of an element as HTML."""
     if len(element):
         return _inner(element)
     if not element.attrib:

@@ -54,9 +54,7 @@ class ListWriter(Protocol):
 
     def write(self, sources: Iterable[ListedSource]) -> bytes: ...
 
-    def finish(self) -> bytes:
-        """The end of the file."""
-        ...
+    def finish(self) -> bytes: ...
 
 
 def list_writer(form: ListFormat, *, title: str, created_at: datetime) -> ListWriter:
@@ -159,7 +157,6 @@ class _OpmlWriter:
 
 
 def _outline(source: ListedSource) -> dict[str, str]:
-    """Its attributes."""
     name = storable(source.name)
     attributes = {"text": name, "title": name}
     rest = dict(source.config)

@@ -84,7 +84,6 @@ class ParserPool:
 
     @property
     def pids(self) -> list[int]:
-        """The processes at work."""
         return [process.pid for process in self._processes]
 
     async def read(self, read: Callable[Concatenate[bytes, P], T], body: bytes, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -330,7 +330,6 @@ class Settings(XSettings, CrawlSettings):
         return self.database_url or f"sqlite:///{self.home / STORE_FILE}"
 
     def backups(self) -> Path:
-        """The folder of the backups."""
         return Path(self.backup_folder).expanduser() if self.backup_folder else self.home / "backups"
 
 

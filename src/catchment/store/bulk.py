@@ -145,5 +145,4 @@ def insert_into(conn: Connection, table: Table) -> Any:
 
 
 def insert_or_ignore(conn: Connection, table: Table) -> Any:
-    """An insert that leaves what is there as it is."""
     return insert_into(conn, table).on_conflict_do_nothing()

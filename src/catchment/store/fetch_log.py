@@ -256,7 +256,6 @@ class Requests:
 
 
 def record_request(conn: Connection, platform: str, *, ok: bool, now: datetime) -> None:
-    """Count one request."""
     one_more = insert_into(conn, crawl_minutes).values(
         minute=now.replace(second=0, microsecond=0), platform=platform, ok=int(ok), failed=int(not ok)
     )

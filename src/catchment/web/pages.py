@@ -117,8 +117,6 @@ def digest_of(content: str) -> str:
 
 @dataclass(frozen=True)
 class Page:
-    """A page for whoever asked for it."""
-
     request: Request
     system: System
     caller: Caller

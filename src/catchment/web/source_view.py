@@ -67,8 +67,6 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTableRow:
-    """A row of the list."""
-
     source: Source
     health: SourceHealth
     mood: str

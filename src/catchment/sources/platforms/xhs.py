@@ -78,9 +78,7 @@ class XhsSigner(Protocol):
         """The browser that signatures claim to be made in."""
         ...
 
-    def headers(self, call: Call, cookies: Mapping[str, str], *, at: datetime) -> dict[str, str]:
-        """The headers that go along with a call."""
-        ...
+    def headers(self, call: Call, cookies: Mapping[str, str], *, at: datetime) -> dict[str, str]: ...
 
 
 class XhshowSigner:
