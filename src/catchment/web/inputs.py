@@ -94,6 +94,11 @@ def number_of(told: str) -> int:
     return number
 
 
+def way_back(path: str, place: str) -> str:
+    """Where a form says to go back to, if that is a page of this place; else the place itself."""
+    return path if path.startswith(place) and path.isprintable() and "\\" not in path else place
+
+
 MAX_PAGE = 100_000
 
 

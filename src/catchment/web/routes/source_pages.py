@@ -25,7 +25,7 @@ from catchment.store import items, source_list
 from catchment.store.items import ItemQuery
 from catchment.store.source_list import Health, SeenCounts, Sort, SourceQuery
 from catchment.web.errors import OF_FORMS, page_router
-from catchment.web.inputs import PathId, check_json, check_text, id_if_any
+from catchment.web.inputs import PathId, check_json, check_text, id_if_any, way_back
 from catchment.web.pages import (
     Content,
     FlashMessage,
@@ -213,7 +213,7 @@ async def act(page: SignedInPage) -> Response:
     form = await page.form()
     action, _, one = str(form.get("do", "")).partition(" ")
     ids = _ids([one] if one else [*form.getlist("id"), *str(form.get("ids", "")).split(",")])
-    back = _back(str(form.get("back", "")))
+    back = way_back(str(form.get("back", "")), "/sources")
     if action == "apply":
         action = "tag" if str(form.get("tag", "")).strip() else "interval"
     if not ids:
@@ -236,8 +236,8 @@ async def _change_all(page: Page, action: str, ids: Sequence[int], form: FormDat
     what = await _told_of(page, ids)
     if action == "delete":
         await catalog.remove_many(ids, caller)
-        way_back = Undo(action="/sources/act", fields={"do": "restore", **chosen})
-        return page.done(back, "sources.did_delete", undo=way_back, what=what)
+        restoring = Undo(action="/sources/act", fields={"do": "restore", **chosen})
+        return page.done(back, "sources.did_delete", undo=restoring, what=what)
     if action == "tag":
         added = split_tags(str(form.get("tag", "")))
         for source_id in ids:
@@ -411,9 +411,3 @@ def _minutes(text: str) -> str | None:
 
 def _ids(given: Sequence[Any]) -> list[int]:
     return list(dict.fromkeys(number for one in given if (number := id_if_any(str(one)))))[:MAX_CHOSEN]
-
-
-def _back(path: str) -> str:
-    """Only to pages of ours."""
-    is_ours = path.startswith("/sources") and path.isprintable() and "\\" not in path
-    return path if is_ours else "/sources"

@@ -16,7 +16,7 @@ from catchment.errors import Conflict, InvalidInput, RefusedAddress
 from catchment.manage.webhooks import LISTENABLE, NewWebhook
 from catchment.monitor.status import Language
 from catchment.web.errors import OF_FORMS, page_router
-from catchment.web.inputs import PathId, check_text, number_of
+from catchment.web.inputs import PathId, check_text, number_of, way_back
 from catchment.web.pages import AdminPage, Content, Page, Undo, form_fields, live
 
 MAX_DELIVERIES, MAX_PAYLOAD, MAX_NAME = 50, 4000, 200
@@ -114,7 +114,7 @@ async def act_on_webhook(page: AdminPage) -> Response:
     """`do` says what, with the id of the webhook, or of the delivery that is sent again: `retry 12`."""
     form, webhooks = await page.form(), page.system.webhooks
     action, _, told = str(form.get("do", "")).partition(" ")
-    number, back = number_of(told), _back(str(form.get("back", "")))
+    number, back = number_of(told), way_back(str(form.get("back", "")), "/webhooks")
     undo = None
     match action:
         case "ping":
@@ -196,8 +196,3 @@ def _wanted(form: FormData) -> NewWebhook:
         format=form_of_messages,
         feed=given["feed"],
     )
-
-
-def _back(path: str) -> str:
-    """Only to pages of ours."""
-    return path if path.startswith("/webhooks") and path.isascii() and path.isprintable() else "/webhooks"
