@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from catchment.simulator.messages import Answer, IncomingRequest, Place, json_answer, not_found
-from catchment.simulator.services.crawl import NotePost, Script, Topics, TroubleKind, cookies_of
+from catchment.simulator.services.keyword_platforms import NotePost, Script, Topics, TroubleKind, cookies_of
 from catchment.simulator.world import World
 
 FIRST_ID = 7_300_000_000_000_000_000

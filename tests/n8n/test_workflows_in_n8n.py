@@ -7,7 +7,7 @@ import pytest
 from real_n8n import Ended, Station
 
 from catchment.domain.execution import ALREADY_RUNNING
-from catchment.simulator.services.crawl import TroubleKind
+from catchment.simulator.services.keyword_platforms import TroubleKind
 from eventually import eventually
 
 CRAWL, RECOVERY, COOKIE_CHECK = "catchment-crawl", "catchment-lock-recovery", "catchment-cookie-check"

@@ -25,7 +25,7 @@ from catchment.errors import NotFound
 from catchment.manage.catalog import Draft
 from catchment.manage.cookies import CookieChanges
 from catchment.simulator.server import SimulatedWeb
-from catchment.simulator.services.crawl import TroubleKind
+from catchment.simulator.services.keyword_platforms import TroubleKind
 from catchment.simulator.services.xhs import XhsService
 from catchment.simulator.world import World
 from catchment.sources.platforms import search

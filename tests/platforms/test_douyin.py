@@ -19,7 +19,7 @@ from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Comment, Note, NoteRef, NoteSort, NoteType, Platform, Search, SearchPage
 from catchment.fetch.client import HttpClient
 from catchment.settings import Settings
-from catchment.simulator.services.crawl import TroubleKind
+from catchment.simulator.services.keyword_platforms import TroubleKind
 from catchment.sources.platforms.answers import Patience, Sender
 from catchment.sources.platforms.douyin import Douyin, note_url
 from catchment.sources.platforms.registry import make_platforms

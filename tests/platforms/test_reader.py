@@ -18,7 +18,7 @@ from catchment.clock import ManualClock, SystemClock
 from catchment.domain.cookie import CookieStatus
 from catchment.domain.crawling import HANDLING, Code, CrawlError
 from catchment.domain.note import NoteRef, Platform, Search, hashed_id
-from catchment.simulator.services.crawl import TroubleKind
+from catchment.simulator.services.keyword_platforms import TroubleKind
 from catchment.sources.platforms.reader import ReadPolicy
 from catchment.sources.platforms.request import Allowance, Waiting
 from catchment.sources.platforms.search import patiently

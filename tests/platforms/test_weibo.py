@@ -16,7 +16,7 @@ from catchment.clock import ManualClock
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Comment, Note, NoteRef, NoteSort, NoteType, Platform, Search, SearchPage
 from catchment.fetch.client import HttpClient
-from catchment.simulator.services.crawl import TroubleKind
+from catchment.simulator.services.keyword_platforms import TroubleKind
 from catchment.simulator.services.weibo import FIRST_ID, WeiboService
 from catchment.sources.platforms.answers import Patience
 from catchment.sources.platforms.weibo import Weibo, note_url

@@ -17,7 +17,7 @@ from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import NoteRef, NoteSort, NoteType, Platform, Search
 from catchment.fetch.client import Request, Response
 from catchment.fetch.pacing import Deferred
-from catchment.simulator.services.crawl import TroubleKind
+from catchment.simulator.services.keyword_platforms import TroubleKind
 from catchment.sources.platforms.answers import Patience
 from catchment.sources.platforms.xhs import search_id
 from catchment.sources.platforms.xhs_parser import read_data

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from catchment.domain.crawling import HANDLING
 from catchment.domain.execution import MEDIA_CRAWLER
-from catchment.publish.bucket import DEFAULT_URL, WORKFLOW_FILES, write_workflows
+from catchment.publish.files import DEFAULT_URL, WORKFLOW_FILES, write_workflows
 from catchment.settings import Settings
 from catchment.web.crawler import cookies, notes
 from catchment.web.routes import workflow

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from catchment.simulator.messages import Answer, IncomingRequest, head_lines
-from catchment.simulator.services.crawl import Script, TroubleKind
+from catchment.simulator.services.keyword_platforms import Script, TroubleKind
 from catchment.simulator.services.xhs import XhsService
 from catchment.simulator.world import World
 from service_visits import capture

@@ -16,7 +16,7 @@ from catchment.clock import ManualClock
 from catchment.domain.crawling import HANDLING, Code, CrawlError
 from catchment.domain.note import Platform, Search
 from catchment.domain.note_json import card_from_json, note_from_json
-from catchment.simulator.services.crawl import TroubleKind
+from catchment.simulator.services.keyword_platforms import TroubleKind
 from catchment.sources.platforms.request import RequestOutcome
 from catchment.store.tables import metadata
 from catchment.web.crawler.envelope import Asking

@@ -199,7 +199,7 @@ def n8n(
 
     Example: catchment crawl n8n --out n8n
     """
-    from catchment.publish.bucket import write_workflows
+    from catchment.publish.files import write_workflows
 
     written = write_workflows(out, url)
     print_result([str(path) for path in written], "\n".join(str(path) for path in written), as_json=as_json)

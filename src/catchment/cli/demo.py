@@ -343,7 +343,7 @@ class CookieTrouble:
         _tell(f"{len(COOKIES[Platform.XHS])} cookies take turns at collecting what is found on Xiaohongshu.")
 
     async def _lose(self, name: str) -> None:
-        from catchment.simulator.services.crawl import TroubleKind
+        from catchment.simulator.services.keyword_platforms import TroubleKind
 
         self.xhs.trouble(TroubleKind.LOGIN_EXPIRED, cookie=name)
         _tell(f"Xiaohongshu logs out {name}: its requests fail, and others take over.")

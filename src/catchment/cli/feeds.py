@@ -213,7 +213,7 @@ def write(
 
     Example: catchment feeds write /srv/www/feeds --base-url https://example.org/feeds
     """
-    from catchment.publish.bucket import write_if_changed
+    from catchment.publish.files import write_if_changed
 
     async def work(system: System) -> dict[str, bool]:
         documents = _documents(system, slug or [], base_url)
@@ -228,7 +228,7 @@ def upload(*, slug: Slugs = None, base_url: BaseUrl = "", as_json: AsJson = Fals
 
     Example: catchment feeds upload --base-url https://feeds.example.org
     """
-    from catchment.publish.bucket import open_bucket
+    from catchment.publish.files import open_bucket
 
     failed: dict[str, str] = {}
 

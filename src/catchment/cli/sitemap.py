@@ -86,7 +86,7 @@ def _address(given: str) -> str:
 
 
 def _one_site(site: Site, format_: FeedFormat, output: Path | None, *, as_json: bool) -> None:
-    from catchment.publish.bucket import write_if_changed
+    from catchment.publish.files import write_if_changed
 
     async def work(system: System) -> SiteRun | None:
         async with watched_progress(f"Collecting {site.title}", lambda: (0, None)):
@@ -221,7 +221,7 @@ async def _written(run: SiteRun, settings: Settings) -> AsyncIterator[str]:
     """Write the feed wherever its site says, and name where it was not the same already."""
     from catchment.bootstrap import open_outside
     from catchment.clock import SystemClock
-    from catchment.publish.bucket import open_bucket, write_if_changed
+    from catchment.publish.files import open_bucket, write_if_changed
     from catchment.publish.views import format_of
 
     file, key = run.site.output.local_file, run.site.output.r2_object_key

@@ -16,7 +16,7 @@ from catchment.domain.caller import OPERATOR
 from catchment.errors import CatchmentError, DamagedStore
 from catchment.manage.site_feeds import FULL_FALLBACK, SiteRun, run_in_full
 from catchment.manage.sites import Output, Site
-from catchment.publish.bucket import open_bucket, write_if_changed
+from catchment.publish.files import open_bucket, write_if_changed
 from catchment.publish.views import format_of
 from catchment.settings import Settings, store_url_of
 from catchment.store.database import check_soundness, set_aside

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote
 
 from catchment.simulator.faults import Fault
 from catchment.simulator.messages import Answer, Headers, IncomingRequest, Place, json_answer, not_found, page
-from catchment.simulator.services.crawl import EventStream
+from catchment.simulator.services.keyword_platforms import EventStream
 from catchment.simulator.services.weibo import WeiboService
 from catchment.simulator.services.xhs import XhsService
 from catchment.simulator.words import WorldTime

@@ -20,7 +20,7 @@ from urllib.parse import parse_qs
 from zlib import crc32
 
 from catchment.simulator.messages import Answer, IncomingRequest, Place, json_answer, not_found, page
-from catchment.simulator.services.crawl import EventStream, Script, TroubleKind, cookies_of
+from catchment.simulator.services.keyword_platforms import EventStream, Script, TroubleKind, cookies_of
 from catchment.simulator.words import LANGUAGES, WorldTime, Writer
 from catchment.simulator.world import World
 

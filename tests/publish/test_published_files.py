@@ -12,7 +12,7 @@ from catchment.clock import ManualClock
 from catchment.errors import BadAnswer, HttpError, SettingsError, TimedOut
 from catchment.fetch.client import Request, Response
 from catchment.fetch.failures import too_slow
-from catchment.publish.bucket import Bucket, BucketAddress, SigningKey, open_bucket, sign
+from catchment.publish.files import Bucket, BucketAddress, SigningKey, open_bucket, sign
 from catchment.settings import Settings
 from s3_store import ACCESS, REGION, SECRET, S3Store
 
