@@ -132,7 +132,7 @@ async def test_a_setting_says_where_it_comes_from_and_a_secret_only_that_it_is_s
     assert settings.origins["keep_days"] is Origin.FILE
     assert {one.value for one in list_settings(settings) if one.is_secret} == {""}
     async with open_system(settings, clock=clock) as system:
-        await system.options.change({"FETCH_INTERVAL_RSS": 55})
+        await system.interval_settings.change({"FETCH_INTERVAL_RSS": 55})
         transport = httpx.ASGITransport(create_app(system))
         async with httpx.AsyncClient(transport=transport, base_url="http://catchment.test") as client:
             headers = {"X-API-Key": environ["ADMIN_API_KEY"]}
@@ -162,10 +162,10 @@ async def test_a_setting_says_where_it_comes_from_and_a_secret_only_that_it_is_s
 async def test_a_usual_interval_is_set_and_given_back(admins: Site):
     page = await told(admins, await send(admins, "/system/settings", option="FETCH_INTERVAL_RSS", minutes="45"))
     assert "FETCH_INTERVAL_RSS is 45 minutes now." in page
-    assert await admins.system.options.read() == {"FETCH_INTERVAL_RSS": "45"}
+    assert await admins.system.interval_settings.read() == {"FETCH_INTERVAL_RSS": "45"}
     page = await told(admins, await send(admins, "/system/settings", **undo_of(page)))
     assert "is not set here any more" in page
-    assert await admins.system.options.read() == {}
+    assert await admins.system.interval_settings.read() == {}
     for minutes in ("0", "often", HOSTILE):
         page = await told(admins, await send(admins, "/system/settings", option="FETCH_INTERVAL_RSS", minutes=minutes))
         assert "whole number of minutes" in page

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from catchment.manage.alerts import Alerts
     from catchment.manage.apply import Applier
     from catchment.manage.authentication import Authenticator
-    from catchment.manage.catalog import Catalog, RuntimeOptions
+    from catchment.manage.catalog import Catalog
     from catchment.manage.cookies import Cookies
     from catchment.manage.exports import Exports
     from catchment.manage.feeds import Feeds
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from catchment.manage.reading import ReaderStreams
     from catchment.manage.resolve import Resolver
     from catchment.manage.scraper_schedule import ScraperScheduling
+    from catchment.manage.settings import IntervalSettings
     from catchment.manage.site_feeds import SiteFeeds, SiteLister
     from catchment.manage.subscriptions import Subscriptions
     from catchment.manage.visits import Visits
@@ -273,10 +274,10 @@ class System(Storeless):
         return Applier(catalog=self.catalog, vault=self.vault)
 
     @cached_property
-    def options(self) -> RuntimeOptions:
-        from catchment.manage.catalog import RuntimeOptions
+    def interval_settings(self) -> IntervalSettings:
+        from catchment.manage.settings import IntervalSettings
 
-        return RuntimeOptions(store=self.store, registry=self.registry, clock=self.clock)
+        return IntervalSettings(store=self.store, registry=self.registry, clock=self.clock)
 
     @cached_property
     def webhooks(self) -> Webhooks:

@@ -109,7 +109,7 @@ def list_options(*, as_json: AsJson = False) -> None:
 
     Example: catchment config list
     """
-    _print_options(with_system(lambda system: system.options.read()), as_json=as_json)
+    _print_options(with_system(lambda system: system.interval_settings.read()), as_json=as_json)
 
 
 @config.command("set")
@@ -118,7 +118,7 @@ def set_(name: Option, value: Annotated[str, typer.Argument(help="Its value.")],
 
     Example: catchment config set FETCH_INTERVAL_RSS 60
     """
-    _print_options(with_new_store(lambda system: system.options.change({name: value})), as_json=as_json)
+    _print_options(with_new_store(lambda system: system.interval_settings.change({name: value})), as_json=as_json)
 
 
 @config.command()
@@ -127,7 +127,7 @@ def unset(name: Option, *, as_json: AsJson = False) -> None:
 
     Example: catchment config unset FETCH_INTERVAL_RSS
     """
-    _print_options(with_system(lambda system: system.options.change({name: None})), as_json=as_json)
+    _print_options(with_system(lambda system: system.interval_settings.change({name: None})), as_json=as_json)
 
 
 def _print_options(values: dict[str, str], *, as_json: bool) -> None:

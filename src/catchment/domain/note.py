@@ -69,7 +69,7 @@ class Platform(StrEnum):
 
 
 #: What people call a platform.
-NAMES: Final = {Platform.XHS: "Xiaohongshu", Platform.WEIBO: "Weibo", Platform.DOUYIN: "Douyin"}
+DISPLAY_NAMES: Final = {Platform.XHS: "Xiaohongshu", Platform.WEIBO: "Weibo", Platform.DOUYIN: "Douyin"}
 #: The source type that searches a platform.
 SOURCE_TYPES: Final = {
     Platform.XHS: "xhs_search",

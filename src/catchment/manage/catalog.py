@@ -37,60 +37,13 @@ from catchment.fetch.guard import AddressGuard
 from catchment.redact import redact_url
 from catchment.schedule.due import after_interval_change
 from catchment.schedule.intervals import MAX_MINUTES, read_minutes
-from catchment.settings import INTERVAL_PREFIX
 from catchment.settings.spec import refuse_unknown
 from catchment.sources.registry import Registry
-from catchment.store import audit_trail, changes, config, overview, sources
+from catchment.store import audit_trail, changes, overview, sources
 from catchment.store.database import Store
 from catchment.store.source_list import SourceOutline, SourceQuery, count_seen, list_names, list_outlines
 
 T = TypeVar("T")
-
-
-class RuntimeOptions:
-    def __init__(self, *, store: Store, registry: Registry, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
-        self._names = {f"{INTERVAL_PREFIX}{name.upper()}" for name in registry}
-
-    async def read(self) -> dict[str, str]:
-        return await self._store.read(config.read_config)
-
-    async def change(self, values: Mapping[str, Any]) -> dict[str, str]:
-        """Set what has a value, remove what has None; all of it or, at the first mistake, nothing."""
-        checked = {self._checked_name(name): _checked_minutes(name, value) for name, value in values.items()}
-        now = self._clock.now()
-        told = ", ".join(f"{name}: {value or 'default'}" for name, value in checked.items())
-        entry = deed("config.change", "intervals", told, now=now)
-        return await self._store.write(audit_trail.recorded, entry, _change, checked, now=now)
-
-    def _checked_name(self, name: str) -> str:
-        known = name.strip().upper()
-        if known not in self._names:
-            raise InvalidInput(
-                f"There is no option {name[:100]!r}; there are {', '.join(sorted(self._names))}.", field=name[:100]
-            )
-        return known
-
-
-def _checked_minutes(name: str, value: Any) -> str | None:
-    if value is None:
-        return None
-    minutes = read_minutes(value)
-    if minutes is None:
-        raise InvalidInput(
-            f"{name} is a whole number of minutes, 1 to {MAX_MINUTES}; {str(value)[:100]!r} is not.", field=name
-        )
-    return str(minutes)
-
-
-def _change(conn: Connection, values: Mapping[str, str | None], *, now: datetime) -> dict[str, str]:
-    for name, value in values.items():
-        if value is None:
-            config.unset_config(conn, name)
-        else:
-            config.set_config(conn, {name: value}, now=now)
-    return config.read_config(conn)
 
 
 #: What is found by its spelling alone while it cannot be reached, and then looked at.

@@ -14,7 +14,7 @@ from catchment.clock import Clock
 from catchment.domain.audit_trail import AuditEntry, deed
 from catchment.domain.cookie import Cookie, CookiePolicy, CookieStatus, as_of, missing_parts, renewed
 from catchment.domain.cookie_pool import HOUR, Forecast, forecast
-from catchment.domain.note import NAMES, Platform
+from catchment.domain.note import DISPLAY_NAMES, Platform
 from catchment.errors import Conflict, InvalidInput, NotFound, or_not_found
 from catchment.store import cookies
 from catchment.store.audit_trail import recorded
@@ -252,8 +252,8 @@ def _checked_value(value: str, platform: Platform) -> str:
         raise InvalidInput("The value of a cookie is one line, as a browser sends it: `name=value; …`.", field="value")
     if missing := missing_parts(value, platform):
         raise InvalidInput(
-            f"The cookie lacks {', '.join(missing)}, without which {NAMES[platform]} takes it for nobody's: copy it "
-            "anew from a browser that is signed in there.",
+            f"The cookie lacks {', '.join(missing)}, without which {DISPLAY_NAMES[platform]} takes it for nobody's: "
+            "copy it anew from a browser that is signed in there.",
             field="value",
         )
     return value

@@ -125,7 +125,7 @@ config_router = APIRouter(prefix="/api/config", tags=["config"], responses=probl
 @config_router.get("", dependencies=[ADMIN_ONLY], responses=_SET)
 async def read_config(system: TheSystem) -> dict[str, str]:
     """What is set in the config table."""
-    return await system.options.read()
+    return await system.interval_settings.read()
 
 
 @config_router.put("", dependencies=[ADMIN_ONLY], responses=_SET | problems(*OF_A_BODY))
@@ -134,7 +134,7 @@ async def change_config(
     body: Annotated[dict[str, StrictInt | StrictStr | None], Body(examples=[{"FETCH_INTERVAL_RSS": 60}])],
 ) -> dict[str, str]:
     """Set options by name, whatever the case; null removes one. They take effect at the next tick."""
-    return await system.options.change(body)
+    return await system.interval_settings.change(body)
 
 
 router = APIRouter(prefix="/api/admin/scraping/schedule", tags=["schedule"], responses=problems(401, 403, 500))

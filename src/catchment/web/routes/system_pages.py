@@ -124,7 +124,7 @@ async def settings_page(page: AdminPage) -> Response:
     system = page.system
     settings = list_settings(system.settings)
     shown = [(one, page.words.known(f"settings.{one.name.lower()}", one.help)) for one in settings]
-    intervals = list_intervals(system.settings, await system.options.read(), system.registry)
+    intervals = list_intervals(system.settings, await system.interval_settings.read(), system.registry)
     origins = [*(one.origin for one, _ in shown), *(one.origin for one in intervals)]
     return await _show(
         page, "settings", settings=shown, intervals=intervals, changed=len(origins) - origins.count(Origin.DEFAULT)
@@ -136,8 +136,8 @@ async def set_interval(page: AdminPage) -> Response:
     """The usual interval of a type; no minutes give back what the environment or the type itself says."""
     form = await page.form()
     option, minutes = str(form.get("option", "")), str(form.get("minutes", "")).strip()
-    before = (await page.system.options.read()).get(option, "")
-    await page.system.options.change({option: minutes or None})
+    before = (await page.system.interval_settings.read()).get(option, "")
+    await page.system.interval_settings.change({option: minutes or None})
     undo = Undo(action="/system/settings", fields={"option": option, "minutes": before})
     key = "system.did_set_interval" if minutes else "system.did_unset_interval"
     return page.done("/system/settings", key, undo=undo, name=option, minutes=minutes)
