@@ -33,4 +33,4 @@ async def get(system: System, source: Source) -> Source:
 
 
 async def stored(system: System, **query: Any) -> list[StoredItem]:
-    return await system.store.read(items.list_items, ItemQuery(all_sources=True, limit=0, **query))
+    return await system.store.read(items.list_items, ItemQuery(caller=OPERATOR, limit=0, **query))

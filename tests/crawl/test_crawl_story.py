@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catchment.clock import ManualClock
+from catchment.domain.caller import OPERATOR
 from catchment.domain.candidate import CandidatePolicy
 from catchment.errors import CatchmentError
 from catchment.fetch.pacing import Deferred
@@ -104,7 +105,7 @@ class Story:
             self.baseline = self.site.pages.keys() - self.site.unlisted
 
     async def published(self):
-        query = ItemQuery(all_sources=True, limit=0, source_id=self.source.id)
+        query = ItemQuery(caller=OPERATOR, limit=0, source_id=self.source.id)
         stored = await self.store.read(items.list_items, query)
         assert len({item.url for item in stored}) == len(stored), "an item came twice"
         return {item.url: item.content for item in stored}

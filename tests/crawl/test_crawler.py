@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, text
 
+from catchment.domain.caller import OPERATOR
 from catchment.domain.candidate import CandidatePolicy, CandidateState
 from catchment.errors import HttpError, LeaseLost
 from catchment.fetch.pacing import Deferred
@@ -31,7 +32,7 @@ def site():
 
 async def versions(store, source):
     """What is published, by address."""
-    stored = await store.read(items.list_items, ItemQuery(all_sources=True, limit=0, source_id=source.id))
+    stored = await store.read(items.list_items, ItemQuery(caller=OPERATOR, limit=0, source_id=source.id))
     return {item.url: item.content for item in stored}
 
 
@@ -107,10 +108,10 @@ class TestWhatIsFetched:
     async def test_a_changed_page_is_the_same_item_with_a_new_face(self, store, clock, site):
         site.add("/1", lastmod=START)
         source = await begin(store, clock, site)
-        [before] = await store.read(items.list_items, ItemQuery(all_sources=True))
+        [before] = await store.read(items.list_items, ItemQuery(caller=OPERATOR))
         site.edit("/1", clock.now())
         tally = await crawl(store, clock, source, site)
-        [after] = await store.read(items.list_items, ItemQuery(all_sources=True))
+        [after] = await store.read(items.list_items, ItemQuery(caller=OPERATOR))
         assert (tally.inserted, tally.updated) == (0, 1)
         assert (after.id, after.content) == (before.id, "version 2")
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from catchment.domain.caller import OPERATOR
 from catchment.domain.item import make_item
 from catchment.domain.source import NewSource
 from catchment.domain.visit import Collected, Fetched, Visit
@@ -74,7 +75,7 @@ async def test_what_the_database_refuses_fails_its_source_alone(store, clock):
     )
     assert results["S0"].inserted == 1
     assert "cannot be stored" in results["S1"].error
-    assert len(await store.read(items.list_items, ItemQuery(all_sources=True))) == 2
+    assert len(await store.read(items.list_items, ItemQuery(caller=OPERATOR))) == 2
 
 
 @pytest.mark.proves("A-03")
@@ -87,5 +88,5 @@ async def test_a_visit_that_was_taken_over_stores_nothing_beside_that_of_its_suc
     group = [visit(successor, make_item(native_id="new")), visit((run, source), make_item(native_id="late"))]
     results = await store.write(commit_visits, group, RULES, later)
     assert [(result.inserted, result.fenced) for result in results] == [(1, False), (0, True)]
-    assert len(await store.read(items.list_items, ItemQuery(all_sources=True))) == 1
+    assert len(await store.read(items.list_items, ItemQuery(caller=OPERATOR))) == 1
     assert (await store.read(sources.get, source.id)).fetch_count == 1

@@ -89,7 +89,7 @@ async def test_a_keyword_source_is_collected_like_any_other_source(scene):
     result = await scene.collect(await scene.follow())
     assert result.error is None
     assert result.inserted > 0
-    items = await scene.system.store.read(list_items, ItemQuery(all_sources=True))
+    items = await scene.system.store.read(list_items, ItemQuery(caller=OPERATOR))
     assert len(items) == result.inserted
     assert all(item.url.startswith("http") and item.title and item.metadata["platform"] == "xhs" for item in items)
     candidates = await scene.rows("SELECT status FROM tbl_candidate")

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text, update
 
+from catchment.domain.caller import OPERATOR
 from catchment.domain.candidate import NOTE_RETRIES, CandidateState
 from catchment.domain.crawling import HANDLING, Code, CrawlError
 from catchment.domain.execution import Result
@@ -226,7 +227,7 @@ class TestWriting:
         assert row["idempotency_key"] == f"{1:024x}_v1"
         assert (row["title"], row["likes"], row["topic_id"]) == ("Note 1", 1, source.id)
         assert await statuses(store) == ["collected"]
-        (item,) = await store.read(list_items, ItemQuery(all_sources=True))
+        (item,) = await store.read(list_items, ItemQuery(caller=OPERATOR))
         assert (item.source_id, item.title, item.metadata["tags"]) == (source.id, "Note 1", ["coffee"])
 
     @pytest.mark.proves("E-23", "E-02")
@@ -243,7 +244,7 @@ class TestWriting:
         assert (again.action, again.id) == (Action.SKIPPED, first.id)
         (row,) = await candidates(store)
         assert (row["status"], row["processing_lock"], row["locked_at"]) == ("collected", None, None)
-        assert len(await store.read(list_items, ItemQuery(all_sources=True))) == 1
+        assert len(await store.read(list_items, ItemQuery(caller=OPERATOR))) == 1
 
     @on_both_stores
     @pytest.mark.proves("E-18")

@@ -82,8 +82,8 @@ async def test_the_newest_of_a_few_sources_are_those_that_a_look_at_all_would_fi
     store: Store, limit: int, *, public_last: bool
 ):
     await store.write(fill, public_last=public_last)
-    for query in (ItemQuery(limit=limit), ItemQuery(limit=limit, all_sources=True), ItemQuery(limit=limit, offset=5)):
-        whole = await store.read(in_order, public=not query.all_sources)
+    for query in (ItemQuery(limit=limit), ItemQuery(limit=limit, caller=OPERATOR), ItemQuery(limit=limit, offset=5)):
+        whole = await store.read(in_order, public=not query.caller.sees_all)
         found = await store.read(items.list_items, query)
         assert [item.id for item in found] == whole[query.offset : query.offset + limit]
 
@@ -132,7 +132,9 @@ async def test_a_far_offset_is_found_by_counting(store: Store, monkeypatch: pyte
     for public in (True, False):
         whole = await store.read(in_order, public=public)
         for offset in (1, 10, len(whole) - 2, len(whole), len(whole) + 5):
-            found = await store.read(items.list_items, ItemQuery(all_sources=not public, limit=6, offset=offset))
+            found = await store.read(
+                items.list_items, ItemQuery(caller=ANONYMOUS if public else OPERATOR, limit=6, offset=offset)
+            )
             assert [item.id for item in found] == whole[offset : offset + 6]
 
 
@@ -161,7 +163,7 @@ async def test_figures_of_sources_come_by_pages_in_two_statements(store: Store):
     def read(conn: Connection) -> tuple[list[items.ItemStats], int]:
         with statements() as asked:
             page = items.stats_by_source(
-                conn, None, all_sources=True, since=NOW + timedelta(days=1, hours=3), after_id=ids[4], limit=10
+                conn, OPERATOR, since=NOW + timedelta(days=1, hours=3), after_id=ids[4], limit=10
             )
         return page, len(asked)
 
@@ -213,7 +215,7 @@ def pages_of(conn: Connection, q: str, limit: int = 1000) -> tuple[list[int], li
     seen, asked_for, after = list[int](), list[int](), None
     while True:
         with statements() as asked:
-            page = search.find(conn, read_query(q), ItemFilter(all_sources=True), after=after, limit=limit)
+            page = search.find(conn, read_query(q), ItemFilter(caller=OPERATOR), after=after, limit=limit)
         asked_for.append(sum("search_index" in sql for sql, _ in asked))
         seen += [item.id for item in page.items]
         after = page.next
@@ -268,7 +270,7 @@ async def test_a_search_reads_the_index_alone(store: Store, monkeypatch: pytest.
         if conn.dialect.name != "sqlite":
             conn.exec_driver_sql("SET LOCAL enable_seqscan = off")  # which it would prefer on so small a table
         with statements() as asked:
-            search.find(conn, read_query('"word 1" wor*'), ItemFilter(all_sources=True), after=None, limit=5)
+            search.find(conn, read_query('"word 1" wor*'), ItemFilter(caller=OPERATOR), after=None, limit=5)
         explain = "EXPLAIN QUERY PLAN" if conn.dialect.name == "sqlite" else "EXPLAIN"
         return [
             str(line[-1]) for sql, values in asked for line in conn.exec_driver_sql(f"{explain} {sql}", values).all()
@@ -291,7 +293,7 @@ async def test_what_a_search_found_is_looked_up_by_its_numbers_whatever_narrows_
     await store.write(search.take_in, 10_000)
 
     def plans(conn: Connection) -> list[str]:
-        narrowed = ItemFilter(all_sources=True, type="rss", since=NOW)
+        narrowed = ItemFilter(caller=OPERATOR, type="rss", since=NOW)
         with statements() as asked:
             page = search.find(conn, read_query("word"), narrowed, after=None, limit=10)
         assert len(page.items) == 10

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
+from catchment.domain.caller import OPERATOR
 from catchment.domain.item import make_item
 from catchment.domain.search import read_query
 from catchment.domain.source import NewSource, Source
@@ -15,7 +16,7 @@ from catchment.store.database import Store
 from catchment.store.search import ItemFilter, Place
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-ALL = ItemFilter(all_sources=True)
+ALL = ItemFilter(caller=OPERATOR)
 
 
 async def add_source(store: Store, name: str = "a", **values: object) -> Source:
@@ -111,7 +112,7 @@ async def test_a_search_is_narrowed_by_source_tag_type_and_time(store: Store):
     await take_in(store)
 
     def only(**values: object) -> ItemFilter:
-        return ItemFilter(all_sources=True, **values)  # type: ignore[arg-type]
+        return ItemFilter(caller=OPERATOR, **values)  # type: ignore[arg-type]
 
     for q in ("word", ""):
         assert await titles(store, q) == ["word three", "word two", "word one"]
@@ -135,7 +136,7 @@ async def test_pages_hold_everything_once(store: Store, monkeypatch: pytest.Monk
         await add_items(store, source, f"word {number}", now=NOW + timedelta(minutes=number // 3))
         await add_items(store, other, f"word other {number}", now=NOW + timedelta(minutes=number // 3))
     await take_in(store)
-    wanted = ItemFilter(all_sources=True, source_id=source.id) if named else ALL
+    wanted = ItemFilter(caller=OPERATOR, source_id=source.id) if named else ALL
     query, after, seen = read_query(q) if q else None, None, list[str]()
     while True:
         page = await store.read(search.find, query, wanted, after=after, limit=7)

@@ -7,6 +7,7 @@ import re
 import pytest
 from sqlalchemy import select
 
+from catchment.domain.caller import OPERATOR
 from catchment.domain.note import Platform
 from catchment.domain.note_json import card_to_json, note_to_json
 from catchment.store.items import ItemQuery, list_items
@@ -92,7 +93,7 @@ async def test_the_whole_workflow_can_be_driven_from_outside(driver, keyword, si
     assert (await driver.step("claim"))[1]["data"] == {"records": [], "locked_count": 0}
     _, released = await driver.step("release", {"status": "completed"})
     assert released["data"] == {"released": True, "items_processed": 1, "items_failed": 1}
-    (item,) = await site.system.store.read(list_items, ItemQuery(all_sources=True))
+    (item,) = await site.system.store.read(list_items, ItemQuery(caller=OPERATOR))
     assert item.title == "Note 1"
     executions = await site.get("/api/workflow/executions?workflow_name=media_crawler", "service")
     (shown,) = executions.json()["data"]["executions"]

@@ -58,7 +58,7 @@ def list_(
     async def work(system: System) -> list[StoredItem]:
         if source is not None:
             await system.catalog.get(source, OPERATOR)
-        return await system.store.read(list_items, ItemQuery(all_sources=True, source_id=source, limit=limit))
+        return await system.store.read(list_items, ItemQuery(caller=OPERATOR, source_id=source, limit=limit))
 
     settings = read_settings()
     found = with_system(work, settings)

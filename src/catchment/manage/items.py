@@ -82,15 +82,15 @@ class Items:
         query = read_query(q) if q.strip() else None
         if query is not None:
             await self._take_in_briefly()
-        return await self._store.read(search.find, query, _seen_by(caller, wanted), after=after, limit=limit)
+        return await self._store.read(search.find, query, replace(wanted, caller=caller), after=after, limit=limit)
 
     async def get(self, item_id: int, caller: Caller) -> ItemView:
-        view = await self._store.read(_view, item_id, _seen_by(caller, ItemFilter()))
+        view = await self._store.read(_view, item_id, ItemFilter(caller=caller))
         return or_not_found(view, f"There is no item {item_id}.")
 
     async def get_some(self, item_ids: Sequence[int], caller: Caller) -> Sequence[StoredItem]:
         """Those of them that are there for the caller, in the order given."""
-        return await self._store.read(search.get_many, item_ids, _seen_by(caller, ItemFilter()))
+        return await self._store.read(search.get_many, item_ids, ItemFilter(caller=caller))
 
     async def take_in(self, progress: Callable[[int], None] = lambda _: None) -> int:
         """Bring the search up to date with all that waits; how many items that were."""
@@ -117,10 +117,6 @@ class Items:
             async with asyncio.timeout(TAKE_IN_SECONDS):
                 while taken < MAX_TAKEN_IN and (some := await self._store.write(search.take_in, BATCH)):
                     taken += some
-
-
-def _seen_by(caller: Caller, wanted: ItemFilter) -> ItemFilter:
-    return replace(wanted, user_id=caller.user_id, all_sources=caller.sees_all)
 
 
 def _view(conn: Connection, item_id: int, wanted: ItemFilter) -> ItemView | None:

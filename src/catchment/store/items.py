@@ -31,11 +31,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.operators import asc_op
 
+from catchment.domain.caller import ANONYMOUS, Caller
 from catchment.domain.item import MAX_VERSION_CHARS, MAX_VERSIONS, Item, ItemVersion, StoredItem, short_hash
 from catchment.store import changes
 from catchment.store.bulk import BulkInsert
 from catchment.store.changes import Cause
-from catchment.store.sources import visible_to
+from catchment.store.sources import seen_by
 from catchment.store.tables import changes as change_table
 from catchment.store.tables import item_versions, raw_items, seen_items, sources, subscriptions
 from catchment.store.types import UtcDateTime
@@ -48,8 +49,7 @@ Owned = tuple[int, Item]
 class ItemQuery:
     """Which items to list, newest first."""
 
-    user_id: int | None = None
-    all_sources: bool = False
+    caller: Caller = ANONYMOUS
     source_id: int | None = None
     since: datetime | None = None
     subscribed_by: int | None = None
@@ -245,9 +245,7 @@ class ItemStats:
     items_24h: int
 
 
-def stats_by_source(
-    conn: Connection, user_id: int | None, *, all_sources: bool, since: datetime, after_id: int, limit: int
-) -> list[ItemStats]:
+def stats_by_source(conn: Connection, caller: Caller, *, since: datetime, after_id: int, limit: int) -> list[ItemStats]:
     """How many items each active source has, when the last came, and how many since then; by their numbers."""
     own = raw_items.c.source_id == sources.c.id
     at = raw_items.c.fetched_at
@@ -255,7 +253,7 @@ def stats_by_source(
     new = select(func.count()).select_from(raw_items).where(own, at >= since).correlate(sources).scalar_subquery()
     statement = (
         select(sources.c.id, sources.c.name, sources.c.type, last.label("last_item_at"), new.label("items_24h"))
-        .where(visible_to(user_id, all_sources=all_sources), sources.c.is_active.is_(True), sources.c.id > after_id)
+        .where(seen_by(caller), sources.c.is_active.is_(True), sources.c.id > after_id)
         .order_by(sources.c.id)
         .limit(limit)
     )
@@ -407,7 +405,7 @@ def _update_row(source_id: int, item: Item, now: datetime) -> dict[str, Any]:
 
 def _newest_ids(conn: Connection, query: ItemQuery) -> list[int]:
     bounds, which = list(_bounds(conn, query)), list(_of_sources(query))
-    wanted, sees_most = query.limit + query.offset, query.all_sources and query.subscribed_by is None
+    wanted, sees_most = query.limit + query.offset, query.caller.sees_all and query.subscribed_by is None
     if query.source_id is None and (sees_most or wanted > MAX_BY_SOURCE):
         return _walked(conn, query, [*bounds, exists().where(sources.c.id == raw_items.c.source_id, *which)])
     of_few = query.source_id is not None
@@ -450,7 +448,7 @@ def _bounds(conn: Connection, query: ItemQuery) -> Iterator[ColumnElement[bool]]
 
 
 def _of_sources(query: ItemQuery) -> Iterator[ColumnElement[bool]]:
-    yield visible_to(query.user_id, all_sources=query.all_sources)
+    yield seen_by(query.caller)
     if query.source_id is not None:
         yield sources.c.id == query.source_id
     if query.subscribed_by is not None:

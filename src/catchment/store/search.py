@@ -32,10 +32,11 @@ from sqlalchemy import (
     tuple_,
 )
 
+from catchment.domain.caller import ANONYMOUS, Caller
 from catchment.domain.item import StoredItem
 from catchment.domain.search import SearchQuery, Term, item_tokens
 from catchment.store.items import is_tagged, newest_of, stored_item
-from catchment.store.sources import visible_to
+from catchment.store.sources import seen_by
 from catchment.store.tables import raw_items, sources
 
 #: Items taken in by one transaction: a tenth of a second, for which others wait to write.
@@ -68,8 +69,7 @@ _queue = table("search_queue", *map(column, ("item_id", "source_id", "title", "a
 class ItemFilter:
     """Which items somebody asks for, of those that they may see."""
 
-    user_id: int | None = None
-    all_sources: bool = False
+    caller: Caller = ANONYMOUS
     source_id: int | None = None
     tag: str | None = None
     type: str | None = None
@@ -80,7 +80,7 @@ class ItemFilter:
     written_since: datetime | None = None
 
     def names_sources(self) -> bool:
-        return not self.all_sources or any((self.source_id, self.tag, self.type))
+        return not self.caller.sees_all or any((self.source_id, self.tag, self.type))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +179,7 @@ def _named_sources(conn: Connection, wanted: ItemFilter) -> list[int] | None:
 
 
 def _of_sources(wanted: ItemFilter, conn: Connection) -> Iterator[ColumnElement[bool]]:
-    yield visible_to(wanted.user_id, all_sources=wanted.all_sources)
+    yield seen_by(wanted.caller)
     if wanted.source_id is not None:
         yield sources.c.id == wanted.source_id
     if wanted.type is not None:

@@ -106,7 +106,7 @@ async def read_board(system: System, view: View) -> Board:
 
 
 def _read_lists(conn: Connection, view: View, source_ids: list[int]) -> _Lists:
-    query = ItemQuery(user_id=view.caller.user_id, all_sources=view.caller.sees_all, limit=MAX_ITEMS)
+    query = ItemQuery(caller=view.caller, limit=MAX_ITEMS)
     return _Lists(counts=changes.item_counts(conn, source_ids), latest=items.list_items(conn, query))
 
 

@@ -253,7 +253,7 @@ def read_history_of(
     conn: Connection, source: Source, page: Page, *, visits: int, latest: int, now: datetime
 ) -> History:
     since = now - timedelta(days=DAYS)
-    query = ItemQuery(user_id=page.caller.user_id, all_sources=page.caller.sees_all, source_id=source.id, limit=latest)
+    query = ItemQuery(caller=page.caller, source_id=source.id, limit=latest)
     return History(
         visits=source_list.visits_of(conn, source.id, limit=visits) if page.caller.is_known else [],
         days=fetch_log.by_day(conn, source.id, since=since),

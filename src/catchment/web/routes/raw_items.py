@@ -80,8 +80,7 @@ async def list_items(
     The `Link` header leads to the next page, by a `cursor`. An `offset` goes up to 10,000.
     """
     query = ItemQuery(
-        user_id=caller.user_id,
-        all_sources=caller.sees_all,
+        caller=caller,
         source_id=source_id,
         since=since,
         limit=min(limit, MAX_LISTED),
@@ -110,8 +109,7 @@ async def _stats(system: System, caller: Caller) -> AsyncIterator[Sequence[ItemS
     after_id, since = 0, system.clock.now() - DAY
     while rows := await system.store.read(
         items.stats_by_source,
-        caller.user_id,
-        all_sources=caller.sees_all,
+        caller,
         since=since,
         after_id=after_id,
         limit=SOURCES_AT_ONCE,
@@ -124,8 +122,7 @@ async def _stats(system: System, caller: Caller) -> AsyncIterator[Sequence[ItemS
 async def items_for_digest(system: TheSystem, caller: Known, since: Since = None, limit: Limit = 200) -> list[ItemOut]:
     """What came from the sources you subscribed to; for a key that acts for no user, from all. At most 500."""
     query = ItemQuery(
-        user_id=caller.user_id,
-        all_sources=caller.sees_all,
+        caller=caller,
         since=since,
         limit=min(limit, MAX_FOR_DIGEST),
     )

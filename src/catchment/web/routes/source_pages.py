@@ -392,9 +392,7 @@ def _edited_config(given: dict[str, str]) -> dict[str, Any]:
 
 async def _tried(page: Page, source: Source, config: dict[str, Any]) -> dict[str, Any]:
     """What the filters would keep of the latest items that are stored."""
-    query = ItemQuery(
-        user_id=page.caller.user_id, all_sources=page.caller.sees_all, source_id=source.id, limit=MAX_TRIED
-    )
+    query = ItemQuery(caller=page.caller, source_id=source.id, limit=MAX_TRIED)
     stored = await page.system.store.read(items.list_items, query)
     filters = read_filters(config.get(FILTERS_KEY) or {})
     judged = [(item.title.strip() or page.words("common.untitled"), filters.keeps(item)) for item in stored]  # type: ignore[arg-type]
