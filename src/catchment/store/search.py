@@ -18,10 +18,13 @@ from itertools import islice
 from typing import Any
 
 from sqlalchemy import (
+    ARRAY,
+    Column,
     ColumnElement,
     Connection,
     Row,
     Select,
+    any_,
     bindparam,
     column,
     func,
@@ -193,17 +196,25 @@ def _visible(conn: Connection, places: Sequence[Place], wanted: ItemFilter) -> l
     may read all that the sources ever brought.
     """
     item = raw_items.c
-    known = select(item.id, item.source_id).where(item.id.in_([place.item_id for place in places]))
+    known = select(item.id, item.source_id).where(_is_one_of(conn, item.id, [place.item_id for place in places]))
     if wanted.since is not None:
         known = known.where(item.fetched_at >= wanted.since)
     if wanted.until is not None:
         known = known.where(item.fetched_at < wanted.until)
     if wanted.written_since is not None:
         known = known.where(func.coalesce(item.published_at, item.fetched_at) >= wanted.written_since)
-    source_of: dict[int, int] = {row.id: row.source_id for row in conn.execute(known)}
-    named = select(sources.c.id).where(sources.c.id.in_(set(source_of.values())), *_of_sources(wanted, conn))
+    source_of: dict[int, int] = {row.id: row.source_id for row in conn.execute(known).all()}
+    among = _is_one_of(conn, sources.c.id, list(set(source_of.values())))
+    named = select(sources.c.id).where(among, *_of_sources(wanted, conn))
     seen = set(conn.execute(named).scalars())
     return [place for place in places if source_of.get(place.item_id) in seen]
+
+
+def _is_one_of(conn: Connection, number: Column[int], ids: Sequence[int]) -> ColumnElement[bool]:
+    """As one value where the store knows lists: a thousand are a thousand otherwise, each with a name of its own."""
+    if conn.dialect.name == "sqlite":
+        return number.in_(ids)
+    return number == any_(literal(ids, ARRAY(number.type)))
 
 
 def _load(conn: Connection, places: Sequence[Place]) -> list[Row[Any]]:
