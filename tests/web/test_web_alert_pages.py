@@ -98,7 +98,14 @@ async def test_the_page_has_what_fires_what_was_and_what_can_be_done(lean_site: 
     assert "Cookies used up" in page
     assert "Collector late" in page
     assert "Disk nearly full" not in page
-    assert re.search(r'href="/alerts"[^>]*>Alerts <b class="count">1</b>', page)
+    counted = re.compile(r'href="/alerts"[^>]*>Alerts <b class="count">1</b>')
+    assert counted.search(page)
+    assert re.search(r'>Menu <b class="count" title="Alerts">1</b></button>', page), (
+        "a phone shows it with the menu closed"
+    )
+    for path in ("/account", "/nowhere"):
+        answer = await lean_site.get(path, headers={"Accept": "text/html"})
+        assert counted.search(answer.text), path
     [one] = await open_alerts(lean_site)
     done = await told(lean_site, await send(lean_site, "/alerts/act", do=f"acknowledge {one['id']}"))
     assert "Nothing more is told of it until it ends." in done

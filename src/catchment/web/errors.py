@@ -16,7 +16,7 @@ from loguru import logger
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from catchment.domain.caller import ANONYMOUS, Caller
+from catchment.domain.caller import ANONYMOUS
 from catchment.errors import (
     BadConfig,
     CatchmentError,
@@ -31,10 +31,11 @@ from catchment.errors import (
     TooManyAttempts,
     Unauthenticated,
 )
+from catchment.monitor.status import Language
 from catchment.web.auth import system_of
 from catchment.web.csrf import SESSION_COOKIE
 from catchment.web.inputs import is_own_origin, own_path
-from catchment.web.pages import FlashMessage, redirect_with, render
+from catchment.web.pages import FlashMessage, Page, redirect_with, render
 from catchment.web.translations import LANGUAGE_COOKIE, choose_language
 
 #: The first that fits holds.
@@ -214,20 +215,19 @@ async def for_reader(request: Request, answer: Response, message: str) -> Respon
         return redirect_with(request, back, FlashMessage(problem=message))
     chosen = request.query_params.get("lang") or request.cookies.get(LANGUAGE_COOKIE, "")
     language = choose_language(chosen, request.headers.get("accept-language", ""))
-    request_id = getattr(request.state, "request_id", "")
-    caller = await _known_by_session(request)
-    shown = {"status": answer.status_code, "message": message, "request_id": request_id, "caller": caller}
-    return render(request, language, "error.html", shown, status=answer.status_code)
-
-
-async def _known_by_session(request: Request) -> Caller:
-    """Whoever is signed in stays so in the bar, whatever went wrong with the page."""
-    session = request.cookies.get(SESSION_COOKIE)
+    status = answer.status_code
+    shown = {"code": status, "message": message, "request_id": getattr(request.state, "request_id", "")}
     try:
-        caller = await system_of(request).authenticator.caller_of_session(session) if session else None
+        return await (await _page_by_session(request, language)).show("error.html", status=status, **shown)
     except StoreError:
-        caller = None
-    return caller or ANONYMOUS
+        return render(request, language, "error.html", shown, status=status)
+
+
+async def _page_by_session(request: Request, language: Language) -> Page:
+    """Whoever is signed in stays so in the bar, whatever went wrong with the page."""
+    system, session = system_of(request), request.cookies.get(SESSION_COOKIE)
+    caller = await system.authenticator.caller_of_session(session) if session else None
+    return Page(request, system, caller or ANONYMOUS, language)
 
 
 def _own_referer(request: Request) -> str | None:

@@ -16,7 +16,7 @@ from catchment.web.auth import SignedIn, TheSystem, address_of
 from catchment.web.csrf import form_of
 from catchment.web.errors import OF_A_BODY, problems_of_page
 from catchment.web.inputs import PathId, link
-from catchment.web.pages import PAGE, FlashMessage, begin_session, form_fields, redirect_with, render
+from catchment.web.pages import PAGE, FlashMessage, Page, begin_session, form_fields, redirect_with
 from catchment.web.translations import TheLanguage
 
 _TO_SIGN_IN: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
@@ -90,8 +90,8 @@ async def _page(
     user = await system.accounts.get_user(user_of(caller))
     keys = [key for key in await system.accounts.list_keys_of(user.id) if key.is_active]
     scopes = [scope for scope in Scope if caller.scope.holds(scope)]
-    shown = {"user": user, "caller": caller, "keys": keys, "scopes": scopes, **context}
-    return render(request, language, "account.html", shown, status=status)
+    page = Page(request, system, caller, language)
+    return await page.show("account.html", status=status, user=user, keys=keys, scopes=scopes, **context)
 
 
 def _problem(error: InvalidInput | TooManyAttempts) -> str:
