@@ -24,6 +24,7 @@ AT = datetime(2026, 3, 1, 14, 5, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("why", "failures", "minutes", "english", "chinese"),
     [
+        (Why.INTERVAL, 0, 1, "every minute", "每分钟"),
         (Why.INTERVAL, 0, 60, "every 60 min", "每 60 分钟"),
         (Why.INTERVAL, 0, 240, "every 4 h", "每 4 小时"),
         (Why.INTERVAL, 0, 150, "every 150 min", "每 150 分钟"),

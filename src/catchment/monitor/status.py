@@ -53,9 +53,9 @@ def as_counted(sentence: str) -> str:
 _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
     Language.ENGLISH: {
         Why.NEW: "as soon as the collector looks",
-        Why.INTERVAL: "every {interval}",
-        Why.ADAPTED: "adapted to its rhythm: something new about every {spacing}",
-        Why.GAP: "sooner than every {interval}, since items were missed",
+        Why.INTERVAL: "{interval}",
+        Why.ADAPTED: "adapted to its rhythm: something new about {spacing}",
+        Why.GAP: "sooner than {interval}, since items were missed",
         Why.SERVER_CACHE: "the server says nothing new before {at}",
         Why.RETRY_AFTER: "the server asked to wait until {at}",
         Why.BACK_OFF: "waits after {failures}",
@@ -71,9 +71,9 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
     },
     Language.CHINESE: {
         Why.NEW: "采集器下次巡视时立即抓取",
-        Why.INTERVAL: "每 {interval}",
-        Why.ADAPTED: "按其更新节奏调整：大约每 {spacing}有新内容",
-        Why.GAP: "曾有内容漏采，比每 {interval}更早",
+        Why.INTERVAL: "{interval}",
+        Why.ADAPTED: "按其更新节奏调整：大约{spacing}有新内容",
+        Why.GAP: "曾有内容漏采，比{interval}更早",
         Why.SERVER_CACHE: "服务器表示 {at} 之前不会更新",
         Why.RETRY_AFTER: "服务器要求等到 {at}",
         Why.BACK_OFF: "连续失败 {failures}，稍后重试",
@@ -123,8 +123,8 @@ def next_check_reason(
     if needed_key:
         return _NO_KEY[language].format(key=needed_key)
     return _SENTENCES[language][check.why if has_fetcher else Why.NO_FETCHER].format(
-        interval=_duration(interval, language),
-        spacing=_duration(timedelta(seconds=source.rhythm.spacing), language),
+        interval=_every(interval, language),
+        spacing=_every(timedelta(seconds=source.rhythm.spacing), language),
         at=_clock_time(check.at),
         failures=_failures(source.fetch_error_count, language),
         type=source.type,
@@ -132,14 +132,17 @@ def next_check_reason(
     )
 
 
-def _duration(interval: timedelta, language: Language) -> str:
+def _every(interval: timedelta, language: Language) -> str:
     minutes = max(1, round(interval.total_seconds() / 60))
+    if minutes == 1:
+        return "每分钟" if language is Language.CHINESE else "every minute"
     if minutes > MAX_IN_MINUTES:
         minutes = HOUR_MINUTES * round(minutes / HOUR_MINUTES)
     in_hours = minutes >= LEAST_IN_HOURS and minutes % HOUR_MINUTES == 0
     amount = minutes // HOUR_MINUTES if in_hours else minutes
+    every = {Language.ENGLISH: "every {} {}", Language.CHINESE: "每 {} {}"}
     units = {Language.ENGLISH: ("min", "h"), Language.CHINESE: ("分钟", "小时")}
-    return f"{amount} {units[language][in_hours]}"
+    return every[language].format(amount, units[language][in_hours])
 
 
 def _failures(count: int, language: Language) -> str:
