@@ -27,7 +27,7 @@ async def test_a_stranger_sees_public_sources_and_how_to_sign_in(lean_site: Site
     assert "open" in page.text
     assert "hidden.example" not in page.text
     assert ">hidden<" not in page.text
-    assert "Sign in to see the rest" in page.text
+    assert '<a href="/signin">Sign in to see the rest.</a>' in page.text
 
 
 async def test_a_stranger_is_not_told_to_add_a_first_source_where_others_have_theirs(lean_site: Site):
