@@ -207,6 +207,8 @@ async def test_a_search_is_saved_as_a_feed_by_plain_forms_and_fetched_by_its_add
     await alices.add_items(source, "About rivers", "About lakes", "关于河流")
     page = (await alices.get("/items?q=rivers&tag=daily&days=7")).text
     [link] = re.findall(r'href="(/feeds/new[^"]+)"', page)
+    assert 'name="types"' not in (await alices.get("/feeds/new")).text, "there is one type, and nothing to choose"
+    assert 'name="types"' in (await alices.get("/feeds/new?type=sitemap")).text
     builder = (await alices.get(html.unescape(link))).text
     assert "Items now: 1." in builder
     assert "About rivers" in builder
