@@ -47,7 +47,7 @@ class XSettings:
     twitter_monthly_pages: int = setting(
         "TWITTER_MONTHLY_PAGES",
         0,
-        "The same for a month.",
+        "Pages of X that a month (UTC) may cost; 0 is no cap.",
         whole(0, 1_000_000_000),
         expects="a whole number, 0 for no cap",
     )
