@@ -95,7 +95,7 @@ async def test_the_page_has_what_fires_what_was_and_what_can_be_done(lean_site: 
     await sign_in(lean_site, "admin")
     page = (await lean_site.get("/alerts")).text
     assert "1 open, 1 not looked after yet." in page
-    assert "Cookies used up" in page
+    assert '<b>P0, see to it now:</b> <span class="name">Cookies used up</span>' in page
     assert "Collector late" in page
     assert "Disk nearly full" not in page
     counted = re.compile(r'href="/alerts"[^>]*>Alerts <b class="count">1</b>')

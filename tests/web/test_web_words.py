@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from catchment import errors
-from catchment.domain.alert_rules import AlertRule
+from catchment.domain.alert_rules import AlertRule, Severity
 from catchment.domain.caller import Scope
 from catchment.domain.source import SourceStatus
 from catchment.manage.doctor import CheckVerdict
@@ -48,6 +48,7 @@ def used_keys() -> set[str]:
     found = {key for path in files for key in USED.findall(path.read_text())}
     made = [
         *(f"alerts.{rule}" for rule in AlertRule),
+        *(f"alerts.severity_{severity}" for severity in Severity),
         *(f"account.scope_{scope}" for scope in Scope),
         *(f"sources.status_{status}" for status in SourceStatus),
         *(f"sources.mark_{mark}" for mark in Mark),
