@@ -15,7 +15,7 @@ from playwright.async_api import Browser, async_playwright, expect
 from playwright.async_api import Page as Tab
 from web_site import Site
 
-from catchment.clock import ManualClock
+from catchment.clock import ManualClock, iso
 from catchment.domain.caller import OPERATOR
 from catchment.domain.feed import DigestType, NewDigest
 from catchment.domain.item import Item, make_item
@@ -100,6 +100,24 @@ async def test_a_span_of_time_is_that_of_the_writing_where_it_is_told(lean_site:
     )
     assert await titles(lean_site, f"{words}days=7") == ["采集新文", "采集无日期"]
     assert await titles(lean_site, f"{words}days=365") == ["采集新文", "采集旧文", "采集无日期"]
+
+
+@pytest.mark.proves("G-06")
+async def test_a_list_by_when_items_were_collected_tells_that_and_when_they_were_published(lean_site: Site):
+    source = await lean_site.add_source(lean_site.alice, "new")
+    now = lean_site.system.clock.now()
+    await keep(
+        lean_site,
+        source,
+        make_item(native_id="1", title="Old", published_at=now - timedelta(days=3)),
+        make_item(native_id="2", title="Fresh", published_at=now - timedelta(minutes=3)),
+        make_item(native_id="3", title="Undated"),
+    )
+    for path in ("/items", f"/sources/{source.id}", "/feeds/new"):
+        page = (await lean_site.get(path, "alice")).text
+        times = re.findall(r'<span class="times">(.*?)</span>', page)
+        told = sorted(re.sub(r'<time datetime="([^"]+)">.*?</time>', r"\1", one) for one in times)
+        assert told == [iso(now), iso(now), f"published {iso(now - timedelta(days=3))} · collected {iso(now)}"], path
 
 
 @pytest.mark.proves("G-06")
