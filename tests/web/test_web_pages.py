@@ -44,7 +44,7 @@ async def test_the_page_has_tiles_sources_with_their_reason_and_latest_items(sit
     await site.add_items(source, "an item")
     text = (await site.get("/", "alice")).text
     assert "Signed in as Alice" in text
-    for words in ("New items", "Collector", "Not running", "as soon as the collector looks", "an item"):
+    for words in ("New items", "all active", "Collector", "Not running", "as soon as the collector looks", "an item"):
         assert words in text
     assert re.search(r'href="/items/\d+">an item<', text)
     assert "/signout" in text

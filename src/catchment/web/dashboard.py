@@ -113,7 +113,8 @@ def _read_lists(conn: Connection, view: View, source_ids: list[int]) -> _Lists:
 def _tiles(taken: StatusSnapshot, words: Words) -> list[Tile]:
     stats = taken.stats
     paused = stats.paused_by_error
-    active = f"{_number(stats.active_sources)} {words('overview.active')}"
+    is_all = 0 < stats.active_sources == stats.total_sources
+    active = words("overview.all_active") if is_all else f"{_number(stats.active_sources)} {words('overview.active')}"
     gone = f" · {_number(stats.gone_sources)} {words('sources.gone')}" if stats.gone_sources else ""
     return [
         *_store_tiles(taken, words),
