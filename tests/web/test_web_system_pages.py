@@ -18,8 +18,10 @@ from web_site import Site
 
 from catchment.bootstrap import open_system
 from catchment.clock import ManualClock
+from catchment.domain.audit_trail import deed
 from catchment.manage.settings import list_settings
 from catchment.settings import Origin, Settings, load_settings
+from catchment.store import audit_trail
 from catchment.web.app import create_app
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
 from catchment.web.routes import system_pages
@@ -329,6 +331,25 @@ async def test_who_changed_what_is_read_a_page_at_a_time_without_secrets(admins:
     assert "修改设置" in (await admins.get(f"{older}&lang=zh")).text
     assert '<span class="reason">订阅源 http' in (await admins.get("/system/trail?lang=zh")).text
     assert (await admins.get(f"/system/trail?before={HOSTILE}")).status_code == 200
+
+
+@pytest.mark.proves("G-10", "G-11")
+async def test_what_was_changed_is_told_by_the_names_that_people_know(admins: Site):
+    told_as = {
+        ("webhook a", "items.new, alert; feed boats"): ("new items, alerts, of the feed boats", "新条目、告警、限订阅输出 boats"),
+        ("cookie main", "dy"): ("Douyin", "抖音"),
+        ("source 4 (b)", "weibo_search"): ("Weibo search", "微博搜索"),
+        ("feed open", "private"): ("feed open", "订阅输出 open"),
+        ("job collector_tick", ""): ("job Collecting", "任务 采集"),
+        ("scraper_job", "every 60 s"): ("Scraping X", "抓取 X"),
+    }  # fmt: skip
+    for object_, summary in told_as:
+        entry = deed("source.add", object_, summary, now=admins.system.clock.now())
+        await admins.system.store.write(audit_trail.record, entry)
+    english, chinese = [(await admins.get(f"/system/trail?lang={language}")).text for language in ("en", "zh")]
+    for in_english, in_chinese in told_as.values():
+        assert f">{in_english}<" in english
+        assert f">{in_chinese}<" in chinese
 
 
 @pytest.mark.browser

@@ -51,6 +51,9 @@ class Words:
     def joined(self, sentences: Iterable[str]) -> str:
         return ("" if self.language is Language.CHINESE else " ").join(sentences)
 
+    def listed(self, words: Iterable[str]) -> str:
+        return ("、" if self.language is Language.CHINESE else ", ").join(words)
+
     def kind(self, source_type: str) -> str:
         """What a type of sources is called; a plug-in's has its own name only."""
         return self.known(f"types.{source_type}", source_type)

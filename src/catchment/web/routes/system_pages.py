@@ -25,6 +25,8 @@ from catchment.web.pages import PAGE, AdminPage, Content, Page, Undo, form_field
 
 #: The pages of this place, in the order of their tabs; the first has the address of the place itself.
 TABS = ("jobs", "settings", "users", "backups", "exchange", "doctor", "trail")
+#: The nouns of the trail that a name of ours follows, and how its key begins.
+_NAMED = {"alert": "alerts.", "job": "system.job_"}
 MAX_USERS, MAX_TRAIL = 100, 50
 #: What is shown once is shown by the answer itself.
 _SHOWN_ONCE: dict[int | str, dict[str, Any]] = {200: {"description": "What is shown this once.", "content": PAGE}}
@@ -290,16 +292,28 @@ def _deed(page: Page, action: str) -> str:
 
 
 def _object(page: Page, text: str) -> str:
-    """Such as `source 5 (Morning paper)`: its first word is a noun of ours."""
+    """Such as `source 5 (Morning paper)`: its first word is a noun of ours, which a name of ours may follow."""
     noun, space, rest = text.partition(" ")
-    rule, _, subject = rest.partition(" ")
-    if noun == "alert":
-        rest = f"{page.words.known(f'alerts.{rule}', rule)} {subject}".rstrip()
-    return f"{page.words.known(f'trail.noun_{noun}', noun)}{space}{rest}"
+    name, _, subject = rest.partition(" ")
+    known = page.words.known
+    if noun in _NAMED:
+        rest = f"{known(f'{_NAMED[noun]}{name}', name)} {subject}".rstrip()
+    return f"{known(f'trail.noun_{noun}', known(f'system.job_{noun}', noun))}{space}{rest}"
 
 
 def _summary(page: Page, text: str) -> str:
-    """Such as `rss https://a.example/feed`: its first word may be a type of sources, or a word of ours."""
+    """Such as `rss https://a.example/feed` or `items.new, alert; feed boats`: some of its words are ours."""
+    said = page.words.say(text)
+    if said != text:
+        return said
+    listed, of_feed, feed = text.partition("; feed ")
+    told = [_part(page, one) for one in listed.split(", ")]
+    return page.words.listed([*told, page.words("webhooks.of_feed", name=feed)] if of_feed else told)
+
+
+def _part(page: Page, text: str) -> str:
+    """Its first word may be a type of sources, a platform, a topic, or another word of ours."""
     word, space, rest = text.partition(" ")
-    first = page.words.known(f"trail.said_{word}", page.words.kind(word))
-    return f"{first}{space}{rest}" if first != word else page.words.say(text)
+    known = page.words.known
+    topic = known(f"webhooks.topic_{word.replace('.', '_')}", page.words.kind(word))
+    return f"{known(f'trail.said_{word}', known(f'platforms.on_{word}', topic))}{space}{rest}"
