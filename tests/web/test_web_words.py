@@ -138,6 +138,24 @@ def test_errors_and_alerts_are_said_in_chinese_with_the_errors_in_them(english: 
     assert words_in(Language.ENGLISH).say(english) == english
 
 
+@pytest.mark.proves("G-11")
+@pytest.mark.parametrize(
+    ("error", "english", "chinese"),
+    [
+        ("a.example took too long to answer; tried again later", "a.example took too long to answer", "a.example 响应超时"),
+        (
+            "a.example answered HTTP 503 for https://a.example/f: the server is in trouble: tried again later",
+            "a.example answered HTTP 503 for https://a.example/f: the server is in trouble",
+            "a.example 对 https://a.example/f 返回 HTTP 503：服务器故障",
+        ),
+        ("the compressed body is damaged; it is tried again later", "the compressed body is damaged", "压缩内容已损坏"),
+    ],
+)  # fmt: skip
+def test_what_is_over_is_not_said_to_be_tried_again(error: str, english: str, chinese: str):
+    assert words_in(Language.ENGLISH).say_past(error) == english
+    assert words_in(Language.CHINESE).say_past(error) == chinese
+
+
 def test_a_sentence_that_nobody_translated_stays_as_it_is():
     for text in ("something {else} entirely", "x" * 5000, "{", "%s"):
         assert in_chinese(text) == text

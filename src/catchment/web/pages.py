@@ -258,6 +258,7 @@ def _frame(request: Request, language: Language) -> dict[str, Any]:
         "language": language.value,
         "t": words,
         "say": words.say,
+        "say_past": words.say_past,
         "kind": words.kind,
         "url": lambda path, /, **query: link(request, path, **query),
         "url_with": lambda **query: link_with(request, **query),

@@ -114,6 +114,12 @@ def _read_history(
     return source_list.last_visits(conn, ids), source_list.items_since(conn, ids, since)
 
 
+def _error(health: SourceHealth, words: Words) -> str:
+    """One that is not checked any more is not said to be tried again."""
+    said = words.say if health.next_check_at else words.say_past
+    return said(health.last_error.message) if health.last_error else ""
+
+
 def _row(page: Page, source: Source, health: SourceHealth, visits: Sequence[LogLine], count: int) -> SourceTableRow:
     words = page.words
     return SourceTableRow(
@@ -121,7 +127,7 @@ def _row(page: Page, source: Source, health: SourceHealth, visits: Sequence[LogL
         health=health,
         mood=mood_of(health),
         status=status_of(health, words),
-        error=words.say(health.last_error.message) if health.last_error else "",
+        error=_error(health, words),
         marks=marks_of(health, words),
         strip=strip_of(visits, words),
         this_week=count,

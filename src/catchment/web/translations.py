@@ -28,6 +28,7 @@ _SENTENCES = "errors"
 #: A longer text is none of our sentences, and trying it on would take long.
 MAX_SENTENCE = 1000
 _PLACE = {Language.ENGLISH: 0, Language.CHINESE: 1}
+_PROMISE = re.compile(r"[;:] (?:it is )?tried again later|，稍后重试")
 _VARIES = re.compile(r"\{(\w+)\}")
 
 
@@ -47,6 +48,10 @@ class Words:
     def say(self, sentence: str) -> str:
         """An error, a reason or an alert, which the product writes in English, in this language where it is known."""
         return as_counted(sentence) if self.language is Language.ENGLISH else in_chinese(sentence)
+
+    def say_past(self, sentence: str) -> str:
+        """The same of what is over: that it is tried again was true when it was said."""
+        return _PROMISE.sub("", self.say(sentence))
 
     def joined(self, sentences: Iterable[str]) -> str:
         return ("" if self.language is Language.CHINESE else " ").join(sentences)
