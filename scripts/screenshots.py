@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Pictures of every page, for looking at: desktop and phone, light and dark, English and Chinese.
 
-Three stores are shown: that of `catchment demo`, an empty one, and one with 10,000 sources. The pages
-are those that the bar at the top leads to, with their tabs and the first thing that each lists, so that a new page is
-in the pictures by itself. `--readme` makes the pictures of README and docs anew.
+Three stores are shown: that of `catchment demo`, an empty one, and one with 10,000 sources after a day of
+visits. The pages are those that the bar at the top leads to, with their tabs and the first thing that each lists, so
+that a new page is in the pictures by itself. `--readme` makes the pictures of README and docs anew.
 """
 
 from __future__ import annotations
@@ -17,19 +17,29 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import httpx
 from playwright.async_api import Browser, Page, async_playwright
+from sqlalchemy import Connection, bindparam, update
 
-from catchment.bootstrap import open_system
+from catchment.bootstrap import System, open_system
+from catchment.domain.alert import Alert
+from catchment.domain.alert_rules import AlertRule, Severity
 from catchment.domain.caller import OPERATOR
+from catchment.domain.item import Item, make_item
+from catchment.domain.source import PausedBy, Why
 from catchment.logs import set_up_logs
 from catchment.manage.catalog import Draft
+from catchment.manage.feeds import FeedDraft
 from catchment.settings import Settings
+from catchment.store import alerts, items, tables
+from catchment.store.bulk import BulkInsert
 from catchment.web.app import create_app
 from catchment.web.server import serve_app
 
@@ -51,6 +61,25 @@ SHOWN = {
     "overview.phone.png": ("/", "phone-light-en"),
     "sources.phone.zh.png": ("/sources", "phone-dark-zh"),
 }
+#: What the large store is made of.
+TYPES, TAGS = ("rss", "rss", "rss", "website", "sitemap"), ("news", "daily", "科技")
+NAMES = (
+    "Harbour Light {}",
+    "河畔笔记 {}",
+    "Hinterhof & Himmel {}",
+    "Letters from a rather long way up the river, and from all that is on it {}",
+)
+TEXTS = (
+    ("Mending a rowing boat by hand", "The trick is to leave the garden wall alone, and to come back with fresh eyes."),
+    ("手冲咖啡｜日出之前的河湾", "雨从集市牌楼那边过来，铜铃亮得像一面镜子。有人在水闸边留下一只罗盘。"),
+    ("What the weather vane taught us at low tide", "There is more than one way to carry a bee hotel."),
+)
+ERROR = "{0}.example answered HTTP 503 for https://{0}.example/feed: the server is in trouble: tried again later"
+#: Of so many sources those with these remainders fail, for so long; every second of the latter is paused.
+FAILING, _IN_TROUBLE, TROUBLE_HOURS = 2500, (5, 7), 8
+_insert_visits = BulkInsert(
+    tables.fetch_log, varying=("source_id", "started_at", "finished_at", "ok", "items", "inserted", "error")
+)
 #: What no list leads to.
 BESIDE = ("/feeds/new", "/nowhere")
 #: So often each source of the demo was visited on average before it is looked at, unless that takes longer.
@@ -108,17 +137,8 @@ async def quiet_store(sources: int) -> AsyncIterator[str]:
     with TemporaryDirectory() as home:
         settings = Settings(home=Path(home), port=0, admin_api_key=ADMIN_KEY)
         async with open_system(settings) as system:
-            drafts = [
-                Draft(
-                    type="rss",
-                    name=f"Source {number}",
-                    config={"url": f"https://{number}.example/feed"},
-                    tags=("many",),
-                )
-                for number in range(sources)
-            ]
-            for start in range(0, sources, 500):
-                await system.catalog.add_many(drafts[start : start + 500], OPERATOR)
+            if sources:
+                await fill(system, sources)
             stop, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
             serving = asyncio.create_task(
                 serve_app(create_app(system), host="127.0.0.1", port=0, stop=stop, on_ready=ready.set_result)
@@ -126,6 +146,90 @@ async def quiet_store(sources: int) -> AsyncIterator[str]:
             yield await ready
             stop.set()
             await serving
+
+
+async def fill(system: System, sources: int) -> None:
+    """Sources of some types, as they are after a day of visits: most went well, a few fail, two were paused."""
+    drafts = [
+        Draft(
+            type=TYPES[number % len(TYPES)],
+            name=NAMES[number % len(NAMES)].format(number),
+            config={"url": f"https://{number}.example/feed"},
+            tags=TAGS[: number % 4],
+            is_public=number % 40 == 0,
+        )
+        for number in range(1, sources + 1)
+    ]
+    for start in range(0, sources, 500):
+        await system.catalog.add_many(drafts[start : start + 500], OPERATOR)
+    await system.store.write(_fill_history, drafts, now=system.clock.now())
+    await system.feeds.add(FeedDraft(slug="boats", title="Boats", filter={"q": "boat"}), OPERATOR)
+
+
+def _fill_history(conn: Connection, drafts: Sequence[Draft], *, now: datetime) -> None:
+    """The numbers of the sources are those of the drafts, from 1 on."""
+    for hours in range(22, -1, -2):
+        begin = now - timedelta(hours=hours)
+        visits, found = [], []
+        for number in range(1, len(drafts) + 1):
+            at = begin - timedelta(seconds=number % 3000)
+            if number % FAILING in _IN_TROUBLE and hours < TROUBLE_HOURS:
+                visits.append((number, at, at + timedelta(seconds=4), False, 0, 0, ERROR.format(number)))
+                continue
+            brought = int((number + hours) % 10 == 0)
+            visits.append((number, at, at + timedelta(seconds=1 + number % 3), True, 20, brought, None))
+            found += [(number, _item(number, hours, at))] * brought
+        _insert_visits(conn, visits)
+        items.insert_new(conn, found, now=begin)
+    state = [_state(number, now=now) for number in range(1, len(drafts) + 1)]
+    conn.execute(update(tables.sources).where(tables.sources.c.id == bindparam("number")), state)
+    broken = [
+        Alert(
+            rule=AlertRule.SOURCE_BROKEN,
+            subject=str(number),
+            severity=Severity.P2,
+            message=f"{drafts[number - 1].name} is paused by errors: {ERROR.format(number)}",
+            since=now - timedelta(hours=2),
+            fired_at=now - timedelta(hours=2),
+        )
+        for number in range(1, len(drafts) + 1)
+        if _is_paused(number)
+    ]
+    alerts.save(conn, broken, events={})
+
+
+def _item(number: int, hours: int, at: datetime) -> Item:
+    title, text = TEXTS[(number + hours) // 10 % len(TEXTS)]
+    return make_item(
+        native_id=str(hours),
+        url=f"https://{number}.example/{hours}",
+        title=title,
+        author="Ada" if number % 3 else "",
+        content=f"<p>{text}</p>",
+        published_at=at - timedelta(hours=number % 5),
+    )
+
+
+def _is_paused(number: int) -> bool:
+    return number % (2 * FAILING) == max(_IN_TROUBLE)
+
+
+def _state(number: int, *, now: datetime) -> dict[str, Any]:
+    last = now - timedelta(seconds=number % 3000)
+    is_failing, is_paused = number % FAILING in _IN_TROUBLE, _is_paused(number)
+    return {
+        "number": number,
+        "is_active": not is_paused,
+        "paused_by": PausedBy.ERROR if is_paused else None,
+        "last_fetched_at": last - timedelta(hours=TROUBLE_HOURS) if is_failing else last,
+        "last_attempt_at": last,
+        "fetch_count": 12,
+        "fetch_error_count": 4 if is_failing else 0,
+        "last_error": ERROR.format(number) if is_failing else None,
+        "last_error_at": last if is_failing else None,
+        "next_check_at": None if is_paused else now + timedelta(seconds=number % 3000),
+        "next_check_why": None if is_paused else Why.BACK_OFF if is_failing else Why.INTERVAL,
+    }
 
 
 async def key_of_somebody(address: str) -> str:
