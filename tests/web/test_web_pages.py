@@ -15,6 +15,7 @@ from catchment.domain.item import make_item
 from catchment.manage.catalog import Draft
 from catchment.store import items
 from catchment.web import auth
+from catchment.web.dashboard import percent
 from catchment.web.routes.dashboard import MAX_ROWS
 
 
@@ -48,6 +49,11 @@ async def test_the_page_has_tiles_sources_with_their_reason_and_latest_items(sit
         assert words in text
     assert re.search(r'href="/items/\d+">an item<', text)
     assert "/signout" in text
+
+
+def test_a_rate_is_told_as_all_only_where_it_is_all():
+    told = [percent(119_968, 120_000), percent(7, 7), percent(2, 3), percent(57, 100), percent(0, 0)]
+    assert told == ["99.9%", "100.0%", "66.6%", "57.0%", "–"]
 
 
 @pytest.mark.parametrize(

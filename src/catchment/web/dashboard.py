@@ -128,7 +128,12 @@ def _tiles(taken: StatusSnapshot, words: Words) -> list[Tile]:
             mood="bad" if paused else "calm",
         ),
         _tile("items", words("overview.new_items"), _number(stats.items_24h), note=words("overview.last_24h")),
-        _tile("success", words("overview.success_rate"), _percent(stats), note=_visits(stats, words)),
+        _tile(
+            "success",
+            words("overview.success_rate"),
+            percent(stats.fetches_24h - stats.errors_24h, stats.fetches_24h),
+            note=_visits(stats, words),
+        ),
         _collector_tile(taken, words),
     ]
 
@@ -200,7 +205,7 @@ def _alert(alert: Alert, words: Words) -> AlertLine:
         mood=Tone.GREEN if alert.resolved_at else TONES[alert.severity],
         severity=alert.severity,
         title=words(f"alerts.{alert.rule}"),
-        message=words.say(alert.message),
+        message=words.say_past(alert.message),
         state=words("alerts.resolved") if alert.resolved_at else words("alerts.began"),
         at=alert.resolved_at or alert.since,
         runbook=alert.rule.runbook,
@@ -231,12 +236,10 @@ def _number(count: int) -> str:
 
 
 def _visits(stats: Stats, words: Words) -> str:
-    good = stats.fetches_24h - stats.errors_24h
-    counts = {"good": _number(good), "all": _number(stats.fetches_24h)}
+    counts = {"good": _number(stats.fetches_24h - stats.errors_24h), "all": _number(stats.fetches_24h)}
     return counted_visits("overview.visits", words, excused=stats.excused_24h, **counts)
 
 
-def _percent(stats: Stats) -> str:
-    if stats.success_rate_24h is None:
-        return "–"
-    return f"{stats.success_rate_24h:.1%}"
+def percent(part: int, whole: int) -> str:
+    """Never rounded up: what is not all is not told as all."""
+    return f"{1000 * part // whole / 10:.1f}%" if whole else "–"
