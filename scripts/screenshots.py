@@ -206,7 +206,7 @@ def _item(number: int, hours: int, at: datetime) -> Item:
         title=title,
         author="Ada" if number % 3 else "",
         content=f"<p>{text}</p>",
-        published_at=at - timedelta(hours=number % 5),
+        published_at=at - timedelta(hours=number % 7),
     )
 
 
@@ -227,8 +227,8 @@ def _state(number: int, *, now: datetime) -> dict[str, Any]:
         "fetch_error_count": 4 if is_failing else 0,
         "last_error": ERROR.format(number) if is_failing else None,
         "last_error_at": last if is_failing else None,
-        "next_check_at": None if is_paused else now + timedelta(seconds=number % 3000),
-        "next_check_why": None if is_paused else Why.BACK_OFF if is_failing else Why.INTERVAL,
+        "next_check_at": now + timedelta(hours=22 * is_paused, seconds=number % 3000),
+        "next_check_why": Why.PROBE if is_paused else Why.BACK_OFF if is_failing else Why.INTERVAL,
     }
 
 
