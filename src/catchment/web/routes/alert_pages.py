@@ -73,7 +73,7 @@ def _line(alert: Alert, page: Page, *, may: bool, now: datetime) -> dict[str, An
         "alert": alert,
         "mood": TONES[alert.severity] if alert.is_open else Tone.GREEN,
         "title": page.words(f"alerts.{alert.rule}"),
-        "message": page.words.say(alert.message),
+        "message": page.words.say_past(alert.message),
         "muted_until": alert.muted_until if alert.is_muted(now) else None,
         "runbook": name_of(alert.rule),
         "source_id": alert.subject if alert.rule in OF_SOURCES else None,
