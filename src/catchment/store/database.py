@@ -334,8 +334,7 @@ class PostgresStore:
         from sqlalchemy.ext.asyncio import create_async_engine
 
         self._engine = create_async_engine(url, pool_size=10, max_overflow=10, pool_pre_ping=True, **AS_JSON)
-        #: What was cancelled and is not over.
-        self._left: set[asyncio.Task[Any]] = set()
+        self._under_way: set[asyncio.Task[Any]] = set()
 
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(lambda conn: query(conn, *args, **kwargs))
@@ -349,11 +348,11 @@ class PostgresStore:
         connection would be brought in order for the next.
         """
         work = asyncio.create_task(self._transact(function))
+        self._under_way.add(work)
+        work.add_done_callback(self._forget)
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
-            self._left.add(work)
-            work.add_done_callback(self._forget)
             work.cancel()
             await asyncio.wait([work])
             raise
@@ -364,15 +363,17 @@ class PostgresStore:
                 return await conn.run_sync(function)
 
     def _forget(self, work: asyncio.Task[Any]) -> None:
-        self._left.discard(work)
+        self._under_way.discard(work)
         if not work.cancelled():
-            work.exception()  # nobody is there to be told
+            work.exception()  # who left is not there to be told
 
     async def close(self) -> None:
-        """What is under way ends, and its connections with it: the pool, which is gone by then, would keep them."""
+        """What is under way ends first: at the end of its loop all is cancelled at once, also what gives connections
+        back. What begins meanwhile closes its own: the pool, which is gone by then, would keep it.
+        """
         event.listen(self._engine.sync_engine.pool, "checkin", lambda _connection, record: record.invalidate())
-        if self._left:
-            await asyncio.wait(self._left)
+        if self._under_way:
+            await asyncio.wait(self._under_way)
         await self._engine.dispose()
 
 
