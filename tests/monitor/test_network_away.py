@@ -21,7 +21,7 @@ from catchment.monitor.status import Language, StatusSnapshot, View
 from catchment.monitor.why import explain
 from catchment.settings import Settings
 from catchment.store import fetch_log
-from catchment.web.dashboard import read_board
+from catchment.web.dashboard import Board, read_board
 from collecting import add, collect
 from feed_site import FeedSite
 from stores import on_both_stores, on_sqlite_alone
@@ -49,6 +49,11 @@ async def taken(system: System) -> StatusSnapshot:
     return await system.snapshot(VIEW)
 
 
+async def board_of(system: System, view: View) -> Board:
+    viewer = await system.viewer(view)
+    return await read_board(viewer, await viewer.snapshot())
+
+
 @pytest.mark.proves("R-41")
 async def test_when_nobody_can_be_reached_the_network_is_away_and_no_source_fails(
     system: System, clock: ManualClock
@@ -63,7 +68,7 @@ async def test_when_nobody_can_be_reached_the_network_is_away_and_no_source_fail
     assert {source.last_error for source in found.sources} == {None}
     assert all("network" in source.next_check_reason for source in found.sources)
     for language, label in ((Language.ENGLISH, "Network"), (Language.CHINESE, "网络")):
-        board = await read_board(system, View(caller=OPERATOR, language=language))
+        board = await board_of(system, View(caller=OPERATOR, language=language))
         assert label in [tile.label for tile in board.tiles]
         assert {row.error for row in board.sources} == {""}
 
@@ -88,7 +93,7 @@ async def test_visits_without_a_network_are_in_no_rate_of_success_before_and_aft
         return stats.fetches_24h, stats.errors_24h, stats.excused_24h, stats.success_rate_24h
 
     assert await counts() == (0, 0, 2, None)
-    board = await read_board(system, View(caller=OPERATOR))
+    board = await board_of(system, View(caller=OPERATOR))
     [tile] = [tile for tile in board.tiles if tile.key == "success"]
     assert (tile.value, "2 not counted: the network was away" in tile.note) == ("–", True)
     async with FeedSite() as site:
@@ -156,7 +161,7 @@ async def test_a_source_of_x_says_which_key_it_lacks(system: System) -> None:
     [source] = (await taken(system)).sources
     assert (source.status, source.next_check_reason) == (SourceStatus.NO_FETCHER, "it needs a key: set TWITTER_API_KEY")
     for language, status in ((Language.ENGLISH, "no key"), (Language.CHINESE, "缺少密钥")):
-        board = await read_board(system, View(caller=OPERATOR, language=language))
+        board = await board_of(system, View(caller=OPERATOR, language=language))
         assert [row.status for row in board.sources] == [status]
     with pytest.raises(Conflict, match="set TWITTER_API_KEY"):
         await system.visits.start(source.id, OPERATOR)

@@ -222,6 +222,10 @@ class Stats:
     #: Between 0 and 1; None when nothing was fetched.
     success_rate_24h: float | None
 
+    @property
+    def needy_sources(self) -> int:
+        return self.paused_by_error + self.gone_sources + self.failing_sources
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectorState:

@@ -44,6 +44,8 @@ def record_items(conn: Connection, more: Mapping[int, int], cause: Cause, *, now
 
 def item_counts(conn: Connection, source_ids: Sequence[int]) -> dict[int, int]:
     """How many items these sources have, as it was counted when they came and went."""
+    if not source_ids:
+        return {}
     return {row.source_id: int(row.items) for row in conn.execute(_COUNTS, {"ids": source_ids})}
 
 

@@ -53,6 +53,8 @@ def count_sources(conn: Connection, caller: Caller) -> SourceCounts:
 
 def list_by_attention(conn: Connection, caller: Caller, *, limit: int) -> list[Source]:
     """Those that need a person first: paused by errors or gone, failing, then the most recently visited."""
+    if not limit:
+        return []
     need = case(
         (sources.c.paused_by.in_([PausedBy.ERROR, PausedBy.GONE]), 0), (sources.c.fetch_error_count > 0, 1), else_=2
     )

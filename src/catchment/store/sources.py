@@ -102,6 +102,8 @@ def get(conn: Connection, source_id: int) -> Source | None:
 
 def get_many(conn: Connection, ids: Sequence[int]) -> list[Source]:
     """Those that are there, in the order given."""
+    if not ids:
+        return []
     found = {row.id: row for row in conn.execute(_BY_IDS, {"ids": ids})}
     return [_source(found[one]) for one in dict.fromkeys(ids) if one in found]
 

@@ -142,7 +142,8 @@ def create_app(system: System, *, look_seconds: float = LOOK_SECONDS) -> FastAPI
     async def read(view: View | Watch) -> str:
         if isinstance(view, Watch):
             return await read_watched(app, view)
-        return (await read_board(system, view)).model_dump_json()
+        viewer = await system.viewer(view)
+        return (await read_board(viewer, await viewer.snapshot())).model_dump_json()
 
     app.state.system = system
     app.state.metrics = Metrics()

@@ -9,11 +9,10 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
-from catchment.bootstrap import System
 from catchment.domain.alert import Alert
 from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy
-from catchment.monitor.status import Mark, SourceHealth, Stats, StatusSnapshot, View
+from catchment.monitor.status import Mark, SourceHealth, SourceViewer, Stats, StatusSnapshot, View
 from catchment.publish.payloads import TONES, Tone
 from catchment.store import changes, items
 from catchment.store.items import ItemQuery
@@ -92,10 +91,9 @@ class _Lists:
     latest: list[StoredItem]
 
 
-async def read_board(system: System, view: View) -> Board:
-    taken = await system.snapshot(view)
-    lists = await system.store.read(_read_lists, view, [source.id for source in taken.sources])
-    words = words_in(view.language)
+async def read_board(viewer: SourceViewer, taken: StatusSnapshot) -> Board:
+    view, words = viewer.view, words_in(viewer.view.language)
+    lists = await viewer.store.read(_read_lists, view, [source.id for source in taken.sources])
     return Board(
         tiles=_tiles(taken, words),
         alerts=[_alert(alert, words) for alert in (*taken.alerts, *_just_resolved(taken))],

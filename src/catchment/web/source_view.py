@@ -14,7 +14,7 @@ from starlette.datastructures import QueryParams
 from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy, Source, SourceStatus
 from catchment.domain.visit import VisitOutcome
-from catchment.monitor.status import Mark, SourceHealth, is_network_away
+from catchment.monitor.status import Mark, SourceHealth, SourceViewer, is_network_away
 from catchment.monitor.why import explain
 from catchment.redact import redact_url
 from catchment.store import fetch_log, items, source_list
@@ -98,9 +98,9 @@ def asked_of(params: QueryParams, page: Page) -> tuple[SourceQuery, int]:
     return query, at
 
 
-async def rows_of(page: Page, found: Sequence[Source]) -> list[SourceTableRow]:
+async def rows_of(page: Page, viewer: SourceViewer, found: Sequence[Source]) -> list[SourceTableRow]:
     """The rows of these sources, in their order, by a few queries for all."""
-    viewer, ids = await page.viewer(), [source.id for source in found]
+    ids = [source.id for source in found]
     visits, counts = await page.system.store.read(_read_history, ids, since=viewer.now - WEEK)
     return [
         _row(page, source, viewer.describe(source), visits.get(source.id, []), counts.get(source.id, 0))

@@ -16,7 +16,7 @@ from catchment.manage.catalog import Added
 from catchment.manage.packs import STARTER_PACK
 from catchment.monitor.status import View, is_network_away
 from catchment.publish.payloads import Tone
-from catchment.store import overview, source_list, sources
+from catchment.store import source_list, sources
 from catchment.store.source_list import SourceQuery
 from catchment.web.auth import address_of
 from catchment.web.dashboard import Board, read_board
@@ -42,10 +42,12 @@ async def overview_page(page: OpenPage) -> Response:
 @live("/")
 async def read_overview(page: Page) -> Content:
     # Its sources are read beside it, with more about each.
-    view = View(caller=page.caller, language=page.language, most=0)
-    board = await read_board(page.system, view)
-    found, total, needy = await page.system.store.read(_read_attention, page)
-    rows = await rows_of(page, found)
+    viewer = await page.system.viewer(View(caller=page.caller, language=page.language, most=0))
+    taken = await viewer.snapshot()
+    total, needy = taken.stats.total_sources, taken.stats.needy_sources
+    board = await read_board(viewer, taken)
+    found = await page.system.store.read(source_list.list_page, SourceQuery(caller=page.caller, limit=MAX_ROWS))
+    rows = await rows_of(page, viewer, found)
     board.items[MAX_LATEST:] = []
     told = [page.words(_lede_key(page, board, total, needy), total=f"{total:,}", needy=f"{needy:,}")]
     if firing := sum(alert.mood != Tone.GREEN for alert in board.alerts):
@@ -62,12 +64,6 @@ async def read_overview(page: Page) -> Content:
 def _lede_key(page: Page, board: Board, total: int, needy: int) -> str:
     moods = {tile.key: tile.mood for tile in board.tiles}
     return lede_key(page, total, needy, is_running=moods["collector"] != "bad", is_away="network" in moods)
-
-
-def _read_attention(conn: Connection, page: Page) -> tuple[list[Source], int, int]:
-    counts = overview.count_sources(conn, page.caller)
-    found = source_list.list_page(conn, SourceQuery(caller=page.caller, limit=MAX_ROWS))
-    return found, counts.total, counts.paused_by_error + counts.gone + counts.failing
 
 
 async def _welcome(page: Page, found: Sequence[Source]) -> dict[str, Any] | None:

@@ -71,7 +71,7 @@ async def sources_page(page: OpenPage) -> Response:
 async def read_sources(page: Page) -> Content:
     query, at = asked_of(page.request.query_params, page)
     found, counted, seen, collector = await page.system.store.read(_read_list, query, page)
-    rows = await rows_of(page, found)
+    rows = await rows_of(page, await page.viewer(), found)
     pages = max(1, -(-counted // PAGE_ROWS))
     lede = Markup('<p class="lede" id="lede">{}</p>').format(_lede(page, seen, collector))
     parts = {row.part: page.part("parts/source_row.html", row=row) for row in rows}
