@@ -12,15 +12,15 @@ import pytest
 from sqlalchemy import Connection, Engine, event, func, select
 
 from catchment.bootstrap import System
-from catchment.domain.caller import ANONYMOUS, OPERATOR
+from catchment.domain.caller import ANONYMOUS, OPERATOR, Caller, Role
 from catchment.domain.item import make_item
 from catchment.domain.listing import ListFormat
 from catchment.domain.search import read_query
 from catchment.domain.source import NewSource
 from catchment.manage.import_export import export_sources
-from catchment.store import changes, items, search, source_list, sources
+from catchment.store import changes, items, overview, search, source_list, sources
 from catchment.store.database import Store
-from catchment.store.fetch_log import LogLine, write
+from catchment.store.fetch_log import LogLine, count_since, write
 from catchment.store.items import ItemQuery
 from catchment.store.search import ItemFilter
 from catchment.store.source_list import SeenCounts, SourceQuery
@@ -359,3 +359,28 @@ async def test_a_list_of_all_sources_begins_after_one_look_at_what_orders_it(sys
     assert len(of_sources) == 2, "the order, and the first hundred, whole"
     assert "config" not in of_sources[0]
     assert body.count(b"<outline") == SOURCES
+
+
+@pytest.mark.proves("S-03")
+@pytest.mark.stores("sqlite")
+async def test_what_everybody_sees_and_what_is_excused_is_found_without_a_look_at_all_sources(store: Store):
+    def plans(conn: Connection) -> set[str]:
+        with statements() as asked:
+            for caller in (ANONYMOUS, Caller(role=Role.USER, user_id=7)):
+                overview.count_sources(conn, caller)
+            overview.latest_excuses(conn)
+        return {
+            line[3] for sql, values in asked for line in conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values).all()
+        }
+
+    found = " ".join(await store.read(plans))
+    assert re.findall(r"SCAN sources(?! USING INDEX ix_sources_(?:public|offline))[^)]*", found) == []
+    assert {"ix_sources_public", "ix_sources_offline", "ix_sources_created_by"} <= set(re.findall(r"ix_\w+", found))
+
+
+@pytest.mark.proves("S-03")
+async def test_how_all_is_takes_two_statements_for_the_visits_of_a_day_however_many_hours_are_left(store: Store):
+    await store.write(fill)
+    with statements() as asked:
+        await store.read(count_since, NOW - timedelta(days=1), ANONYMOUS, now=NOW)
+    assert len([sql for sql, _ in asked if sql.startswith("SELECT")]) == 2

@@ -125,6 +125,8 @@ Index("ix_sources_keep_days", sources.c.keep_days, **where(sources.c.keep_days.i
 Index("ix_sources_type", sources.c.type)
 Index("ix_sources_host", sources.c.host, **where(sources.c.host.is_not(None)))
 Index("ix_sources_created_by", sources.c.created_by)
+Index("ix_sources_public", sources.c.is_public, **where(sources.c.is_public.is_(true())))
+Index("ix_sources_offline", sources.c.host, **where(sources.c.next_check_why == text("'offline'")))
 
 # The hosts that several sources share, so that all processes together are as polite as one. One process at a time looks
 # after a host and keeps its pace; when it has nothing more to ask there, it leaves behind what the next must know.
