@@ -5,7 +5,8 @@ A moment is written in one form, wherever it goes.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from time import monotonic
 from typing import Protocol
 
@@ -13,6 +14,23 @@ from typing import Protocol
 def iso(moment: datetime, timespec: str = "milliseconds") -> str:
     """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
     return moment.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A day as a zone counts them: from one midnight to the next, which may be 23 or 25 hours away."""
+
+    day: date
+    begins: datetime
+    ends: datetime
+
+
+def last_days(now: datetime, count: int, zone: tzinfo = UTC) -> list[Day]:
+    """The last days in this zone, the oldest first and today last."""
+    first = now.astimezone(zone).date() - timedelta(days=count - 1)
+    dates = [first + timedelta(days=number) for number in range(count + 1)]
+    midnights = [datetime.combine(one, time.min, zone).astimezone(UTC) for one in dates]
+    return [Day(*one) for one in zip(dates[:-1], midnights[:-1], midnights[1:], strict=True)]
 
 
 class Clock(Protocol):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from web_site import Site
 
-from catchment.clock import ManualClock
+from catchment.clock import ManualClock, last_days
 from catchment.domain.visit import VisitOutcome
 from catchment.store import audit_trail, fetch_log, items, sources
 from catchment.store.fetch_log import LogLine
@@ -156,6 +157,14 @@ async def test_the_history_of_visits_is_paged_and_counted_by_day(site: Site, clo
     ]
     assert first["days"][0] == {"day": "2026-01-31", "visits": 0, "failed": 0, "excused": 0, "items": 0}
     assert (await site.get(f"/api/sources/{source.id}/history", "bob")).status_code == 404
+
+
+@pytest.mark.proves("G-05")
+def test_a_day_on_which_the_clock_is_set_has_an_hour_more_or_less():
+    now = datetime(2026, 11, 2, 3, 30, tzinfo=UTC)
+    days = last_days(now, 2, ZoneInfo("America/New_York"))
+    assert [(one.day.day, (one.ends - one.begins) / timedelta(hours=1)) for one in days] == [(31, 24), (1, 25)]
+    assert days[-1].begins <= now < days[-1].ends
 
 
 @on_both_stores

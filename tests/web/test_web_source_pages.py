@@ -270,6 +270,33 @@ async def test_a_source_has_its_error_history_chart_and_log(
 
 @pytest.mark.proves("G-05")
 @pytest.mark.parametrize(
+    ("zone", "lang", "said", "counts"),
+    [
+        ("", "en", "2026-01-31 to 2026-03-01, days in UTC", (3, 1)),
+        ("../../etc/passwd", "en", "2026-01-31 to 2026-03-01, days in UTC", (3, 1)),
+        ("Asia/Shanghai", "zh", "2026-01-31 至 2026-03-01，按 Asia/Shanghai 计日", (1, 3)),
+        ("Asia/Kolkata", "en", "2026-01-31 to 2026-03-01, days in Asia/Kolkata", (2, 2)),
+    ],
+)
+async def test_days_are_those_of_whoever_looks_and_said_to_be(
+    site: Site, clock: ManualClock, zone: str, lang: str, said: str, counts: tuple[int, int]
+):
+    source = await site.add_source(site.alice, "hers", public=True)
+    for number, minutes in enumerate((21 * 60, 17 * 60 + 45, 17 * 60 + 15, 0)):
+        at = clock.now() - timedelta(minutes=minutes)
+        visit = LogLine(source_id=source.id, started_at=at, finished_at=at, ok=True, inserted=1)
+        item = make_item(native_id=str(number), title="An item", url=f"https://x.example/{number}")
+        await site.system.store.write(fetch_log.write, [visit])
+        await site.system.store.write(items.insert_new, [(source.id, item)], now=at)
+    text = (await site.get(f"/sources/{source.id}?lang={lang}", headers={"Cookie": f"catchment_zone={zone}"})).text
+    assert text.count(f"<figcaption>{said}</figcaption>") == 2
+    for day, count in zip(("2026-02-28", "2026-03-01"), counts, strict=True):
+        visits_and_items = re.findall(rf"<title>{day}[:：]\D*(\d+)", text)
+        assert visits_and_items == [str(count)] * 2
+
+
+@pytest.mark.proves("G-05")
+@pytest.mark.parametrize(
     ("lang", "failed", "known", "news"),
     [
         ("en", "The last visit, at {at}, failed. ", "The last visit, at {at}, found 2 items, all of them known already.", "Something new came last at {then}: 1 item."),
@@ -502,6 +529,17 @@ async def test_a_browser_pastes_looks_follows_and_changes_an_interval(
     await expect(tab.get_by_role("button", name="Resume", exact=True)).to_be_visible()
     await tab.get_by_role("button", name="Undo", exact=True).click()
     await expect(tab.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+
+
+@pytest.mark.browser
+@pytest.mark.proves("G-05", "G-11")
+async def test_a_browser_tells_its_zone_so_that_the_first_page_has_its_days_too(lean_site: Site, tab: Tab):
+    source = await lean_site.add_source(lean_site.alice, "hers", public=True)
+    await lean_site.add_items(source, "An item")
+    assert tab.context.browser
+    elsewhere = await tab.context.browser.new_page(timezone_id="Asia/Kathmandu", locale="en-US")
+    await elsewhere.goto(f"{tab.url}sources/{source.id}")
+    await expect(elsewhere.locator("figcaption")).to_contain_text(re.compile("days in Asia/Kat[hm]+andu"))
 
 
 @pytest.mark.browser

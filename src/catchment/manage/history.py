@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, time, timedelta
 
-from catchment.clock import Clock
+from catchment.clock import Clock, last_days
 from catchment.domain.audit_trail import AuditLine
 from catchment.domain.caller import Caller
 from catchment.errors import Forbidden
@@ -34,12 +33,9 @@ class SourceHistory:
     async def days(self, source_id: int, caller: Caller, *, days: int = DAYS) -> Sequence[DayOfVisits]:
         """What came of each of the last days in UTC, the oldest first, those without a visit as well."""
         await self._catalog.get(source_id, caller)
-        today = self._clock.now().astimezone(UTC).date()
-        first = today - timedelta(days=days - 1)
-        since = datetime.combine(first, time.min, UTC)
-        found = await self._store.read(fetch_log.by_day, source_id, since=since)
-        each = (first + timedelta(days=number) for number in range(days))
-        return [found.get(day) or DayOfVisits(day=day) for day in each]
+        each = last_days(self._clock.now(), days)
+        found = await self._store.read(fetch_log.by_day, source_id, each)
+        return [found.get(one.day) or DayOfVisits(day=one.day) for one in each]
 
     async def trail(self, caller: Caller, *, before: int | None = None, limit: int = 50) -> Sequence[AuditLine]:
         """Who changed what, the newest first. It is for administrators: it tells of everybody."""

@@ -15,7 +15,6 @@ from sqlalchemy import (
     Connection,
     FromClause,
     Row,
-    String,
     and_,
     case,
     delete,
@@ -27,6 +26,7 @@ from sqlalchemy import (
     true,
 )
 
+from catchment.clock import Day
 from catchment.domain.caller import Caller
 from catchment.domain.visit import VisitOutcome
 from catchment.store.bulk import BulkInsert, insert_into, insert_or_ignore
@@ -228,28 +228,30 @@ def read_visit(kind: type[T], row: Row[Any]) -> T:
     return read_row(kind, row, excuse=VisitOutcome(row.excuse) if row.excuse else None)
 
 
-def by_day(conn: Connection, source_id: int, *, since: datetime) -> dict[date, DayOfVisits]:
-    """What came of the visits of each day in UTC that had some."""
-    if conn.dialect.name == "sqlite":
-        day = func.substr(fetch_log.c.finished_at, 1, 10, type_=String)
-    else:
-        day = func.to_char(func.timezone("UTC", fetch_log.c.finished_at), literal_column("'YYYY-MM-DD'"), type_=String)
+def by_day(conn: Connection, source_id: int, days: Sequence[Day]) -> dict[date, DayOfVisits]:
+    """What came of the visits of each of these days that had some."""
     statement = (
         select(
-            day.label("day"),
+            place_among(days, fetch_log.c.finished_at),
             func.count().filter(fetch_log.c.excuse.is_(None)).label("visits"),
             func.count().filter(fetch_log.c.ok.is_(False), fetch_log.c.excuse.is_(None)).label("failed"),
             func.count(fetch_log.c.excuse).label("excused"),
             func.sum(fetch_log.c.inserted).label("items"),
         )
-        .where(fetch_log.c.source_id == source_id, fetch_log.c.finished_at >= since)
-        .group_by(literal_column("day"))
+        .where(fetch_log.c.source_id == source_id, fetch_log.c.finished_at >= days[0].begins)
+        .group_by(literal_column("place"))
     )
-    days = (
-        read_row(DayOfVisits, row, day=date.fromisoformat(row.day), items=int(row.items or 0))
+    found = (
+        read_row(DayOfVisits, row, day=days[row.place].day, items=int(row.items or 0))
         for row in conn.execute(statement)
     )
-    return {one.day: one for one in days}
+    return {one.day: one for one in found}
+
+
+def place_among(days: Sequence[Day], moment: ColumnElement[datetime]) -> ColumnElement[int]:
+    """On which of these days that follow one another it was, by their moments: no store need know of zones."""
+    latest_first = reversed(list(enumerate(days)))
+    return case(*((moment >= one.begins, literal_column(str(place))) for place, one in latest_first)).label("place")
 
 
 def delete_old(conn: Connection, *, finished_before: datetime, limit: int) -> int:

@@ -9,11 +9,25 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Integer, String, and_, bindparam, cast, func, or_, select, true
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    String,
+    and_,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    or_,
+    select,
+    true,
+)
 
+from catchment.clock import Day
 from catchment.domain.caller import Caller
 from catchment.domain.source import PausedBy, Source
-from catchment.store.fetch_log import LogLine, read_visit
+from catchment.store.fetch_log import LogLine, place_among, read_visit
 from catchment.store.sources import get_many, seen_by
 from catchment.store.tables import fetch_log, raw_items, sources
 from catchment.store.types import dumps
@@ -177,13 +191,10 @@ def items_since(conn: Connection, ids: Sequence[int], since: datetime) -> dict[i
     return {row[0]: row[1] for row in rows}
 
 
-def items_by_day(conn: Connection, source_id: int, since: datetime) -> dict[date, int]:
-    day = _day(conn, raw_items.c.fetched_at)
-    wanted = and_(raw_items.c.source_id == source_id, raw_items.c.fetched_at >= since)
-    return {
-        date.fromisoformat(row[0]): row[1]
-        for row in conn.execute(select(day, func.count()).where(wanted).group_by(day))
-    }
+def items_by_day(conn: Connection, source_id: int, days: Sequence[Day]) -> dict[date, int]:
+    wanted = and_(raw_items.c.source_id == source_id, raw_items.c.fetched_at >= days[0].begins)
+    counts = select(place_among(days, raw_items.c.fetched_at), func.count()).where(wanted)
+    return {days[place].day: count for place, count in conn.execute(counts.group_by(literal_column("place")))}
 
 
 def _wanted(conn: Connection, query: SourceQuery) -> ColumnElement[bool]:
@@ -212,12 +223,6 @@ def _latest(source_id: int, most: int) -> Any:
         .order_by(fetch_log.c.finished_at.desc(), fetch_log.c.id.desc())
         .limit(most)
     )
-
-
-def _day(conn: Connection, moment: ColumnElement[datetime]) -> ColumnElement[str]:
-    if conn.dialect.name == "sqlite":
-        return func.substr(moment, 1, 10, type_=String())
-    return func.to_char(func.timezone("UTC", moment), "YYYY-MM-DD", type_=String())
 
 
 _OF_EACH = (

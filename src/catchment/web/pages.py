@@ -12,10 +12,12 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, tzinfo
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
@@ -30,12 +32,15 @@ from catchment.errors import NotFound
 from catchment.manage.authentication import SESSION_LIFE
 from catchment.monitor.alerting import count_open
 from catchment.monitor.status import Language, SourceViewer, View
+from catchment.settings.crawl import time_zone
 from catchment.web.auth import anyone, signed_in, signed_in_admin, system_of
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, form_data, token_of
 from catchment.web.inputs import link, link_beside, link_with, own_path
 from catchment.web.translations import LANGUAGE_COOKIE, Words, catalogue, language_of, words_in
 
 NOTICE_COOKIE = "catchment_notice"
+#: The zone of the browser, which its script tells.
+ZONE_COOKIE = "catchment_zone"
 MAX_NOTICE = 3000
 _YEAR_SECONDS = 365 * 24 * 3600
 _NOTICE_SECONDS = 120
@@ -127,6 +132,10 @@ class Page:
         return words_in(self.language)
 
     @cached_property
+    def zone(self) -> tzinfo:
+        return zone_of(self.request)
+
+    @cached_property
     def may_write(self) -> bool:
         return self.caller.is_known and self.caller.scope.holds(Scope.WRITE)
 
@@ -161,6 +170,14 @@ class Page:
         return {**_frame(self.request, self.language), "caller": self.caller, "may_write": self.may_write}
 
 
+def zone_of(request: Request) -> tzinfo:
+    """Where whoever looks counts their days; UTC until their browser told."""
+    try:
+        return ZoneInfo(time_zone(request.cookies.get(ZONE_COOKIE, "")))
+    except ValueError:
+        return UTC
+
+
 Reader = Callable[[Page], Awaitable[Content]]
 #: Who reads the pages that are kept up to date, and who may; by the pattern of their address.
 _READERS: dict[re.Pattern[str], tuple[Reader, Callable[[Caller], bool]]] = {}
@@ -186,6 +203,7 @@ class Watch:
     #: Its address, with the query.
     page: str
     root_path: str = ""
+    zone: str = ""
     session: str = field(default="", repr=False)
 
 
@@ -207,7 +225,8 @@ async def read_watched(app: FastAPI, watch: Watch) -> str:
         return Content(context={}).as_json()
     reader, params = found
     parts = urlsplit(watch.page)
-    cookie = f"{SESSION_COOKIE}={watch.session}".encode("latin-1") if watch.session else b""
+    cookies = {SESSION_COOKIE: watch.session, ZONE_COOKIE: watch.zone}
+    cookie = "; ".join(f"{name}={value}" for name, value in cookies.items() if value).encode("latin-1")
     scope = {
         "type": "http",
         "method": "GET",

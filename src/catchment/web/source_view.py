@@ -11,6 +11,7 @@ from math import log2
 from sqlalchemy import Connection
 from starlette.datastructures import QueryParams
 
+from catchment.clock import Day
 from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy, Source, SourceStatus
 from catchment.domain.visit import VisitOutcome
@@ -26,7 +27,7 @@ from catchment.web.pages import Page
 from catchment.web.translations import Words
 
 PAGE_ROWS = 40
-WEEK, DAYS = timedelta(days=7), 30
+WEEK = timedelta(days=7)
 _MARK, _STRIP_HEIGHT, _LEAST_MARK = 5, 16, 4
 _CHART_HEIGHT, _DAY_HEIGHT, _LEAST_BAR = 60, 26, 2
 _MOODS: Mapping[SourceStatus, str] = {
@@ -203,27 +204,23 @@ def _stroke_height(visit: LogLine) -> int:
     return min(_STRIP_HEIGHT, _LEAST_MARK + round(3 * log2(1 + seconds)))
 
 
-def last_days(now: datetime) -> list[date]:
-    return [now.date() - timedelta(days=back) for back in range(DAYS - 1, -1, -1)]
-
-
-def chart_of(counts: Mapping[date, int], now: datetime, words: Words) -> list[Bar]:
+def chart_of(counts: Mapping[date, int], days: Sequence[Day], words: Words) -> list[Bar]:
     most = max([*counts.values(), 1])
     return [
         Bar(
-            name=day.isoformat(),
-            value=(count := counts.get(day, 0)),
+            name=(name := one.day.isoformat()),
+            value=(count := counts.get(one.day, 0)),
             height=_height(count, most, _CHART_HEIGHT),
-            label=words("sources.day_items", day=day.isoformat(), count=count),
+            label=words("sources.day_items", day=name, count=count),
         )
-        for day in last_days(now)
+        for one in days
     ]
 
 
-def day_strip_of(visits: Mapping[date, DayOfVisits], now: datetime, words: Words) -> list[Bar]:
+def day_strip_of(visits: Mapping[date, DayOfVisits], days: Sequence[Day], words: Words) -> list[Bar]:
     most = max([one.visits + one.excused for one in visits.values()] + [1])
     bars = []
-    for day in last_days(now):
+    for day in (each.day for each in days):
         one, name = visits.get(day, DayOfVisits(day=day)), day.isoformat()
         count = one.visits + one.excused
         label = counted_visits(
@@ -256,14 +253,13 @@ class History:
 
 
 def read_history_of(
-    conn: Connection, source: Source, page: Page, *, visits: int, latest: int, now: datetime
+    conn: Connection, source: Source, page: Page, *, visits: int, latest: int, days: Sequence[Day]
 ) -> History:
-    since = now - timedelta(days=DAYS)
     query = ItemQuery(caller=page.caller, source_id=source.id, limit=latest)
     return History(
         visits=source_list.visits_of(conn, source.id, limit=visits) if page.caller.is_known else [],
-        days=fetch_log.by_day(conn, source.id, since=since),
-        per_day=source_list.items_by_day(conn, source.id, since),
+        days=fetch_log.by_day(conn, source.id, days),
+        per_day=source_list.items_by_day(conn, source.id, days),
         latest=items.list_items(conn, query),
         network_away=is_network_away(conn),
     )

@@ -18,7 +18,7 @@ from catchment.web.csrf import SESSION_COOKIE
 from catchment.web.dashboard import MAX_SOURCES
 from catchment.web.errors import problems
 from catchment.web.live import Live
-from catchment.web.pages import Watch, digest_of, is_live
+from catchment.web.pages import Watch, digest_of, is_live, zone_of
 from catchment.web.translations import TheLanguage
 
 router = APIRouter(tags=["dashboard"])
@@ -58,7 +58,8 @@ async def _boards(request: Request, caller: Caller, language: Language) -> Async
 async def _parts(request: Request, caller: Caller, language: Language, page: str, seen: str) -> AsyncIterator[str]:
     """Only what changed since the page was made, and since then."""
     session, root_path = request.cookies.get(SESSION_COOKIE, ""), request.scope.get("root_path", "")
-    watch = Watch(caller=caller, language=language, page=page, root_path=root_path, session=session)
+    zone = str(zone_of(request))
+    watch = Watch(caller=caller, language=language, page=page, root_path=root_path, zone=zone, session=session)
     known: dict[str, Any] = {"parts": {}, "lists": {}}
     async for told in _news(request, watch, caller):
         now = known if told is None else json.loads(told)

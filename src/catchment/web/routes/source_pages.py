@@ -12,12 +12,14 @@ from markupsafe import Markup
 from sqlalchemy import Connection
 from starlette.datastructures import FormData, UploadFile
 
+from catchment.clock import last_days
 from catchment.domain.confidential import masked
 from catchment.domain.filters import FIELDS, read_filters
 from catchment.domain.options import FILTERS_KEY, INTERVAL_KEY
 from catchment.domain.source import Source
 from catchment.errors import BadConfig, CatchmentError, Conflict, InvalidInput
 from catchment.manage.catalog import Added, Change, Draft, Refused
+from catchment.manage.history import DAYS
 from catchment.manage.import_export import LineResult, count_results, import_sources
 from catchment.manage.resolve import Pasted, Resolved
 from catchment.monitor.status import CollectorState, read_backlogs, read_collector
@@ -282,9 +284,9 @@ async def source_page(page: OpenPage, source_id: PathId) -> Response:  # noqa: A
 @live("/sources/{source_id}")
 async def read_source(page: Page) -> Content:
     system, viewer = page.system, await page.viewer()
-    source, now = await system.catalog.get(int(page.request.path_params["source_id"]), page.caller), viewer.now
-    health = viewer.describe(source)
-    past = await system.store.read(read_history_of, source, page, visits=MAX_VISITS, latest=MAX_LATEST, now=now)
+    source = await system.catalog.get(int(page.request.path_params["source_id"]), page.caller)
+    health, days = viewer.describe(source), last_days(viewer.now, DAYS, page.zone)
+    past = await system.store.read(read_history_of, source, page, visits=MAX_VISITS, latest=MAX_LATEST, days=days)
     pages = (await system.store.read(read_backlogs, [source], registry=system.registry)) if page.caller.is_known else {}
     context = {
         "source": source,
@@ -295,8 +297,9 @@ async def read_source(page: Page) -> Content:
         "address": address_of(source),
         "may_change": page.may_write and page.caller.may_change(source),
         "own_interval": source.config.get(INTERVAL_KEY, ""),
-        "days": day_strip_of(past.days, now, page.words),
-        "bars": chart_of(past.per_day, now, page.words),
+        "days": day_strip_of(past.days, days, page.words),
+        "bars": chart_of(past.per_day, days, page.words),
+        "zone": page.zone,
         "visits": [(visit, *outcome_of(visit, page.words)) for visit in past.visits],
         "latest": past.latest,
         "backlog": pages.get(source.id),
