@@ -271,6 +271,18 @@ async def test_the_preview_looks_at_the_newest_items_and_says_where_there_are_mo
 
 
 @pytest.mark.proves("G-07")
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "As readers get them: the last new or changed first"), ("zh", "与阅读器所见一致")]
+)
+async def test_the_preview_says_in_which_order_a_feed_has_what_a_search_lists_otherwise(
+    alices: Site, language: str, said: str
+):
+    assert said not in (await alices.get(f"/feeds/new?lang={language}")).text, "nothing is in any order"
+    await alices.add_items(await alices.add_source(alices.alice, "news"), "Old river", "Lake")
+    assert said in (await alices.get(f"/feeds/new?lang={language}")).text
+
+
+@pytest.mark.proves("G-07")
 async def test_a_feed_is_edited_gets_a_new_token_and_is_deleted(alices: Site):
     source = await alices.add_source(alices.alice, "news")
     await alices.add_items(source, "One", "Two")
