@@ -283,13 +283,37 @@ async def test_the_preview_says_in_which_order_a_feed_has_what_a_search_lists_ot
 
 
 @pytest.mark.proves("G-07")
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "As it stands the address is {}"), ("zh", "目前的地址是 {}")]
+)  # fmt: skip
+async def test_the_address_that_a_new_feed_will_have_is_shown_before_it_is_saved(
+    alices: Site, language: str, said: str
+):
+    async def told(**fields: str) -> str:
+        page = (await send(alices, f"/feeds/new?lang={language}", do="preview", **fields)).text
+        [small] = re.findall(r'<small id="slug-help">([^<]+)</small>', page)
+        assert page.index('name="slug"') < page.index("<details"), "it can be seen"
+        return html.unescape(small)
+
+    for fields, slug in (
+        ({"title": "采集"}, "feed"),
+        ({"title": "Réel News"}, "reel-news"),
+        ({"slug": "caiji"}, "caiji"),
+    ):
+        assert said.format(f"http://catchment.test/feeds/{slug}.rss") in await told(**fields)
+        await send(alices, "/feeds/new", do="save", q="different", **fields)
+        assert (await alices.get(f"/api/feeds/{slug}", "alice")).status_code == 200
+    assert "/feeds/feed-1.rss" in await told(title="新闻")
+
+
+@pytest.mark.proves("G-07")
 async def test_a_feed_is_edited_gets_a_new_token_and_is_deleted(alices: Site):
     source = await alices.add_source(alices.alice, "news")
     await alices.add_items(source, "One", "Two")
     first = _addresses((await send(alices, "/feeds/new", do="save", title="我的订阅", sources="news")).text)[0]
     assert "/feeds/feed.rss?token=" in first
     second = _addresses((await send(alices, "/feeds/new", do="save", title="我的订阅")).text)[0]
-    assert "/feeds/feed-2.rss" in second, "a short name that is free"
+    assert "/feeds/feed-1.rss" in second, "a short name that is free"
     renewed = _addresses((await send(alices, "/feeds/feed/edit", do="token")).text)[0]
     edit = (await alices.get("/feeds/feed/edit")).text
     assert 'value="我的订阅"' in edit
@@ -309,8 +333,8 @@ async def test_a_feed_is_edited_gets_a_new_token_and_is_deleted(alices: Site):
     }  # fmt: skip
     statuses = [(await httpx_get(alices, one)).status_code for one in (first, renewed)]
     assert statuses == [404, 200]
-    await send(alices, "/feeds/feed-2/edit", do="save", title="Open", public="on")
-    shown_again = _addresses((await alices.get("/feeds/feed-2/edit")).text)
+    await send(alices, "/feeds/feed-1/edit", do="save", title="Open", public="on")
+    shown_again = _addresses((await alices.get("/feeds/feed-1/edit")).text)
     assert [(await httpx_get(alices, one)).status_code for one in shown_again] == [200, 200, 200]
     gone = await send(alices, "/feeds/feed/edit", do="delete")
     assert "Renamed was deleted." in html.unescape((await alices.get(gone.headers["location"])).text)
@@ -440,6 +464,9 @@ async def test_a_browser_searches_reads_and_saves_the_search_as_a_feed(
     if scripts:
         await tab.get_by_label("Search for", exact=True).fill("")
         await expect(tab.locator("#feed-preview .lede")).to_have_text("Items now: 2.")
+        await tab.get_by_label("Title", exact=True).fill("All rivers")
+        await expect(tab.locator("#slug-help")).to_contain_text(f"{served_url}/feeds/all-rivers.rss")
+        await tab.get_by_label("Title", exact=True).fill("rivers")
         await tab.get_by_label("Search for", exact=True).fill("采集")
         await expect(tab.locator("#feed-preview li b")).to_have_text(["内容采集系统"])
         await tab.get_by_label("Search for", exact=True).fill("rivers")

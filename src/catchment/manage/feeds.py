@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -14,16 +14,14 @@ from catchment.clock import Clock
 from catchment.crypto import hash_secret, new_token, same_secret
 from catchment.domain.audit_trail import changed_values, deed
 from catchment.domain.caller import Caller
-from catchment.domain.feed import NewFeed, SavedFeed, check_slug, filter_shape, read_feed_filter, slug_of
+from catchment.domain.feed import NewFeed, SavedFeed, check_slug, filter_shape, free_slug, read_feed_filter, slug_of
 from catchment.domain.item import checked_line, is_storable
-from catchment.errors import Conflict, Forbidden, InvalidInput, NotFound
+from catchment.errors import Forbidden, InvalidInput, NotFound
 from catchment.store import feeds
 from catchment.store.audit_trail import record, recorded
 from catchment.store.database import Store
 
 MAX_TITLE, MAX_DESCRIPTION, MAX_LINK, MAX_LANGUAGE = 500, 5000, 2000, 35
-#: Feeds whose titles make the same short name.
-MAX_NAMESAKES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +72,10 @@ class Feeds:
         entry = deed("feed.add", f"feed {new.slug}", "public" if new.is_public else "private", now=now, caller=caller)
         return Published(feed=await self._store.write(recorded, entry, feeds.add, new, now=now), token=token)
 
-    async def add_by_title(self, draft: FeedDraft, caller: Caller) -> Published:
-        """Publish a view under a short name that is made of its title."""
-        wanted = slug_of(draft.title, otherwise="feed")
-        for number in range(1, MAX_NAMESAKES):
-            slug = wanted if number == 1 else f"{wanted}-{number}"
-            try:
-                return await self.add(replace(draft, slug=slug), caller)
-            except Conflict:
-                continue
-        raise Conflict(f"There are too many feeds like {wanted} already: give it a short name of its own.")
+    async def free_slug(self, title: str) -> str:
+        """A short name that is made of the title and that no feed has."""
+        wanted = slug_of(title, otherwise="feed")
+        return free_slug(wanted, await self._store.read(feeds.slugs_like, wanted))
 
     def imagine(self, draft: FeedDraft, caller: Caller) -> SavedFeed:
         """The feed that the draft would be, to look at what it shows."""

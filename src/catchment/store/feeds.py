@@ -35,6 +35,12 @@ def find(conn: Connection, slug: str, *, for_change: bool = False) -> SavedFeed 
     return read_one(conn, statement.with_for_update(of=feeds) if for_change else statement, saved_feed)
 
 
+def slugs_like(conn: Connection, slug: str) -> set[str]:
+    """Which of it and its numbered namesakes are taken."""
+    alike = or_(feeds.c.slug == slug, feeds.c.slug.startswith(f"{slug}-", autoescape=True))
+    return set(conn.execute(select(feeds.c.slug).where(alike)).scalars())
+
+
 def list_visible(conn: Connection, caller: Caller) -> list[SavedFeed]:
     rows = conn.execute(_feeds().where(_visible_to(caller)).order_by(feeds.c.slug))
     return [saved_feed(row) for row in rows]

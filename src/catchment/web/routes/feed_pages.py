@@ -99,9 +99,8 @@ async def make_feed(page: SignedInPage) -> Response:
     if form.get("do") == "preview":
         return await _builder(page, given)
     try:
-        draft = await _draft(page, given)
-        feeds = page.system.feeds
-        published = await (feeds.add if given.slug else feeds.add_by_title)(draft, page.caller)
+        draft = replace(await _draft(page, given), slug=await _slug(page, given))
+        published = await page.system.feeds.add(draft, page.caller)
     except (InvalidInput, BadConfig, Conflict, NotFound) as error:
         return await _builder(page, given, problem=page.words.say(str(error)), status=422)
     if given.chat and page.caller.is_admin:
@@ -163,12 +162,17 @@ async def _builder(
         form=given,
         feed=feed,
         action=action,
+        address=f"{base_url(page.request)}/feeds/{await _slug(page, given)}.{FeedFormat.RSS}",
         addresses=_addresses(page, feed) if feed else [],
         problem=problem,
         preview=page.part("parts/feed_preview.html", preview=preview),
         types=sorted({*offers.types, *given.types}),
         tags=offers.tags,
     )
+
+
+async def _slug(page: Page, given: FeedForm) -> str:
+    return given.slug or await page.system.feeds.free_slug(given.title)
 
 
 async def _previewed(page: Page, given: FeedForm, feed: SavedFeed | None) -> FeedPreview:

@@ -99,10 +99,13 @@ async function preview(form) {
   const turn = ++asked;
   body.set("do", "preview");
   const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/html" } });
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(form.dataset.preview);
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   // A later question may have been answered sooner.
-  if (turn !== asked || !fresh) return;
-  document.getElementById(form.dataset.preview)?.replaceChildren(...fresh.childNodes);
+  if (turn !== asked) return;
+  for (const id of form.dataset.preview.split(" ")) {
+    const fresh = page.getElementById(id);
+    if (fresh) document.getElementById(id)?.replaceChildren(...fresh.childNodes);
+  }
   tellTimes();
 }
 
