@@ -21,6 +21,7 @@ from catchment.domain.feed import DigestType, NewDigest
 from catchment.domain.item import Item, make_item
 from catchment.domain.source import Source
 from catchment.manage.catalog import Change
+from catchment.manage.feeds import FeedDraft
 from catchment.store import digests, items, search
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
 from catchment.web.routes import feed_pages
@@ -301,9 +302,35 @@ async def test_the_address_that_a_new_feed_will_have_is_shown_before_it_is_saved
         ({"slug": "caiji"}, "caiji"),
     ):
         assert said.format(f"http://catchment.test/feeds/{slug}.rss") in await told(**fields)
-        await send(alices, "/feeds/new", do="save", q="different", **fields)
+        await send(alices, "/feeds/new", do="save", q=f"about {slug}", **fields)
         assert (await alices.get(f"/api/feeds/{slug}", "alice")).status_code == 200
     assert "/feeds/feed-1.rss" in await told(title="新闻")
+
+
+@pytest.mark.proves("G-06", "G-07")
+@pytest.mark.parametrize(
+    ("language", "said", "second"),
+    [("en", "You have this search as a feed already:", "Save as a second feed"), ("zh", "该搜索已保存为订阅输出：", "另存为第二个")],
+)  # fmt: skip
+async def test_a_search_that_is_a_feed_already_is_said_to_be_and_saved_again_only_on_purpose(
+    alices: Site, language: str, said: str, second: str
+):
+    await alices.system.feeds.add(FeedDraft(slug="house", title="House", filter={"q": "rivers"}), OPERATOR)
+    address = f"/feeds/new?q=rivers&lang={language}"
+    assert said not in (await alices.get(address)).text, "that of another is none of hers"
+    await send(alices, "/feeds/new", do="save", title="Mine", q="rivers", limit="20")
+    for page in (
+        await alices.get(address),
+        await send(alices, address, do="preview", q="rivers"),
+        await send(alices, address, do="save", title="Again", q="rivers"),
+    ):
+        assert f'{said} <a class="link" href="/feeds/mine/edit">Mine</a>' in page.text
+        assert second in page.text
+    assert (await alices.get("/api/feeds/again", "alice")).status_code == 404
+    assert said not in (await alices.get("/feeds/mine/edit")).text, "it is itself"
+    assert said not in (await send(alices, address, do="preview", q="rivers", tags="daily")).text
+    await send(alices, address, do="again", title="Again", q="rivers")
+    assert (await alices.get("/api/feeds/again", "alice")).json()["filter"]["q"] == "rivers"
 
 
 @pytest.mark.proves("G-07")
@@ -369,7 +396,7 @@ async def test_what_makes_no_sense_is_said_and_what_was_written_stays(alices: Si
 @pytest.mark.proves("G-07")
 async def test_nobody_changes_the_feed_of_somebody_else(alices: Site):
     await send(alices, "/feeds/new", do="save", title="Hers", public="on")
-    await send(alices, "/feeds/new", do="save", title="Secret")
+    await send(alices, "/feeds/new", do="save", title="Secret", q="secret")
     alices.client.cookies.clear()
     await alices.post("/signin", data={"key": alices.keys["bob"]})
     page = (await alices.get("/feeds")).text

@@ -14,7 +14,16 @@ from catchment.clock import Clock
 from catchment.crypto import hash_secret, new_token, same_secret
 from catchment.domain.audit_trail import changed_values, deed
 from catchment.domain.caller import Caller
-from catchment.domain.feed import NewFeed, SavedFeed, check_slug, filter_shape, free_slug, read_feed_filter, slug_of
+from catchment.domain.feed import (
+    FeedFilter,
+    NewFeed,
+    SavedFeed,
+    check_slug,
+    filter_shape,
+    free_slug,
+    read_feed_filter,
+    slug_of,
+)
 from catchment.domain.item import checked_line, is_storable
 from catchment.errors import Forbidden, InvalidInput, NotFound
 from catchment.store import feeds
@@ -76,6 +85,12 @@ class Feeds:
         """A short name that is made of the title and that no feed has."""
         wanted = slug_of(title, otherwise="feed")
         return free_slug(wanted, await self._store.read(feeds.slugs_like, wanted))
+
+    async def twin_of(self, draft: FeedDraft, caller: Caller) -> SavedFeed | None:
+        """The first of the caller's own that shows the same, however much of it."""
+        wanted = _what_it_shows(read_feed_filter(draft.filter))
+        own = await self._store.read(feeds.list_owned, caller.user_id)
+        return next((feed for feed in own if _what_it_shows(feed.filter) == wanted), None)
 
     def imagine(self, draft: FeedDraft, caller: Caller) -> SavedFeed:
         """The feed that the draft would be, to look at what it shows."""
@@ -158,6 +173,10 @@ def _visible(feed: SavedFeed | None, slug: str, caller: Caller) -> SavedFeed:
 def _findable(slug: str) -> str:
     """What cannot be a short name names no feed, and might be more than a store can compare."""
     return slug if slug.isascii() and slug.isprintable() else ""
+
+
+def _what_it_shows(filter_: FeedFilter) -> Mapping[str, Any]:
+    return {name: value for name, value in filter_shape(filter_).items() if name != "limit"}
 
 
 def _checked_link(text: str) -> str:

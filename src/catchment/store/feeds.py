@@ -46,6 +46,11 @@ def list_visible(conn: Connection, caller: Caller) -> list[SavedFeed]:
     return [saved_feed(row) for row in rows]
 
 
+def list_owned(conn: Connection, owner_id: int | None) -> list[SavedFeed]:
+    rows = conn.execute(_feeds().where(feeds.c.owner_id.is_not_distinct_from(owner_id)).order_by(feeds.c.id))
+    return [saved_feed(row) for row in rows]
+
+
 def change(conn: Connection, feed_id: int, values: Mapping[str, Any], *, now: datetime) -> None:
     conn.execute(
         update(feeds).where(feeds.c.id == feed_id).values(**values, version=feeds.c.version + 1, updated_at=now)

@@ -71,6 +71,8 @@ class FeedPreview:
     #: Of the sources that its items are of.
     names: Mapping[int, str] = field(default_factory=dict)
     problem: str = ""
+    #: Shows the same already.
+    twin: SavedFeed | None = None
 
     @property
     def words(self) -> str:
@@ -100,6 +102,8 @@ async def make_feed(page: SignedInPage) -> Response:
         return await _builder(page, given)
     try:
         draft = replace(await _draft(page, given), slug=await _slug(page, given))
+        if form.get("do") != "again" and await page.system.feeds.twin_of(draft, page.caller):
+            return await _builder(page, given, status=409)
         published = await page.system.feeds.add(draft, page.caller)
     except (InvalidInput, BadConfig, Conflict, NotFound) as error:
         return await _builder(page, given, problem=page.words.say(str(error)), status=422)
@@ -166,6 +170,7 @@ async def _builder(
         addresses=_addresses(page, feed) if feed else [],
         problem=problem,
         preview=page.part("parts/feed_preview.html", preview=preview),
+        twin=preview.twin,
         types=sorted({*offers.types, *given.types}),
         tags=offers.tags,
     )
@@ -177,15 +182,17 @@ async def _slug(page: Page, given: FeedForm) -> str:
 
 async def _previewed(page: Page, given: FeedForm, feed: SavedFeed | None) -> FeedPreview:
     try:
-        wanted = page.system.feeds.imagine(await _draft(page, given), page.caller)
+        draft = await _draft(page, given)
+        wanted = page.system.feeds.imagine(draft, page.caller)
     except (InvalidInput, BadConfig, NotFound) as error:
         return FeedPreview(problem=page.words.say(str(error)))
+    twin = None if feed else await page.system.feeds.twin_of(draft, page.caller)
     if feed is not None:
         # It goes on showing what its owner may see, whoever edits it.
         wanted = replace(wanted, owner_id=feed.owner_id, sees_all=feed.sees_all)
     glance = await page.system.renderer.preview(wanted, look_at=MAX_LOOKED_AT, show=MAX_SHOWN)
     found = await page.system.catalog.find([one.source_id for one in glance.items], page.caller)
-    return FeedPreview(glance=glance, names={source.id: source.name for source in found})
+    return FeedPreview(glance=glance, names={source.id: source.name for source in found}, twin=twin)
 
 
 def _prefilled(params: QueryParams) -> FeedForm:

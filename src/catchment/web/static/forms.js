@@ -103,8 +103,9 @@ async function preview(form) {
   // A later question may have been answered sooner.
   if (turn !== asked) return;
   for (const id of form.dataset.preview.split(" ")) {
-    const fresh = page.getElementById(id);
-    if (fresh) document.getElementById(id)?.replaceChildren(...fresh.childNodes);
+    const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
+    // A button that stays the same keeps the focus.
+    if (old && fresh && old.innerHTML !== fresh.innerHTML) old.replaceChildren(...fresh.childNodes);
   }
   tellTimes();
 }
