@@ -222,3 +222,15 @@ def test_every_runbook_is_there_in_chinese_with_the_same_commands(rule: AlertRul
     commands = [re.findall(r"`([^`\n]*catchment [^`\n]*)`", path.read_text("utf-8")) for path in (english, chinese)]
     assert sorted(commands[0]) == sorted(commands[1])
     assert chinese.read_text("utf-8").startswith(f"# {rule}\n\n## 含义\n")
+
+
+@pytest.mark.proves("G-08", "G-11")
+@pytest.mark.parametrize("rule", AlertRule)
+def test_every_runbook_names_pages_and_buttons_as_they_are_written_there(rule: AlertRule):
+    english = PACKAGE.parents[1] / rule.runbook
+    texts = [path.read_text("utf-8") for path in (english, english.parent / "zh" / english.name)]
+    named = zip(*(re.findall(r"\*\*([^*]+)\*\*", text) for text in texts), strict=True)
+    assert set(named) <= set(catalogue().values())
+    looks, does = texts[0].split("## What to look at")[1].split("## What to do")
+    assert ("**" in looks) >= ("catchment " in looks), "what a command shows, a page does"
+    assert "**" in looks + does

@@ -152,7 +152,7 @@ async def scheduled_scrape(scraping: ScrapingService, usernames: Usernames) -> s
     if not users and not scraping.has_key:
         return "left out: X is not set up"
     if not users:
-        return _left_out("nobody is followed: use `catchment x follow` or SCRAPER_USERNAMES")
+        return _left_out("nobody is followed: use the page Platforms, `catchment x follow` or SCRAPER_USERNAMES")
     if await scraping.is_busy():
         return _left_out("another scrape is still running")
     try:

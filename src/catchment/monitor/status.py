@@ -63,8 +63,8 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
         Why.HOST_BUDGET: "waits for its turn at {host} until {at}",
         Why.HOST_WAIT: "waits for {host} until {at}, as the host asked",
         Why.NO_COOKIE: (
-            "no cookie of its platform can be used: `catchment cookies add` adds one, sealed by COOKIE_MASTER_KEY; "
-            "looked at again at {at}"
+            "no cookie of its platform can be used: add one on the page Platforms or by `catchment cookies add`, "
+            "sealed by COOKIE_MASTER_KEY; looked at again at {at}"
         ),
         Why.PROBE: "paused by errors; probed again",
         Why.NO_FETCHER: "nothing here can fetch the type {type}",
@@ -80,7 +80,9 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
         Why.OFFLINE: "网络不通或本机故障，稍后重试",
         Why.HOST_BUDGET: "等待主机 {host} 的请求配额，{at} 轮到它",
         Why.HOST_WAIT: "应主机 {host} 的要求等到 {at}",
-        Why.NO_COOKIE: "没有可用的 Cookie：用 `catchment cookies add` 添加（由 COOKIE_MASTER_KEY 加密），{at} 再看",
+        Why.NO_COOKIE: (
+            "没有可用的 Cookie：请在“平台”页或用 `catchment cookies add` 添加（由 COOKIE_MASTER_KEY 加密），{at} 再看"
+        ),
         Why.PROBE: "因错误暂停，届时再次探测",
         Why.NO_FETCHER: "没有可抓取 {type} 类型的插件",
     },

@@ -236,7 +236,7 @@ def _none_to_wait_for(want: Want, known: Sequence[Cookie], now: datetime, policy
     hint = (
         f"; the next is back at {back:%H:%M} UTC"
         if back
-        else ": add one with `catchment cookies add`, sealed by COOKIE_MASTER_KEY"
+        else ": add one on the page Platforms or with `catchment cookies add`, sealed by COOKIE_MASTER_KEY"
     )
     details = {"platform": want.platform, "next_back_at": back.isoformat() if back else None}
     return CrawlError(

@@ -237,7 +237,10 @@ class KeywordCrawl:
     async def run(self, chosen: Sequence[Source], *, on_result: Callable[[VisitResult], None]) -> Execution | None:
         """Collect these; None when an execution of the workflow is running."""
         if not chosen:
-            raise NotFound("There is no keyword source to crawl. Add one: `catchment add 手冲咖啡 --type xhs_search`.")
+            raise NotFound(
+                "There is no keyword source to crawl. Add one on the page Platforms, or by "
+                "`catchment add 手冲咖啡 --type xhs_search`."
+            )
         begun = await self._workflow.acquire(MEDIA_CRAWLER)
         if begun is None:
             return None
