@@ -51,7 +51,7 @@ async def taken(system: System) -> StatusSnapshot:
 
 async def board_of(system: System, view: View) -> Board:
     viewer = await system.viewer(view)
-    return await read_board(viewer, await viewer.snapshot())
+    return await read_board(system, viewer, await viewer.snapshot())
 
 
 @pytest.mark.proves("R-41")

@@ -21,12 +21,13 @@ from catchment.domain.caller import OPERATOR
 from catchment.domain.item import make_item
 from catchment.domain.rhythm import Rhythm, to_json
 from catchment.domain.run import RunKind
-from catchment.domain.source import NextCheck, Source, Why
+from catchment.domain.source import NextCheck, PausedBy, Source, Why
 from catchment.manage.catalog import Draft
 from catchment.manage.packs import STARTER_PACK
 from catchment.manage.resolve import PreviewItem, Resolved, Resolver
 from catchment.store import fetch_log, items, runs, sources
 from catchment.store.fetch_log import LogLine
+from catchment.web.app import create_app
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
 from catchment.web.source_view import PAGE_ROWS
 
@@ -405,10 +406,28 @@ async def test_while_nothing_collects_no_page_says_that_none_needs_anybody(alice
     assert "none needs you" not in page
 
 
+@pytest.mark.proves("G-01", "G-11")
+@pytest.mark.parametrize(
+    ("lang", "hours", "told"),
+    [
+        ("en", 24.0, "probed again in time"),
+        ("en", 0.0, "not tried again by themselves: mend and resume them"),
+        ("zh", 0.0, "不会自动重试，修复后请手动恢复"),
+    ],
+)
+async def test_the_overview_promises_a_probe_only_where_there_is_one(
+    lean_site: Site, clock: ManualClock, lang: str, hours: float, told: str
+):
+    source = await lean_site.add_source(lean_site.alice, "feed", public=True)
+    values = {"is_active": False, "paused_by": PausedBy.ERROR}
+    await lean_site.system.store.write(lambda conn: sources.change(conn, source.id, values, now=clock.now()))
+    app = create_app(with_settings(lean_site.system, probe_hours=hours))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://catchment.test") as client:
+        assert f"<b>1</b><small>{told}</small>" in re.sub(r"</?a[^>]*>", "", (await client.get(f"/?lang={lang}")).text)
+
+
 @pytest.mark.proves("G-02")
 async def test_a_new_store_welcomes_and_the_first_password_makes_an_administrator(keyless_system: Any):
-    from catchment.web.app import create_app
-
     first = await keyless_system.accounts.ensure_first_key()
     transport = httpx.ASGITransport(create_app(keyless_system))
     async with httpx.AsyncClient(transport=transport, base_url="http://catchment.test") as client:
@@ -470,9 +489,6 @@ async def test_hostile_texts_are_texts_in_every_field(alices: Site, path: str):
 
 @pytest.mark.proves("G-11")
 async def test_behind_a_sub_path_every_address_has_it(lean_site: Site):
-
-    from catchment.web.app import create_app
-
     transport = httpx.ASGITransport(create_app(with_settings(lean_site.system, public_url="https://example.org/catch")))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         for path in ("/sources", "/catch/sources", "/signin"):

@@ -143,7 +143,7 @@ def create_app(system: System, *, look_seconds: float = LOOK_SECONDS) -> FastAPI
         if isinstance(view, Watch):
             return await read_watched(app, view)
         viewer = await system.viewer(view)
-        return (await read_board(viewer, await viewer.snapshot())).model_dump_json()
+        return (await read_board(system, viewer, await viewer.snapshot())).model_dump_json()
 
     app.state.system = system
     app.state.metrics = Metrics()

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
+from catchment.bootstrap import System
 from catchment.domain.alert import Alert
 from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy
@@ -91,11 +92,11 @@ class _Lists:
     latest: list[StoredItem]
 
 
-async def read_board(viewer: SourceViewer, taken: StatusSnapshot) -> Board:
+async def read_board(system: System, viewer: SourceViewer, taken: StatusSnapshot) -> Board:
     view, words = viewer.view, words_in(viewer.view.language)
-    lists = await viewer.store.read(_read_lists, view, [source.id for source in taken.sources])
+    lists = await system.store.read(_read_lists, view, [source.id for source in taken.sources])
     return Board(
-        tiles=_tiles(taken, words),
+        tiles=_tiles(taken, words, probes=bool(system.settings.probe_hours)),
         alerts=[_alert(alert, words) for alert in (*taken.alerts, *_just_resolved(taken))],
         sources=[_row(source, lists.counts.get(source.id, 0), words) for source in taken.sources],
         hidden=max(0, taken.stats.total_sources - len(taken.sources)),
@@ -108,7 +109,7 @@ def _read_lists(conn: Connection, view: View, source_ids: list[int]) -> _Lists:
     return _Lists(counts=changes.item_counts(conn, source_ids), latest=items.list_items(conn, query))
 
 
-def _tiles(taken: StatusSnapshot, words: Words) -> list[Tile]:
+def _tiles(taken: StatusSnapshot, words: Words, *, probes: bool) -> list[Tile]:
     stats = taken.stats
     paused = stats.paused_by_error
     is_all = 0 < stats.active_sources == stats.total_sources
@@ -122,7 +123,7 @@ def _tiles(taken: StatusSnapshot, words: Words) -> list[Tile]:
             "paused",
             words("overview.paused_by_error"),
             _number(paused),
-            note=words("overview.probed_again") if paused else "",
+            note=words("overview.probed_again" if probes else "overview.not_probed") if paused else "",
             mood="bad" if paused else "calm",
         ),
         _tile("items", words("overview.new_items"), _number(stats.items_24h), note=words("overview.last_24h")),

@@ -45,7 +45,7 @@ async def read_overview(page: Page) -> Content:
     viewer = await page.system.viewer(View(caller=page.caller, language=page.language, most=0))
     taken = await viewer.snapshot()
     total, needy = taken.stats.total_sources, taken.stats.needy_sources
-    board = await read_board(viewer, taken)
+    board = await read_board(page.system, viewer, taken)
     found = await page.system.store.read(source_list.list_page, SourceQuery(caller=page.caller, limit=MAX_ROWS))
     rows = await rows_of(page, viewer, found)
     board.items[MAX_LATEST:] = []
