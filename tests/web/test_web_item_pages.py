@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from browser import CHROMIUM
-from playwright.async_api import Browser, async_playwright, expect
+from playwright.async_api import Browser, ViewportSize, async_playwright, expect
 from playwright.async_api import Page as Tab
 from web_site import Site
 
@@ -116,8 +116,8 @@ async def test_a_list_by_when_items_were_collected_tells_that_and_when_they_were
     )
     for path in ("/items", f"/sources/{source.id}", "/feeds/new"):
         page = (await lean_site.get(path, "alice")).text
-        times = re.findall(r'<span class="times">(.*?)</span>', page)
-        told = sorted(re.sub(r'<time datetime="([^"]+)">.*?</time>', r"\1", one) for one in times)
+        times = re.findall(r'<span class="times[^>]*>(.*?)</small>', page)
+        told = sorted(re.sub(r'<time datetime="([^"]+)">.*?</time>|</?span>', r"\1", one) for one in times)
         assert told == [iso(now), iso(now), f"published {iso(now - timedelta(days=3))} · collected {iso(now)}"], path
 
 
@@ -523,6 +523,29 @@ async def test_items_arrive_while_the_list_is_open_and_the_keyboard_walks_them(
     await expect(tab.locator("[data-row].here")).to_have_count(1)
     await tab.keyboard.press("o")
     await expect(tab).to_have_url(re.compile(r"/items/\d+$"))
+
+
+@pytest.mark.browser
+@pytest.mark.proves("G-11")
+@pytest.mark.parametrize("scripts", [True, False])
+async def test_on_a_phone_neither_of_the_two_times_of_an_item_is_broken(
+    lean_site: Site, served_url: str, browser: Browser, scripts: bool
+):
+    source = await lean_site.add_source(lean_site.alice, "harbour")
+    now = lean_site.system.clock.now()
+    item = make_item(native_id="1", title="Old", author="Somebody by the sea", published_at=now - timedelta(days=3))
+    await lean_site.system.store.write(items.insert_new, [(source.id, item)], now=now)
+    size: ViewportSize = {"width": 390, "height": 844}
+    tab = await browser.new_page(base_url=served_url, locale="en-US", java_script_enabled=scripts, viewport=size)
+    await sign_in(tab, lean_site)
+    await tab.goto("/items")
+    times = tab.locator(".items .times > span")
+    await expect(times).to_have_count(2)
+    lines = "(one) => new Set([...one.getClientRects()].map((part) => part.top)).size"
+    assert [await one.evaluate(lines) for one in await times.all()] == [1, 1]
+    left = "(one) => one.getBoundingClientRect().left"
+    beginnings = [await one.evaluate(left) for one in (tab.locator(".items small > span").first, times.first)]
+    assert beginnings[0] == beginnings[1], "below the source, where the eye is"
 
 
 @pytest.mark.browser
