@@ -250,6 +250,8 @@ async def opened(browser: Browser, address: str, look: Look, key: str) -> AsyncI
         color_scheme=look.theme,  # type: ignore[arg-type]
         locale="zh-CN" if look.language == "zh" else "en-GB",
         device_scale_factor=1,
+        # What just changed is marked for seconds, which no picture should show.
+        reduced_motion="reduce",
     )
     page = await context.new_page()
     if key:
