@@ -367,6 +367,21 @@ async def test_a_source_is_edited_and_its_filter_tried_before_it_is_saved(alices
     assert source["fetch_interval_minutes"] == 30
 
 
+@pytest.mark.proves("G-05")
+async def test_the_address_of_a_source_has_a_field_of_its_own(alices: Site, failing: Source):
+    path = f"/sources/{failing.id}/edit"
+    page = (await alices.get(path)).text
+    [address] = re.findall('<input name="url"[^>]* value="([^"]*)"', page)
+    assert address == failing.config["url"]
+    assert address not in page.split('name="config"')[1], "and stands in no other"
+    blank = await send(alices, path, name="feed", url="", config="{}", do="save")
+    assert blank.status_code == 422
+    moved = await send(alices, path, name="feed", url="https://moved.example/feed", config="{}", do="save")
+    assert "feed was saved." in await told(alices, moved)
+    [source] = (await alices.get("/api/sources", "alice")).json()
+    assert source["config"] == {"url": "https://moved.example/feed"}
+
+
 @pytest.mark.proves("G-02")
 async def test_starter_feeds_are_nobodys_choice_and_end_no_welcome(alices: Site):
     for draft in STARTER_PACK:

@@ -16,7 +16,7 @@ from catchment.clock import last_days
 from catchment.domain.confidential import masked
 from catchment.domain.filters import FIELDS, read_filters
 from catchment.domain.options import FILTERS_KEY, INTERVAL_KEY
-from catchment.domain.source import Source
+from catchment.domain.source import ADDRESS_KEY, Source
 from catchment.errors import BadConfig, CatchmentError, Conflict, InvalidInput
 from catchment.manage.catalog import Added, Change, Draft, Refused
 from catchment.manage.history import DAYS
@@ -323,14 +323,12 @@ async def edit_page(page: SignedInPage, source_id: PathId) -> Response:
 @router.post(
     "/{source_id}/edit",
     responses=OF_FORMS,
-    openapi_extra=form_fields("name", "tags", "interval", "public", "include", "exclude", "config", "do"),
+    openapi_extra=form_fields("name", "url", "tags", "interval", "public", "include", "exclude", "config", "do"),
 )
 async def edit(page: SignedInPage, source_id: PathId) -> Response:
     source = await page.system.catalog.get(source_id, page.caller)
     form = await page.form()
-    given = {
-        name: str(form.get(name, "")) for name in ("name", "tags", "interval", "public", "include", "exclude", "config")
-    }
+    given = {name: str(form.get(name, "")) for name in _form_of(source)}
     try:
         config = _edited_config(given)
         if form.get("do") == "preview":
@@ -356,8 +354,10 @@ def _form_of(source: Source) -> dict[str, str]:
     config = masked(source.config)
     filters = config.pop(FILTERS_KEY, None) or {}
     interval = config.pop(INTERVAL_KEY, "")
+    address = {ADDRESS_KEY: config.pop(ADDRESS_KEY)} if ADDRESS_KEY in config else {}
     return {
         "name": source.name,
+        **address,
         "tags": ", ".join(source.tags),
         "interval": str(interval),
         "public": "on" if source.is_public else "",
@@ -390,7 +390,8 @@ def _edited_config(given: dict[str, str]) -> dict[str, Any]:
         raise InvalidInput('The options are a JSON object, such as {"url": "https://…"}.', field="config")
     filters = {name: rules for name in ("include", "exclude") if (rules := read_rules(given[name]))}
     read_filters(filters)
-    return {**config, FILTERS_KEY: filters} if filters else config
+    address = {ADDRESS_KEY: given[ADDRESS_KEY]} if given.get(ADDRESS_KEY) else {}
+    return {**config, **address} | ({FILTERS_KEY: filters} if filters else {})
 
 
 async def _tried(page: Page, source: Source, config: dict[str, Any]) -> dict[str, Any]:
