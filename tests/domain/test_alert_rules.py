@@ -78,6 +78,7 @@ def room(free, total):
         ({"recovered_records": 5}, []),
         ({"invalid_notes": 2}, [(AlertRule.INVALID_INPUT, "notes", Severity.P3)]),
         ({"sources": source(SourceTrouble.BROKEN)}, [(AlertRule.SOURCE_BROKEN, "7", Severity.P2)]),
+        ({"sources": source(SourceTrouble.GONE)}, [(AlertRule.SOURCE_BROKEN, "7", Severity.P2)]),
         ({"sources": source(SourceTrouble.QUIET)}, [(AlertRule.SOURCE_QUIET, "7", Severity.P3)]),
         ({"sources": source(SourceTrouble.GAP)}, [(AlertRule.SOURCE_GAP, "7", Severity.P3)]),
         ({"late_sources": 3}, [(AlertRule.COLLECTOR_LATE, "collector", Severity.P1)]),

@@ -10,12 +10,13 @@ from aiohttp import web
 from loguru import logger
 from sqlalchemy import update
 
+from catchment.domain.alert_rules import SourceTrouble
 from catchment.domain.caller import OPERATOR
 from catchment.domain.source import MOVES_UNTIL_ADOPTED, PausedBy, Why
 from catchment.errors import Conflict
 from catchment.manage.catalog import Change
 from catchment.monitor.status import Mark, View
-from catchment.store import tables
+from catchment.store import alert_queries, tables
 from collecting import add, collect, collect_one, get, stored
 from feed_site import FeedSite, rss
 from stores import on_both_stores, on_sqlite_alone
@@ -88,6 +89,8 @@ async def test_a_source_that_is_gone_is_retired_with_a_notice_and_never_probed(s
     retired = await visit(system, source)
     assert (retired.is_active, retired.paused_by) == (False, PausedBy.GONE)
     assert "gone for good" in retired.last_error.message
+    [trouble] = await system.store.read(alert_queries.troubled_sources, now=clock.now())
+    assert trouble.trouble is SourceTrouble.GONE
     clock.advance(timedelta(days=30))
     await collect(system)
     assert site.hits["/feed"] == 1

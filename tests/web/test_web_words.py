@@ -201,6 +201,7 @@ ALERTS = [
     "News brings nothing new any more, though something was to be expected by 2026-03-01 12:00 UTC.",
     "Items of News were missed between two visits, as was seen at 2026-03-01 12:00 UTC.",
     "News is paused by errors: nobody knows why",
+    "News is not visited any more: nobody knows why",
     "80 of 100 pages of X are spent this month.",
     "X's provider refuses the key; check TWITTER_API_KEY (no such key)",
 ]

@@ -133,6 +133,7 @@ class RequestCount:
 
 class SourceTrouble(StrEnum):
     BROKEN = "broken"
+    GONE = "gone"
     QUIET = "quiet"
     GAP = "gap"
 
@@ -252,6 +253,7 @@ def _invalid_notes(seen: AlertSnapshot) -> Iterator[Finding]:
 
 _TROUBLES: Mapping[SourceTrouble, tuple[AlertRule, Severity, str]] = {
     SourceTrouble.BROKEN: (AlertRule.SOURCE_BROKEN, Severity.P2, "{name} is paused by errors: {detail}"),
+    SourceTrouble.GONE: (AlertRule.SOURCE_BROKEN, Severity.P2, "{name} is not visited any more: {detail}"),
     SourceTrouble.QUIET: (AlertRule.SOURCE_QUIET, Severity.P3, "{name} brings nothing new any more, {detail}."),
     SourceTrouble.GAP: (AlertRule.SOURCE_GAP, Severity.P3, "Items of {name} were missed between two visits, {detail}."),
 }

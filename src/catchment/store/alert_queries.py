@@ -136,9 +136,9 @@ def _spending(conn: Connection, caps: Caps, now: datetime) -> tuple[Spending, ..
 def troubled_sources(conn: Connection, *, now: datetime) -> list[TroubledSource]:
     is_broken = sources.c.paused_by.in_([PausedBy.ERROR, PausedBy.GONE])
     is_quiet = and_(sources.c.is_active.is_(True), sources.c.quiet_at <= now)
-    columns = (sources.c.id, sources.c.name, sources.c.last_error, sources.c.gap_at, sources.c.quiet_at)
+    told = (sources.c.last_error, sources.c.paused_by, sources.c.gap_at, sources.c.quiet_at)
     statement = (
-        select(*columns, is_broken.label("is_broken"), is_quiet.label("is_quiet"))
+        select(sources.c.id, sources.c.name, *told, is_broken.label("is_broken"), is_quiet.label("is_quiet"))
         .where(sources.c.is_deleted.is_(False), or_(is_broken, is_quiet, sources.c.gap_at.is_not(None)))
         .order_by(sources.c.id)
         .limit(MAX_SOURCES)
@@ -152,7 +152,8 @@ def troubled_sources(conn: Connection, *, now: datetime) -> list[TroubledSource]
 
 def _troubles(row: Row[Any]) -> Iterator[tuple[SourceTrouble, str]]:
     if row.is_broken:
-        yield SourceTrouble.BROKEN, row.last_error or "nobody knows why"
+        trouble = SourceTrouble.GONE if row.paused_by == PausedBy.GONE else SourceTrouble.BROKEN
+        yield trouble, row.last_error or "nobody knows why"
     if row.is_quiet:
         yield SourceTrouble.QUIET, f"though something was to be expected by {row.quiet_at:%Y-%m-%d %H:%M} UTC"
     if row.gap_at is not None:
