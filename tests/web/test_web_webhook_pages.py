@@ -164,6 +164,18 @@ async def test_a_feed_that_is_gone_stays_in_the_form_until_another_is_chosen(lea
 
 
 @pytest.mark.proves("G-10")
+async def test_of_what_waits_for_the_webhook_of_a_feed_it_is_said_that_others_are_left_out(lean_site: Site):
+    await lean_site.system.feeds.add(FeedDraft(slug="news", filter={}), OPERATOR)
+    await sign_in(lean_site, "admin")
+    shown = []
+    for feed in ("news", ""):
+        hook_id = await add(lean_site, name=f"of {feed}", topics=(Topic.ITEMS_NEW,), feed=feed)
+        await send(lean_site, "/webhooks/act", do=f"ping {hook_id}")
+        shown.append("are left out when their turn comes" in (await lean_site.get(f"/webhooks/{hook_id}")).text)
+    assert shown == [True, False]
+
+
+@pytest.mark.proves("G-10")
 async def test_the_way_to_a_chat_is_shown_to_administrators_alone(lean_site: Site):
     feed = {"slug": "mine", "filter": {}}
     assert (await lean_site.post("/api/feeds", "alice", json=feed)).status_code == 201
