@@ -117,6 +117,22 @@ async def test_the_items_of_a_feed_are_found_by_index_and_in_its_order(system_of
         assert len(found) == (50 if slug == "all" else ITEMS)
 
 
+@pytest.mark.proves("G-07")
+@pytest.mark.parametrize("wanted", [{}, {"q": "river"}], ids=["all", "search"])
+async def test_of_what_came_together_the_last_published_comes_first_in_a_feed(system: System, wanted: dict[str, Any]):
+    source = await system.catalog.add(Draft(type="rss", config={"url": "https://s.example/"}), OPERATOR)
+    ages = {"river 3": 3, "river 1": 1, "river 40": 40, "river undated": None, "river 6": 6}
+    made = [
+        make_item(native_id=title, title=title, published_at=None if days is None else NOW - timedelta(days=days))
+        for title, days in ages.items()
+    ]
+    await system.store.write(items.insert_new, [(source.id, item) for item in made], now=NOW)
+    await system.feeds.add(FeedDraft(slug="view", filter=wanted), OPERATOR)
+    feed = await saved(system.store, "view")
+    _, found = await system.store.read(views.read_items, feed, lambda _: True, since=None)
+    assert [one.item.title.split()[-1] for one in found] == ["1", "3", "6", "40", "undated"]
+
+
 @pytest.mark.proves("B-10")
 @pytest.mark.parametrize("seed", range(2))
 async def test_whatever_happens_the_same_tag_is_always_the_same_document(system: System, clock: ManualClock, seed: int):

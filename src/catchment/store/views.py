@@ -243,17 +243,17 @@ def _in_order(conn: Connection, ids: Sequence[int]) -> list[int]:
 
 
 def _found(conn: Connection, feed: SavedFeed, *, since: datetime | None, most: int) -> list[int]:
-    """Ids of what the feed's search may find, the newest change first."""
+    """Ids of what the feed's search may find, the newest change first, then by their own dates."""
     changed_at = func.coalesce(raw_items.c.updated_at, raw_items.c.fetched_at, type_=UtcDateTime)
     ids = candidates(conn, read_query(feed.filter.q), feed.filter.sources, most=most)
-    places: list[tuple[datetime, int]] = []
+    places: list[tuple[datetime, bool, datetime, int]] = []
     for start in range(0, len(ids), BATCH):
-        statement = select(changed_at, raw_items.c.id).where(
+        statement = select(changed_at, raw_items.c.published_at, raw_items.c.id).where(
             raw_items.c.id.in_(ids[start : start + BATCH]), *_of_feed(raw_items.c.source_id, feed, conn.dialect)
         )
         rows = conn.execute(statement.where(changed_at >= since) if since else statement)
-        places += [(row[0], row[1]) for row in rows]
-    return [item_id for _, item_id in sorted(places, reverse=True)]
+        places += [(at, date is not None, date or at, item_id) for at, date, item_id in rows]
+    return [item_id for *_, item_id in sorted(places, reverse=True)]
 
 
 def _load(conn: Connection, ids: Any) -> Iterator[ShownItem]:
