@@ -244,7 +244,8 @@ async def look_after_an_alert(tab: Page, site: Site, clock: ManualClock) -> None
     await tab.goto("/alerts")
     await expect(tab.locator("#live")).to_have_text("live")
     await raise_alerts(site, alert(AlertRule.DISK_NEARLY_FULL, "disk", Severity.P1))
-    line = tab.locator("[data-row]", has_text="Disk nearly full")
+    line, counts = tab.locator("[data-row]", has_text="Disk nearly full"), tab.locator(".count")
+    await expect(counts).to_have_text(["1", "1"])
     await button(line, "Acknowledge").click()
     await expect(line).to_contain_text("acknowledged by admin")
     await tab.get_by_role("link", name="What to do").click()
@@ -254,6 +255,8 @@ async def look_after_an_alert(tab: Page, site: Site, clock: ManualClock) -> None
     await raise_alerts(site, alert(AlertRule.DISK_NEARLY_FULL, "disk", Severity.P1, resolved_at=clock.now()))
     await expect(tab.locator("[data-row]", has_text="resolved")).to_be_visible()
     await expect(tab.locator("#main")).to_contain_text("No alert is open.")
+    await expect(tab.get_by_text("No alert ended in the last 30 days.")).to_be_hidden()
+    await expect(counts).to_have_text(["", ""])
 
 
 async def send_again(tab: Page, stranger: FeedSite) -> None:

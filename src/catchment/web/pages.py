@@ -153,13 +153,24 @@ class Page:
         return Markup(_templates.get_template(template).render(self._common | context))  # noqa: S704 (escapes itself)
 
     async def show(self, template: str, /, *, status: int = 200, **context: Any) -> Response:
-        firing = await self.system.store.read(count_open, self.caller) if self.caller.is_known else 0
-        return render(self.request, self.language, template, self._common | {"firing": firing} | context, status=status)
+        whole = self._common | {"firing": await self._count_firing()} | context
+        return render(self.request, self.language, template, whole, status=status)
 
     async def show_live(self, template: str, content: Content) -> Response:
         """A page that is kept up to date, as one whose reader is registered by `live`."""
         asked = link_with(self.request).removeprefix(self.request.scope.get("root_path", ""))
-        return await self.show(template, live_of=asked, seen=content.digest, **content.shown)
+        content = await self.with_bar(content)
+        whole = {**self._common, "live_of": asked, "seen": content.digest, **content.shown}
+        return render(self.request, self.language, template, whole)
+
+    async def with_bar(self, content: Content) -> Content:
+        """What a page shows, and what of the bar above it changes while it is open."""
+        firing = await self._count_firing()
+        bar = {one: self.part("parts/firing.html", id=one, firing=firing) for one in ("firing", "menu-firing")}
+        return replace(content, context={**content.context, "firing": firing}, parts={**content.parts, **bar})
+
+    async def _count_firing(self) -> int:
+        return await self.system.store.read(count_open, self.caller) if self.caller.is_known else 0
 
     def done(self, then: str, key: str = "", /, *, undo: Undo | None = None, **values: Any) -> Response:
         """On to the page that shows what was done, and says so."""
@@ -238,7 +249,8 @@ async def read_watched(app: FastAPI, watch: Watch) -> str:
         "path_params": params,
     }
     try:
-        content = await reader(Page(Request(scope), app.state.system, watch.caller, watch.language))
+        page = Page(Request(scope), app.state.system, watch.caller, watch.language)
+        content = await page.with_bar(await reader(page))
     except NotFound:
         content = Content(context={})
     return content.as_json()
