@@ -13,9 +13,11 @@ import pytest
 from catchment import errors
 from catchment.domain.alert_rules import AlertRule, Severity
 from catchment.domain.caller import Scope
+from catchment.domain.outbox import WebhookFormat
 from catchment.domain.source import SourceStatus
 from catchment.manage.doctor import CheckVerdict
 from catchment.monitor.status import Language, Mark, as_counted
+from catchment.publish.payloads import refusal_in
 from catchment.settings import Origin, specs
 from catchment.store.database import WriteTrouble
 from catchment.store.source_list import Health, Sort
@@ -125,6 +127,9 @@ def test_what_is_counted_is_told_as_people_count():
     [
         ("a.example refuses connections; check the address and port", "a.example 拒绝连接；请检查地址和端口"),
         ("There is no source 7.", "没有编号为 7 的信息源"),
+        (str(refusal_in(b"<html>", WebhookFormat.LARK)), "返回的不是飞书机器人的答复，请检查 Webhook 的地址"),
+        (str(refusal_in(b"[]", WebhookFormat.LARK)), "返回的不是飞书机器人的答复，请检查 Webhook 的地址"),
+        (str(refusal_in(b'{"code": 19021, "msg": "sign match fail"}', WebhookFormat.LARK)), "飞书拒绝了：sign match fail"),
         (
             "a.example answered HTTP 503 for https://a.example/f: the server is in trouble: tried again later",
             "a.example 对 https://a.example/f 返回 HTTP 503：服务器故障，稍后重试",

@@ -132,9 +132,9 @@ def refusal_in(answer: bytes, form: WebhookFormat) -> str | None:
     try:
         said = json.loads(answer)
     except ValueError:
-        return "Lark's answer is not JSON"
+        said = None
     if not isinstance(said, dict):
-        return "Lark's answer is not an object"
+        return "no bot of Lark answered; check the webhook's address"
     if 0 in (said.get("code"), said.get("StatusCode")):
         return None
     return f"Lark refused it: {said.get('msg') or said.get('StatusMessage') or said}"
