@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR
 from catchment.domain.source import SourceStatus
+from catchment.domain.visit import VisitOutcome
 from catchment.errors import Conflict
 from catchment.fetch import connections
 from catchment.manage.catalog import Draft
@@ -21,6 +23,7 @@ from catchment.monitor.status import Language, StatusSnapshot, View
 from catchment.monitor.why import explain
 from catchment.settings import Settings
 from catchment.store import fetch_log
+from catchment.store.fetch_log import LogLine
 from catchment.web.dashboard import Board, read_board
 from collecting import add, collect
 from feed_site import FeedSite
@@ -180,3 +183,16 @@ async def test_why_says_of_a_visit_without_a_network_that_it_does_not_count(syst
         assert counted not in said
     failed = next(one for one in explain(source, health, visits) if "failed: " in one)
     assert failed.endswith(". That is not counted against the source.")
+
+
+@pytest.mark.proves("R-41")
+@pytest.mark.parametrize("language", Language)
+async def test_why_blames_the_network_only_for_a_visit_that_it_prevented(
+    system: System, clock: ManualClock, language: Language
+) -> None:
+    source = await add(system, f"http://127.0.0.2:{closed_port()}/feed")
+    health = (await system.viewer(VIEW)).describe(source)
+    line = LogLine(source_id=source.id, started_at=clock.now(), finished_at=clock.now(), ok=False, error="HTTP 410")
+    for visits, is_blamed in (([], True), ([replace(line, excuse=VisitOutcome.NETWORK_AWAY)], True), ([line], False)):
+        said = explain(source, health, visits, network_away=True, language=language)
+        assert any("The network is away" in one or "网络不通" in one for one in said) == is_blamed

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from catchment.domain.source import Source, SourceStatus
+from catchment.domain.visit import VisitOutcome
 from catchment.monitor.status import Language, Mark, SourceHealth, as_counted
 from catchment.store.fetch_log import LogLine
 
@@ -87,7 +88,8 @@ Finding = tuple[str, Mapping[str, object]]
 def _findings(
     source: Source, health: SourceHealth, visits: Sequence[LogLine], network_away: bool, failed_pages: int
 ) -> Iterator[Finding]:
-    if network_away:
+    # What was reached, at home or before the network went, has reasons of its own.
+    if network_away and (not visits or visits[0].excuse is VisitOutcome.NETWORK_AWAY):
         yield "away", {}
     if health.status is SourceStatus.PAUSED and health.next_check_at is not None:
         yield "probing", {}
