@@ -85,6 +85,18 @@ async def test_an_alert_is_for_admins_and_for_whoever_may_change_its_source(site
 
 
 @pytest.mark.proves("G-08")
+@pytest.mark.parametrize("told_again", [False, True])
+async def test_an_alert_that_fires_again_is_not_told_before_it_began(lean_site: Site, told_again: bool):
+    began = START + timedelta(minutes=3)
+    again = alert(
+        AlertRule.DISK_NEARLY_FULL, "disk", since=began, fired_at=began, told_at=began if told_again else START
+    )
+    await raise_alerts(lean_site, again)
+    await sign_in(lean_site, "admin")
+    assert ("· told <time" in (await lean_site.get("/alerts")).text) == told_again
+
+
+@pytest.mark.proves("G-08")
 async def test_the_page_has_what_fires_what_was_and_what_can_be_done(lean_site: Site, clock: ManualClock):
     await raise_alerts(
         lean_site,
