@@ -236,6 +236,13 @@ async def test_a_runbook_is_sanitised_and_links_to_others_below_the_sub_path(lea
         assert (await lean_site.get(f"/alerts/runbooks/{name}", "alice")).status_code == 404
 
 
+@pytest.mark.proves("G-11")
+def test_where_a_line_ends_within_chinese_text_there_is_no_blank():
+    assert rendered("其余选项\n不变") == "<p>其余选项不变</p>"
+    assert rendered("自动**重试**\n（见上）") == "<p>自动<strong>重试</strong>（见上）</p>"
+    assert rendered("用\n`catchment status`\nor look") == "<p>用\n<code>catchment status</code>\nor look</p>"
+
+
 def test_the_runbooks_are_in_the_package_that_is_built():
     root = Path(catchment.__file__).parents[2]
     built = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]

@@ -6,10 +6,15 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from html import unescape
+from typing import TYPE_CHECKING
+from unicodedata import east_asian_width
 
 import lxml.etree  # type: ignore[import-untyped]
 import lxml.html  # type: ignore[import-untyped]
 import nh3
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 MAX_HTML_BYTES = 256 * 1024
 CONTROL_BYTES = bytes(code for code in range(32) if code not in b"\t\n\r")
@@ -142,7 +147,16 @@ def markdown_as_html(text: str) -> str:
     # Loaded when there is something to render: hardly any process ever does.
     from markdown_it import MarkdownIt
 
-    return HtmlCleaner().clean(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    reader.add_render_rule("softbreak", _soft_break)
+    return HtmlCleaner().clean(reader.render(text))
+
+
+def _soft_break(_renderer: object, tokens: Sequence[Token], at: int, *_: object) -> str:
+    """Where a line ends, a browser shows a blank, which Chinese has none of between its characters."""
+    before = next((token.content for token in reversed(tokens[:at]) if token.content), " ")
+    after = next((token.content for token in tokens[at + 1 :] if token.content), " ")
+    return "" if {east_asian_width(before[-1]), east_asian_width(after[0])} <= {"F", "W"} else "\n"
 
 
 #: What a browser loads from elsewhere while somebody reads.
