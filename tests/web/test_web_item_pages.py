@@ -305,6 +305,9 @@ async def test_the_address_that_a_new_feed_will_have_is_shown_before_it_is_saved
         await send(alices, "/feeds/new", do="save", q=f"about {slug}", **fields)
         assert (await alices.get(f"/api/feeds/{slug}", "alice")).status_code == 200
     assert "/feeds/feed-1.rss" in await told(title="新闻")
+    for refused in ("caiji", "My Feed!"):
+        assert ".rss" not in (instead := await told(slug=refused)), "no address that it will not have"
+        assert instead.startswith("There will be no such address: " if language == "en" else "不能用作地址：")
 
 
 @pytest.mark.proves("G-06", "G-07")

@@ -81,8 +81,10 @@ class Feeds:
         entry = deed("feed.add", f"feed {new.slug}", "public" if new.is_public else "private", now=now, caller=caller)
         return Published(feed=await self._store.write(recorded, entry, feeds.add, new, now=now), token=token)
 
-    async def free_slug(self, title: str) -> str:
-        """A short name that is made of the title and that no feed has."""
+    async def free_slug(self, slug: str, title: str) -> str:
+        """The short name that a new feed gets: this one, or else one that is made of the title; no other has it."""
+        if slug:
+            return await self._store.read(feeds.check_free, check_slug(slug))
         wanted = slug_of(title, otherwise="feed")
         return free_slug(wanted, await self._store.read(feeds.slugs_like, wanted))
 

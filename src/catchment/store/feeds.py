@@ -23,11 +23,21 @@ def add(conn: Connection, new: NewFeed, *, now: datetime) -> SavedFeed:
         with conn.begin_nested():
             conn.execute(insert(feeds), values)
     except IntegrityError as error:
-        twin = find(conn, new.slug)
-        raise Conflict(f"There is a feed {new.slug} already.", existing_id=twin.id if twin else None) from error
+        raise _taken(new.slug, find(conn, new.slug)) from error
     found = find(conn, new.slug)
     assert found is not None
     return found
+
+
+def check_free(conn: Connection, slug: str) -> str:
+    """The short name itself; one that is taken is a Conflict."""
+    if twin := find(conn, slug):
+        raise _taken(slug, twin)
+    return slug
+
+
+def _taken(slug: str, twin: SavedFeed | None) -> Conflict:
+    return Conflict(f"There is a feed {slug} already.", existing_id=twin.id if twin else None)
 
 
 def find(conn: Connection, slug: str, *, for_change: bool = False) -> SavedFeed | None:

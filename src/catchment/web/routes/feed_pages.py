@@ -101,7 +101,7 @@ async def make_feed(page: SignedInPage) -> Response:
     if form.get("do") == "preview":
         return await _builder(page, given)
     try:
-        draft = replace(await _draft(page, given), slug=await _slug(page, given))
+        draft = replace(await _draft(page, given), slug=await page.system.feeds.free_slug(given.slug, given.title))
         if form.get("do") != "again" and await page.system.feeds.twin_of(draft, page.caller):
             return await _builder(page, given, status=409)
         published = await page.system.feeds.add(draft, page.caller)
@@ -166,7 +166,7 @@ async def _builder(
         form=given,
         feed=feed,
         action=action,
-        address=f"{base_url(page.request)}/feeds/{await _slug(page, given)}.{FeedFormat.RSS}",
+        slug_help="" if feed else await _slug_help(page, given),
         addresses=_addresses(page, feed) if feed else [],
         problem=problem,
         preview=page.part("parts/feed_preview.html", preview=preview),
@@ -176,8 +176,13 @@ async def _builder(
     )
 
 
-async def _slug(page: Page, given: FeedForm) -> str:
-    return given.slug or await page.system.feeds.free_slug(given.title)
+async def _slug_help(page: Page, given: FeedForm) -> str:
+    """The address that a new feed will have, or why it will not have the one that is wanted."""
+    try:
+        slug = await page.system.feeds.free_slug(given.slug, given.title)
+    except (InvalidInput, Conflict) as error:
+        return page.words("feeds.slug_refused", problem=page.words.say(str(error)))
+    return page.words("feeds.slug_help", address=f"{base_url(page.request)}/feeds/{slug}.{FeedFormat.RSS}")
 
 
 async def _previewed(page: Page, given: FeedForm, feed: SavedFeed | None) -> FeedPreview:
