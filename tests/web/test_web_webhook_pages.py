@@ -176,6 +176,16 @@ async def test_of_what_waits_for_the_webhook_of_a_feed_it_is_said_that_others_ar
 
 
 @pytest.mark.proves("G-10")
+async def test_feeds_of_one_title_are_told_apart_where_one_is_chosen(lean_site: Site):
+    for slug, title in (("one", "News"), ("two", "News"), ("three", "Other")):
+        await lean_site.system.feeds.add(FeedDraft(slug=slug, title=title, filter={}), OPERATOR)
+    await sign_in(lean_site, "admin")
+    page = (await lean_site.get("/webhooks")).text
+    offered = re.findall(r'<option value="(one|two|three)"[^>]*>([^<]*)', page)
+    assert dict(offered) == {"one": "News (one)", "two": "News (two)", "three": "Other"}
+
+
+@pytest.mark.proves("G-10")
 async def test_the_way_to_a_chat_is_shown_to_administrators_alone(lean_site: Site):
     feed = {"slug": "mine", "filter": {}}
     assert (await lean_site.post("/api/feeds", "alice", json=feed)).status_code == 201

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
@@ -74,7 +75,9 @@ def _payload(letter: Delivery) -> str:
 
 
 async def _offered(page: Page) -> dict[str, Any]:
-    feeds = [(feed.slug, feed.title or feed.slug) for feed in await page.system.feeds.list(page.caller)]
+    titles = {feed.slug: feed.title or feed.slug for feed in await page.system.feeds.list(page.caller)}
+    times = Counter(titles.values())
+    feeds = [(slug, title if times[title] == 1 else f"{title} ({slug})") for slug, title in titles.items()]
     return {"topics": LISTENABLE, "formats": list(WebhookFormat), "feeds": feeds, "form": _NEW}
 
 
