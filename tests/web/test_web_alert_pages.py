@@ -85,15 +85,19 @@ async def test_an_alert_is_for_admins_and_for_whoever_may_change_its_source(site
 
 
 @pytest.mark.proves("G-08")
-@pytest.mark.parametrize("told_again", [False, True])
-async def test_an_alert_that_fires_again_is_not_told_before_it_began(lean_site: Site, told_again: bool):
+@pytest.mark.parametrize(("told_again", "to"), [(False, Topic.ALERT), (True, Topic.ALERT), (True, Topic.ITEMS_NEW)])
+async def test_an_alert_is_not_said_to_be_told_before_it_began_or_to_nobody(
+    lean_site: Site, told_again: bool, to: Topic
+):
     began = START + timedelta(minutes=3)
     again = alert(
         AlertRule.DISK_NEARLY_FULL, "disk", since=began, fired_at=began, told_at=began if told_again else START
     )
     await raise_alerts(lean_site, again)
+    await lean_site.system.webhooks.add(NewWebhook(name="chat", url="https://chat.example/hook", topics=(to,)))
     await sign_in(lean_site, "admin")
-    assert ("· told <time" in (await lean_site.get("/alerts")).text) == told_again
+    is_said = "· told <time" in (await lean_site.get("/alerts")).text
+    assert is_said == (told_again and to is Topic.ALERT)
 
 
 @pytest.mark.proves("G-08")

@@ -52,9 +52,9 @@ async def read_alerts_page(page: Page) -> Content:
     lines = [_line(alert, page, may=may and page.may_write, now=now) for alert, may in found]
     fires = [line for line in lines if line["alert"].is_open]
     past = [line for line in lines if not line["alert"].is_open]
-    channels = await _channels(page) if page.caller.is_admin else []
+    channels = await _channels(page)
     context = {"fires": fires, "past": past, "channels": channels}
-    parts = {line["part"]: page.part("parts/alert.html", line=line, mutes=MUTES) for line in lines}
+    parts = {line["part"]: page.part("parts/alert.html", line=line, mutes=MUTES, channels=channels) for line in lines}
     parts |= {name: page.part(f"parts/{name.replace('-', '_')}.html", **context) for name in ("alert-channels",)}
     parts["lede"] = Markup('<p class="lede" id="lede">{}</p>').format(_lede(page, fires))
     lists = {"open": [line["part"] for line in fires], "past": [line["part"] for line in past]}
