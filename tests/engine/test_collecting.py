@@ -303,6 +303,23 @@ class TestFailureAndRecovery:
             assert (await get(system, source)).next_check.at is None
 
     @pytest.mark.proves("A-29")
+    async def test_once_probing_is_turned_off_what_was_paused_before_is_not_probed_either(
+        self, open_test_system, site, clock
+    ):
+        async with open_test_system() as system:
+            source = await add(system, site.serve("down", status=503))
+            while (await get(system, source)).next_check.why is not Why.PROBE:
+                await collect(system)
+                clock.advance(20 * HOUR)
+        asked = site.hits["/feed"]
+        async with open_test_system(probe_hours=0) as system:
+            async with system.collector.working(grace_seconds=5):
+                clock.advance(25 * HOUR)
+                await (await system.collector.tick()).wait()
+            assert (await get(system, source)).next_check.at is None
+        assert site.hits["/feed"] == asked
+
+    @pytest.mark.proves("A-29")
     async def test_resuming_by_hand_clears_the_errors_and_makes_it_due(self, system, site, clock):
         source = await add(system, site.serve("down", status=503))
         for _ in range(5):

@@ -60,6 +60,8 @@ class Cadences:
     async def apply(self) -> None:
         """Load, and move the next check of every source whose type's interval changed since it was computed."""
         intervals = await self.load()
+        if self._probe_after is None:
+            await self._store.write(sources.drop_probes)
         applied = await self._store.read(config.read_applied_intervals)
         for source_type in sorted({*applied, *intervals.chosen}):
             minutes = intervals.minutes(source_type)

@@ -306,6 +306,12 @@ def wake_types(conn: Connection, can_fetch: Callable[[str], bool], *, now: datet
     )
 
 
+def drop_probes(conn: Connection) -> None:
+    """What errors paused is not looked at again: nobody probes any more."""
+    never = schedule_columns(NextCheck(at=None, why=None))
+    conn.execute(update(sources).where(sources.c.next_check_why == Why.PROBE).values(never))
+
+
 def subscribe(conn: Connection, user_id: int, source_id: int, *, now: datetime) -> bool:
     """True if the subscription is new."""
     known = select(subscriptions.c.id).where(subscriptions.c.user_id == user_id, subscriptions.c.source_id == source_id)
