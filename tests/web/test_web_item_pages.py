@@ -308,6 +308,8 @@ async def test_the_address_that_a_new_feed_will_have_is_shown_before_it_is_saved
     for refused in ("caiji", "My Feed!"):
         assert ".rss" not in (instead := await told(slug=refused)), "no address that it will not have"
         assert instead.startswith("There will be no such address: " if language == "en" else "不能用作地址：")
+        page = (await send(alices, "/feeds/new", do="save", title="x", slug=refused)).text
+        assert re.findall(r'<input name="(\w+)"[^>]* autofocus', page) == ["slug"], "what is to be mended has the focus"
 
 
 @pytest.mark.proves("G-06", "G-07")

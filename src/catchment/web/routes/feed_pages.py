@@ -166,7 +166,7 @@ async def _builder(
         form=given,
         feed=feed,
         action=action,
-        slug_help="" if feed else await _slug_help(page, given),
+        **({} if feed else await _slug_help(page, given)),
         addresses=_addresses(page, feed) if feed else [],
         problem=problem,
         preview=page.part("parts/feed_preview.html", preview=preview),
@@ -176,13 +176,14 @@ async def _builder(
     )
 
 
-async def _slug_help(page: Page, given: FeedForm) -> str:
+async def _slug_help(page: Page, given: FeedForm) -> dict[str, Any]:
     """The address that a new feed will have, or why it will not have the one that is wanted."""
     try:
         slug = await page.system.feeds.free_slug(given.slug, given.title)
     except (InvalidInput, Conflict) as error:
-        return page.words("feeds.slug_refused", problem=page.words.say(str(error)))
-    return page.words("feeds.slug_help", address=f"{base_url(page.request)}/feeds/{slug}.{FeedFormat.RSS}")
+        return {"slug_help": page.words("feeds.slug_refused", problem=page.words.say(str(error))), "refused": True}
+    address = f"{base_url(page.request)}/feeds/{slug}.{FeedFormat.RSS}"
+    return {"slug_help": page.words("feeds.slug_help", address=address)}
 
 
 async def _previewed(page: Page, given: FeedForm, feed: SavedFeed | None) -> FeedPreview:
