@@ -254,7 +254,7 @@ async def test_each_webhook_shows_how_it_is_however_much_another_is_sent(site: S
     for _ in range(MAX_DELIVERIES):
         await site.system.webhooks.ping(busy)
     page = (await site.get("/webhooks", "admin")).text
-    said = {took: "delivered", fails: "failed, tried again", busy: "on its way", fresh: "nothing sent yet"}
+    said = {took: "delivered", fails: "failed, tried again", busy: "waits its turn", fresh: "nothing sent yet"}
     for hook_id, words in said.items():
         assert words in page.partition(f'id="hook-{hook_id}"')[2].partition("</tr>")[0]
     # Nor does what waits behind it push the delivery that fails out of sight.
@@ -296,10 +296,10 @@ async def test_a_delivery_that_arrives_shows_without_a_reload(lean_site: Site, s
         await tab.wait_for_url("**/")
         await tab.goto(f"/webhooks/{hook_id}")
         await tab.get_by_role("button", name="Send a test").click()
-        await expect(tab.locator("#deliveries")).to_contain_text("on its way")
+        await expect(tab.locator("#deliveries")).to_contain_text("waits its turn")
         [letter] = await lean_site.system.webhooks.deliveries()
         await lean_site.system.store.write(outbox.record_delivered, letter.id, now=clock.now())
         await expect(tab.locator("#deliveries")).to_contain_text("delivered")
         await tab.get_by_role("button", name="Send again").click()
-        await expect(tab.locator("#deliveries")).to_contain_text("on its way")
+        await expect(tab.locator("#deliveries")).to_contain_text("waits its turn")
         await browser.close()
