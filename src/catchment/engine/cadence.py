@@ -57,11 +57,15 @@ class Cadences:
         self.intervals = replace(self.intervals, chosen=chosen)
         return self.intervals
 
+    async def start(self) -> None:
+        """Apply them, and have nobody probed whom the settings do not want to be."""
+        if self._probe_after is None:
+            await self._store.write(sources.drop_probes)
+        await self.apply()
+
     async def apply(self) -> None:
         """Load, and move the next check of every source whose type's interval changed since it was computed."""
         intervals = await self.load()
-        if self._probe_after is None:
-            await self._store.write(sources.drop_probes)
         applied = await self._store.read(config.read_applied_intervals)
         for source_type in sorted({*applied, *intervals.chosen}):
             minutes = intervals.minutes(source_type)

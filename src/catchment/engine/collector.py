@@ -92,7 +92,7 @@ class Collector:
         Raises TimeoutError when work had to be cut off.
         """
         await self._clock_monitor.start()
-        await self._cadences.apply()
+        await self._cadences.start()
         await self._store.write(sources.wake_types, self._registry.can_fetch, now=self._clock.now())
         await self._store.write(_register, leases=self._leases, now=self._clock.now())
         self._pool.reset()
