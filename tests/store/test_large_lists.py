@@ -20,7 +20,7 @@ from catchment.domain.source import NewSource
 from catchment.manage.import_export import export_sources
 from catchment.store import changes, items, overview, search, source_list, sources
 from catchment.store.database import Store
-from catchment.store.fetch_log import LogLine, count_since, write
+from catchment.store.fetch_log import LogLine, count_an_hour, count_since, write
 from catchment.store.items import ItemQuery
 from catchment.store.search import ItemFilter
 from catchment.store.source_list import SeenCounts, SourceQuery
@@ -381,6 +381,11 @@ async def test_what_everybody_sees_and_what_is_excused_is_found_without_a_look_a
 @pytest.mark.proves("S-03")
 async def test_how_all_is_takes_two_statements_for_the_visits_of_a_day_however_many_hours_are_left(store: Store):
     await store.write(fill)
-    with statements() as asked:
-        await store.read(count_since, NOW - timedelta(days=1), ANONYMOUS, now=NOW)
-    assert len([sql for sql, _ in asked if sql.startswith("SELECT")]) == 2
+    for counted in range(2):
+        with statements() as asked:
+            await store.read(count_since, NOW - timedelta(days=1), ANONYMOUS, now=NOW)
+        selects = [sql for sql, _ in asked if sql.startswith("SELECT")]
+        assert len(selects) == 2
+        # An hour that is counted leaves the time before it and after it.
+        assert selects[1].count("raw_items.fetched_at >=") == 1 + counted
+        await store.write(count_an_hour, now=NOW)
