@@ -119,6 +119,35 @@ async def test_what_is_claimed_ahead_waits_and_is_not_in_flight(open_test_system
         assert (await system.store.read(read_collector, OPERATOR, now=clock.now())).in_flight == 0
 
 
+async def test_who_helps_another_does_not_put_the_store_in_order_once_more(system, monkeypatch):
+    changes, write = [], system.store.write
+
+    async def recorded(change, *args, **values):
+        changes.append(change)
+        return await write(change, *args, **values)
+
+    monkeypatch.setattr(system.store, "write", recorded)
+    async with system.collector.working(grace_seconds=5, is_helping=True):
+        assert sources.wake_types not in changes
+    async with system.collector.working(grace_seconds=5):
+        assert sources.wake_types in changes
+
+
+async def test_what_a_busy_collector_cannot_begin_soon_is_left_to_another(open_test_system, site):
+    gate = Gate(rss("1"))
+    async with open_test_system(concurrency=30) as busy, open_test_system() as other:
+        for number in range(60):
+            await add(busy, site.script(gate, path=f"/{number}"))
+        async with busy.collector.working(grace_seconds=5):
+            round_ = await busy.collector.tick()
+            for _ in range(30):
+                await gate.arrived.acquire()
+            left = await other.collector.due()
+            gate.opened.set()
+            await round_.wait()
+    assert len(left) >= 10
+
+
 @pytest.mark.proves("R-15", "A-36")
 async def test_what_a_dead_process_claimed_is_in_nobodys_flight(system, site, clock):
     source = await add(system, site.feed("1"))

@@ -167,7 +167,7 @@ async def _collect_beside(line: socket.socket, settings: Settings) -> None:
     ):
         collect = partial(system.collector.collect_some, LOOK_LIMIT, types=_TYPES)
         try:
-            results = await collect_before(stop, system, collect)
+            results = await collect_before(stop, system, collect, is_helping=True)
         except TimeoutError:
             clean = False
     writer.write(pickle.dumps((clean, results or [])))

@@ -66,12 +66,14 @@ async def collect_unless_stopped(system: System, work: Callable[[], Coroutine[An
         return await collect_before(stop, system, work)
 
 
-async def collect_before(stop: asyncio.Event, system: System, work: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
+async def collect_before(
+    stop: asyncio.Event, system: System, work: Callable[[], Coroutine[Any, Any, T]], *, is_helping: bool = False
+) -> T | None:
     """The same, for whoever has the stop."""
     task: asyncio.Task[T] | None = None
     try:
         grace = system.settings.stop_seconds
-        async with system.collector.working(grace_seconds=grace, stop=stop):
+        async with system.collector.working(grace_seconds=grace, stop=stop, is_helping=is_helping):
             task = asyncio.create_task(work())
             await _either(task, stop)
     finally:

@@ -85,15 +85,15 @@ class Collector:
         return self._pool.lending(visits)
 
     @asynccontextmanager
-    async def working(self, *, grace_seconds: float, stop: asyncio.Event | None = None) -> AsyncIterator[None]:
+    async def working(
+        self, *, grace_seconds: float, stop: asyncio.Event | None = None, is_helping: bool = False
+    ) -> AsyncIterator[None]:
         """Have the pool at work; on the way out let it finish, within the grace, and give back every lease.
 
-        Nothing new is begun from the moment that `stop` is set.
+        Nothing new is begun from the moment that `stop` is set. Who helps another finds the store in order.
         Raises TimeoutError when work had to be cut off.
         """
-        await self._clock_monitor.start()
-        await self._cadences.start()
-        await self._store.write(sources.wake_types, self._registry.can_fetch, now=self._clock.now())
+        await (self._cadences.load() if is_helping else self._put_in_order())
         await self._store.write(_register, leases=self._leases, now=self._clock.now())
         self._pool.reset()
         self._round = Round([])
@@ -113,6 +113,12 @@ class Collector:
                 await self._store.write(runs.release_owner, self._leases.owner, now=self._clock.now())
         if not clean:
             raise TimeoutError(f"work in flight was cut off after {grace_seconds:g} s")
+
+    async def _put_in_order(self) -> None:
+        """What a clock that was ahead, other settings or another set of types left in the store."""
+        await self._clock_monitor.start()
+        await self._cadences.start()
+        await self._store.write(sources.wake_types, self._registry.can_fetch, now=self._clock.now())
 
     async def tick(self) -> Round:
         """One look: take over what the dead left, and queue what is due; nothing while the last round is under way."""

@@ -31,8 +31,8 @@ from catchment.store.database import Store
 RETRY_SECONDS = 1.0
 #: Claims wait behind commits for the one writer, so that many per worker are claimed ahead.
 AHEAD = 4
-#: No more than this part of what is waiting is claimed at a time, so that other collectors find some as well; but so
-#: many at least.
+#: No more than this part of what is waiting is claimed ahead, so that other collectors find some as well, and all are
+#: done at the same time; but so many at least.
 SHARE = 4
 LEAST = 20
 #: So many times what is to be claimed is looked at for it, as others may be claiming the same.
@@ -78,7 +78,8 @@ class Pool:
         self._host_of: dict[int, str] = {}
         self._parked: dict[str, dict[int, Round]] = {}
         self._has_waiting = asyncio.Event()
-        self._claimed: asyncio.Queue[QueuedSource] = asyncio.Queue(AHEAD * self.concurrency)
+        self._claimed: asyncio.Queue[QueuedSource] = asyncio.Queue()
+        self._begun = asyncio.Event()
         #: Every source that is queued, claimed, under way or waiting to be stored.
         self._known: set[int] = set()
         self.is_stopping = False
@@ -156,16 +157,27 @@ class Pool:
     async def _feed(self) -> None:
         while True:
             await self._has_waiting.wait()
+            await self._until_few_are_claimed()
             for job in await self._claim():
-                await self._claimed.put(job)
+                self._claimed.put_nowait(job)
             self._hurry_if_done()
+
+    async def _until_few_are_claimed(self) -> None:
+        """Until half of what may be claimed ahead is left of it."""
+        while self._claimed.qsize() > self._ahead() // 2:
+            self._begun.clear()
+            await self._begun.wait()
+
+    def _ahead(self) -> int:
+        """How many may be claimed before a worker has time for them."""
+        return min(max(len(self._waiting) // SHARE, LEAST), AHEAD * self.concurrency)
 
     async def _claim(self) -> list[QueuedSource]:
         """Claim some of what is waiting; what somebody else took meanwhile waits no longer."""
         if self.is_stopping:
             self._waiting.clear()
             self._parked.clear()
-        most = min(max(len(self._waiting) // SHARE, LEAST), AHEAD * self.concurrency)
+        most = self._ahead() - self._claimed.qsize()
         async with self._hosts.lock:
             window = self._window(most)
             claimed = await self._claim_in_store(list(window), most)
@@ -236,6 +248,7 @@ class Pool:
     async def _work(self) -> None:
         while True:
             job = await self._claimed.get()
+            self._begun.set()
             async with self._slots:
                 if not self.is_stopping:
                     await self._visit(job)
