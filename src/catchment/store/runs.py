@@ -32,7 +32,7 @@ from sqlalchemy import (
 from catchment.domain.run import Run, RunKind, RunStatus
 from catchment.store.bulk import insert_or_ignore
 from catchment.store.tables import runs, sources
-from catchment.store.types import Json, UtcDateTime, read_row
+from catchment.store.types import Json, UtcDateTime, among, read_row
 
 TABLE_NAME = runs.name
 # Spelled out rather than bound, so that both planners see that the partial index serves.
@@ -173,11 +173,11 @@ def purge(conn: Connection, *, finished_before: datetime, limit: int) -> int:
 
 
 _HOLDS = select(runs.c.id).where(runs.c.id == bindparam("run"), IS_RUNNING).with_for_update(read=True)
-_HELD = select(runs.c.id).where(runs.c.id.in_(bindparam("ids", expanding=True)), IS_RUNNING).with_for_update()
+_HELD = select(runs.c.id).where(among(runs.c.id, "ids"), IS_RUNNING).with_for_update()
 _COUNT_HELD = select(func.count()).select_from(_HELD.subquery())
 _FINISH = (
     update(runs)
-    .where(runs.c.id.in_(bindparam("ids", expanding=True)), IS_RUNNING)
+    .where(among(runs.c.id, "ids"), IS_RUNNING)
     .values(status=bindparam("new_status"), finished_at=bindparam("finished_at"))
 )
 
@@ -194,7 +194,7 @@ def _claimable(eligible: ColumnElement[bool]) -> Any:
         moment,
         bindparam("until", type_=UtcDateTime),
         literal({}, Json),
-    ).where(sources.c.id.in_(bindparam("ids", expanding=True)), eligible, ~running_on(sources.c.id))
+    ).where(among(sources.c.id, "ids"), eligible, ~running_on(sources.c.id))
 
 
 _DUE = (

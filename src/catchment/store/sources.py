@@ -21,7 +21,6 @@ from sqlalchemy import (
     insert,
     or_,
     select,
-    tuple_,
     update,
 )
 from sqlalchemy.exc import IntegrityError
@@ -39,7 +38,7 @@ from catchment.store.changes import record_edit
 from catchment.store.hosts import is_free_to, record_shared
 from catchment.store.runs import BY_URGENCY, running_on
 from catchment.store.tables import hosts, sources, subscriptions
-from catchment.store.types import UtcDateTime, read_one
+from catchment.store.types import UtcDateTime, among, read_one
 
 #: As many hosts as are looked at to tell whether anybody can be reached.
 MANY_HOSTS = 1000
@@ -116,9 +115,9 @@ def get_for_change(conn: Connection, ids: Sequence[int]) -> dict[int, Source]:
 def get_for_commit(conn: Connection, known: Iterable[Source]) -> dict[int, Source]:
     """As they are now, like `get_for_change`, but read again only if a person changed one of them since then."""
     by_id = {source.id: source for source in known}
-    versions = [(source.id, source.version) for source in by_id.values()]
-    same = conn.execute(_COUNT_SAME, {"versions": versions}).scalar_one()
-    return by_id if same == len(by_id) else get_for_change(conn, list(by_id))
+    versions = dict(conn.execute(_VERSIONS_FOR_UPDATE, {"ids": list(by_id)}).all())
+    is_same = all(versions.get(source.id) == source.version for source in by_id.values())
+    return by_id if is_same else get_for_change(conn, list(by_id))
 
 
 def latest_success(conn: Connection) -> datetime | None:
@@ -331,17 +330,16 @@ def _change_all(
 
 # Sorted, so that what comes back is in the order of what was given.
 _ADD = insert(sources).returning(*sources.c, sort_by_parameter_order=True)
-_BY_IDS = select(sources).where(sources.c.id.in_(bindparam("ids", expanding=True)))
+_BY_IDS = select(sources).where(among(sources.c.id, "ids"))
 # Not the keys, which are never changed: what refers to a source may be stored meanwhile.
 _BY_IDS_FOR_UPDATE = _BY_IDS.order_by(sources.c.id).with_for_update(key_share=True)
 
-_SAME_FOR_UPDATE = (
-    select(sources.c.id)
-    .where(tuple_(sources.c.id, sources.c.version).in_(bindparam("versions", expanding=True)))
+_VERSIONS_FOR_UPDATE = (
+    select(sources.c.id, sources.c.version)
+    .where(among(sources.c.id, "ids"))
     .order_by(sources.c.id)
     .with_for_update(key_share=True)
 )
-_COUNT_SAME = select(func.count()).select_from(_SAME_FOR_UPDATE.subquery())
 
 _DUE = (
     select(

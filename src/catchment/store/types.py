@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     ColumnElement,
     Connection,
     DateTime,
@@ -23,8 +24,12 @@ from sqlalchemy import (
     Row,
     String,
     TextClause,
+    bindparam,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 T = TypeVar("T")
@@ -129,3 +134,41 @@ def _as_text(value: datetime | None) -> str | None:
 
 def _from_text(value: str | None) -> datetime | None:
     return None if value is None else datetime.fromisoformat(value)
+
+
+class IdList(TypeDecorator[Sequence[int]]):
+    """Any number of ids as one parameter: an array on PostgreSQL, JSON on SQLite."""
+
+    impl = String
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(String() if dialect.name == "sqlite" else ARRAY(BigInteger))
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
+        return dumps if dialect.name == "sqlite" else list
+
+
+class _Among(FunctionElement[bool]):
+    type = Boolean()
+    inherit_cache = True
+
+
+def among(column: ColumnElement[int], ids: str) -> ColumnElement[bool]:
+    """Whether the column is one of the ids that the parameter of this name holds.
+
+    `IN` with a parameter for each would be written anew at every execution, which takes longer than the query.
+    """
+    return _Among(column, bindparam(ids, type_=IdList))
+
+
+@compiles(_Among, "sqlite")
+def _among_on_sqlite(element: _Among, compiler: SQLCompiler, **options: Any) -> str:
+    column, ids = (compiler.process(part, **options) for part in element.clauses)
+    return f"{column} IN (SELECT value FROM json_each({ids}))"  # noqa: S608 - the parts are compiled
+
+
+@compiles(_Among, "postgresql")
+def _among_on_postgres(element: _Among, compiler: SQLCompiler, **options: Any) -> str:
+    column, ids = (compiler.process(part, **options) for part in element.clauses)
+    return f"{column} = ANY({ids})"
