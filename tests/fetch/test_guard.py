@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catchment.errors import RefusedAddress, SettingsError
-from catchment.fetch.guard import AddressGuard, is_public
+from catchment.fetch.guard import AddressGuard, is_public, written_address
 
 pytestmark = pytest.mark.proves("F-05")
 
@@ -281,3 +281,13 @@ def test_of_a_name_only_the_addresses_in_the_setting_are_dialled() -> None:
 def test_public_addresses_are_dialled() -> None:
     assert is_public(ip_address("93.184.216.34"))
     assert is_public(ip_address("2606:2800:220:1:248:1893:25c8:1946"))
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "::1", "fe80::1%eth0", "2001:db8::a"])
+def test_an_address_is_known_by_how_it_is_written(host):
+    assert str(written_address(host)) == host
+
+
+@pytest.mark.parametrize("host", ["", "example.org", "node1", "1.2.3.4.5", "127.0.0.1.", "300.1.1.1"])
+def test_what_only_looks_like_an_address_is_a_name(host):
+    assert written_address(host) is None

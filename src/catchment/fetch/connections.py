@@ -13,8 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from ipaddress import ip_address
+from functools import cache
 from time import monotonic
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeVar, cast
@@ -35,7 +34,7 @@ from catchment.fetch.failures import (
     too_slow,
     unconnected,
 )
-from catchment.fetch.guard import AddressGuard
+from catchment.fetch.guard import AddressGuard, written_address
 
 _LOOKUP_THREADS: Final = 32
 _REMEMBERED_SECONDS: Final = 60
@@ -103,7 +102,7 @@ class GuardedDialler:
     async def dial(self, protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None = None) -> P:
         """A connection to one of the addresses of a host, each judged anew; an error that says why, where none is."""
         try:
-            found = [host] if _is_address(host) else await self._addresses(host, port)
+            found = await self._addresses(host, port) if written_address(host) is None else [host]
             addresses = self._guard.dialable(host, port, found)
             return await _dialled(protocol, addresses, port, tls, host.rstrip(".") if tls else None)
         except OSError as error:
@@ -135,15 +134,6 @@ async def _dialled(
         first.close()
         raise
     return connection
-
-
-@lru_cache(maxsize=4096)
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _addr_info(address: str, port: int) -> AddrInfoType:

@@ -196,6 +196,14 @@ def _as_address(host: str) -> Address | None:
     name = host.rstrip(".")
     if name == "localhost" or name.endswith(".localhost"):
         return IPv4Address("127.0.0.1")
+    return written_address(host)
+
+
+@lru_cache(maxsize=4096)
+def written_address(host: str) -> Address | None:
+    """The address that is written where a name could be; one of IPv4 ends with a digit."""
+    if not (":" in host or host[-1:].isdigit()):
+        return None
     try:
         return ip_address(host)
     except ValueError:
