@@ -7,6 +7,9 @@ from asyncio import to_thread
 import pytest
 from command import Command, Start
 
+from catchment.cli.collect import print_results
+from catchment.cli.console import MAX_ROWS
+from catchment.domain.visit import VisitResult
 from feed_site import FeedSite, Gate, rss
 
 
@@ -238,3 +241,24 @@ def test_without_a_network_no_visit_is_told_as_a_failure(catchment: Command) -> 
     assert catchment.json("sources", "history", "1", "--days", "--json")[-1]["excused"] == 1
     stats = catchment.json("status", "--json")["stats"]
     assert (stats["errors_24h"], stats["excused_24h"], stats["success_rate_24h"]) == (0, 2, None)
+
+
+def visited(number: int, **values: object) -> VisitResult:
+    return VisitResult(source_id=number, name=f"Source number {number}", type="rss", **values)
+
+
+def test_a_large_round_shows_what_failed_and_what_is_new_and_counts_the_rest(capsys):
+    quiet = [visited(number, fetched=30) for number in range(MAX_ROWS)]
+    print_results([*quiet, visited(100, inserted=2), visited(101, error="HTTP 500")], show_all=False)
+    shown = capsys.readouterr()
+    assert [line.split()[0] for line in shown.out.splitlines() if "Source number" in line] == ["101", "100"]
+    assert f"{MAX_ROWS} more: --all shows all." in shown.err
+    assert "52 sources: 51 collected, 1 failed, 2 new items." in shown.err
+
+
+@pytest.mark.parametrize(("count", "rows"), [(MAX_ROWS, MAX_ROWS), (MAX_ROWS + 1, 0)])
+def test_a_round_without_news_is_a_sentence_once_it_is_longer_than_a_page(capsys, count, rows):
+    print_results([visited(number) for number in range(count)], show_all=False)
+    shown = capsys.readouterr()
+    assert shown.out.count("Source number") == rows
+    assert ("Nothing new: --all shows every source." in shown.err) == (not rows)

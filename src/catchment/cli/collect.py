@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from catchment.cli.collector_processes import ForkServer, fork_server, helpers
-from catchment.cli.console import AsJson, ShowAll, print_json, print_page, say, storable, watched_progress
+from catchment.cli.console import MAX_ROWS, AsJson, ShowAll, print_json, print_page, say, storable, watched_progress
 from catchment.cli.session import FAILED, read_settings, with_system
 from catchment.cli.signals import collect_before, collect_unless_stopped, collect_until_stopped, stop_on_signals
 from catchment.errors import SettingsError
@@ -177,16 +177,25 @@ def outcome(result: VisitResult) -> str:
 
 
 def print_results(results: Sequence[VisitResult], *, show_all: bool = True) -> None:
-    # What failed comes first, so that no page hides it.
+    """What failed comes first, so that no page hides it; of more than a page, what brought nothing is only counted."""
+    shown = results if show_all or len(results) <= MAX_ROWS else [one for one in results if _has_news(one)]
     rows = [
         (one.source_id, one.name, one.type, outcome(one), one.inserted, one.updated, _remark(one))
-        for one in sorted(results, key=lambda one: one.error is None)
+        for one in sorted(shown, key=lambda one: one.error is None)
     ]
-    print_page(("id", "name", "type", "result", "new", "changed", "error"), rows, show_all=show_all)
+    if rows:
+        columns = ("id", "name", "type", "result", "new", "changed", "error")
+        print_page(columns, rows, show_all=show_all, total=len(results))
+    elif results:
+        say("Nothing new: --all shows every source.")
     counts = totals(results)
     excused = "{excused} not counted (network away, or our fault), " if counts["excused"] else ""
     said = "{sources} sources: {collected} collected, {failed} failed, " + excused + "{inserted} new items."
     say(said.format(**counts))
+
+
+def _has_news(result: VisitResult) -> bool:
+    return outcome(result) != "ok" or bool(result.inserted or result.updated or result.failed)
 
 
 def _remark(result: VisitResult) -> str:

@@ -76,6 +76,8 @@ def each_once(items: Iterable[Item]) -> list[Item]:
 
 def sort_items(items: Iterable[Item], remembered: Mapping[str, bytes]) -> ItemChanges:
     """Tell new items from changed ones by the fingerprints of what is known; what is the same is neither."""
+    if not remembered:
+        return ItemChanges(new=tuple(items))
     new, changed, known = [], [], 0
     for item in items:
         key = item.key if item.key in remembered else former_key(item)
