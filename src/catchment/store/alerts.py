@@ -34,6 +34,8 @@ class Incident(StrEnum):
     CLOCK_JUMPED = "clock_jumped"
     #: By so much that what is old by it may not be.
     CLOCK_LEAPT = "clock_leapt"
+    #: What is old was removed.
+    CLEANED = "cleaned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +110,12 @@ def record_incident(conn: Connection, kind: Incident, *, amount: int = 1, messag
     conn.execute(insert(incidents).values(kind=kind, amount=amount, message=message, at=now))
 
 
-def record_incident_once(conn: Connection, kind: Incident, *, message: str, now: datetime, within: timedelta) -> bool:
-    """The same, unless one of its kind was noted that shortly before."""
+def record_incident_once(
+    conn: Connection, kind: Incident, *, message: str = "", now: datetime, within: timedelta
+) -> bool:
+    """The same, unless one of its kind was recorded that shortly before; a clock that was set back knows none."""
     last = last_incident(conn, kind)
-    if last is not None and now - last[0] < within:
+    if last is not None and timedelta(0) <= now - last[0] < within:
         return False
     record_incident(conn, kind, message=message, now=now)
     return True
