@@ -108,11 +108,29 @@ async def test_of_what_others_brought_few_are_looked_at_for_those_who_may_not_se
     found = await store.read(plans)
     assert [line for line, *_ in found if line.startswith("SCAN raw_items") and "fetched_at" not in line] == []
     for line, sql, values in found:
-        if "SCAN raw_items USING INDEX ix_raw_items_fetched_at" in line:
+        if line.startswith("SCAN raw_items"):
+            assert "COVERING INDEX ix_raw_items_fetched_at" in line, sql
             assert "LIMIT" in sql
-            assert max(values) <= items.MAX_AMONG
+            assert max(values) <= items.AMONG * search.LOOK
     if store.url.get_backend_name() == "sqlite":
         assert any("ix_raw_items_source_id_fetched_at" in line for line, *_ in found)
+
+
+@pytest.mark.proves("S-03")
+@pytest.mark.parametrize("limit", [4, 20])
+async def test_of_sources_that_are_fewer_than_a_page_is_long_no_more_is_read_than_it_needs(store: Store, limit: int):
+    await store.write(fill)
+
+    def read(conn: Connection) -> tuple[list[int], list[str]]:
+        with statements() as asked:
+            found = items.list_items(conn, ItemQuery(limit=limit))
+        each = [sql for sql, _ in asked if "sources JOIN" in sql and "raw_items.source_id = sources.id" in sql]
+        return [one.id for one in found], each
+
+    found, each = await store.read(read)
+    assert found == (await store.read(in_order, public=True))[:limit]
+    assert len(each) == 1
+    assert "raw_items.fetched_at >=" in each[0], "from the moment on at which the page is full"
 
 
 @pytest.mark.proves("S-03", "G-13")

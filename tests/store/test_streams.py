@@ -125,12 +125,12 @@ def as_dict(query: StreamQuery) -> dict[str, Any]:
 
 
 @on_both_stores
-@pytest.mark.parametrize(("limit", "among"), [(40, items.MAX_AMONG), (4, 0)], ids=["among all", "by source"])
+@pytest.mark.parametrize(("limit", "among"), [(40, items.AMONG), (4, 0)], ids=["among all", "by source"])
 @pytest.mark.proves("S-03", "H-01")
 async def test_every_stream_holds_what_a_look_at_all_items_finds(
     store: Store, limit: int, among: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(items, "MAX_AMONG", among)
+    monkeypatch.setattr(items, "AMONG", among)
     reader = await store.write(fill)
 
     def compare(conn: Connection) -> int:

@@ -21,6 +21,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
+    false,
     func,
     insert,
     literal,
@@ -64,8 +65,8 @@ class ItemQuery:
 NEWEST_FIRST = (raw_items.c.fetched_at.desc(), raw_items.c.published_at.desc().nulls_last(), raw_items.c.id.desc())
 #: Beyond so many, items are not sought source by source.
 MAX_BY_SOURCE = 1_000
-#: Whoever sees a tenth of what comes finds a page among so many times as much.
-AMONG, MAX_AMONG = 10, 1_200
+#: Whoever sees a tenth of what comes, and has read half of that, finds a page among so many times as much.
+AMONG = 20
 
 
 def remembered(conn: Connection, source_id: int, keys: Sequence[str]) -> dict[str, bytes]:
@@ -154,21 +155,31 @@ def newest_of(
     *,
     limit: int,
     order: Sequence[UnaryExpression[Any]],
+    wanted: Sequence[ColumnElement[bool]] = (),
     at: Column[Any] = raw_items.c.fetched_at,
     of_few: bool = False,
-) -> list[Row[Any]]:
+) -> Sequence[Row[Any]]:
     """The newest items of some sources, without a look at all that the others brought: these may be a million.
 
-    By when they came, or by another moment, with which `order` begins; the oldest where it rises. Often enough of them
-    are among the newest of all, unless the sources are few; else they are sought source by source.
+    By when they came, or by another moment, with which `order` begins; the oldest where it rises. An index knows the
+    `bounds`, and what is `wanted` besides is asked of each item. Often enough of them are among the newest of all,
+    unless the sources are few; else they are sought source by source.
     """
     columns = (raw_items.c.id, raw_items.c.source_id, raw_items.c.fetched_at, at.label("moment"))
-    if AMONG * limit <= MAX_AMONG and not of_few:
-        of_all: Select[Any] = select(*columns).where(*bounds).order_by(*order)
-        rows = _among_newest(conn, of_all, which, limit=limit)
-        if rows is not None:
+    if not of_few:
+        end = conn.execute(select(at).where(*bounds).order_by(order[0]).offset(AMONG * limit).limit(1)).scalar()
+        until = [] if end is None else [at <= end if _rises(order) else at >= end]
+        # No condition that an index could serve: a store might begin with all that these sources ever brought.
+        of_these = func.coalesce(raw_items.c.source_id.in_(select(sources.c.id).where(*which)), false())
+        among: Select[Any] = select(*columns).where(*bounds, *until, of_these, *wanted).order_by(*order)
+        rows = conn.execute(among.limit(limit)).all()
+        if len(rows) == limit or end is None:
             return rows
-    return _by_source(conn, columns, which, bounds, limit=limit, order=order, at=at)
+    return _by_source(conn, columns, which, [*bounds, *wanted], limit=limit, order=order, at=at)
+
+
+def _rises(order: Sequence[UnaryExpression[Any]]) -> bool:
+    return order[0].modifier is asc_op
 
 
 def _by_source(
@@ -184,18 +195,27 @@ def _by_source(
     """First the newest moment of each source, by an index: of these the latest `limit` decide of which sources items
     are wanted, and all moments of these from when on.
     """
-    rises = order[0].modifier is asc_op
+    rises = _rises(order)
     newest_first = at.asc() if rises else at.desc()
     own = raw_items.c.source_id == sources.c.id
-    newest = select(at).where(own, *bounds).order_by(newest_first).limit(1).correlate(sources).scalar_subquery()
-    latest = newest.label("latest")
-    tops = select(sources.c.id, latest).where(*which).order_by((latest.asc() if rises else latest.desc()).nulls_last())
-    found = [row for row in conn.execute(tops.limit(limit)) if row.latest is not None]
+    newest = select(at).where(own, *bounds).order_by(newest_first).limit(1).correlate(sources)
+
+    def tops(moment: Select[Any], *of: ColumnElement[bool]) -> Select[Any]:
+        latest = moment.scalar_subquery().label("latest")
+        by_it = (latest.asc() if rises else latest.desc()).nulls_last()
+        return select(sources.c.id, latest).where(*of).order_by(by_it)
+
+    found = [row for row in conn.execute(tops(newest, *which).limit(limit)) if row.latest is not None]
     if not found:
         return []
-    ids, begin, since = [row.id for row in found], None, list[ColumnElement[bool]]()
-    if len(found) == limit:
-        begin = found[-1].latest
+    ids, since, is_all = [row.id for row in found], list[ColumnElement[bool]](), len(found) < limit
+    begin = found[-1].latest
+    if is_all:
+        # Of half of them so many each are a page.
+        deep = -(-2 * limit // len(found))
+        nth = tops(newest.offset(deep - 1), sources.c.id.in_(ids)).offset(-(-limit // deep) - 1).limit(1)
+        begin = conn.execute(nth).one().latest
+    if begin is not None:
         from_there = at <= begin if rises else at >= begin
         moments = select(at).where(raw_items.c.source_id.in_(ids), from_there, *bounds).order_by(newest_first)
         last = conn.execute(moments.offset(limit - 1).limit(1)).scalar() or begin
@@ -203,22 +223,11 @@ def _by_source(
     each = select(raw_items.c.id).where(own, *bounds, *since).order_by(*order).limit(limit).correlate(sources)
     wanted = _joined(conn, columns, each, sources.c.id.in_(ids))
     rows = list(conn.execute(wanted.order_by(*order).limit(limit)))
-    if begin is None or (len(rows) == limit and rows[-1].moment != begin):
+    if is_all or (len(rows) == limit and rows[-1].moment != begin):
         return rows
     # Sources that were left out may have something of that very moment: many are stored together.
     together = select(*columns).where(at == begin, *bounds, exists().where(own, *which)).order_by(*order)
     return [*(row for row in rows if row.moment != begin), *conn.execute(together.limit(limit))][:limit]
-
-
-def _among_newest(
-    conn: Connection, of_all: Select[Any], which: Sequence[ColumnElement[bool]], *, limit: int
-) -> list[Row[Any]] | None:
-    """Those of some sources among the newest of all; None where these are not enough, and not all that there is."""
-    recent = conn.execute(of_all.limit(AMONG * limit)).all()
-    among = sources.c.id.in_({row.source_id for row in recent})
-    theirs = set(conn.execute(select(sources.c.id).where(among, *which)).scalars())
-    rows = [row for row in recent if row.source_id in theirs][:limit]
-    return rows if len(rows) == limit or len(recent) < AMONG * limit else None
 
 
 def _joined(

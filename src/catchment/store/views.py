@@ -218,19 +218,20 @@ def _counting(feed: SavedFeed, dialect: Dialect) -> Select[Any]:
 def _newest(conn: Connection, feed: SavedFeed, *, since: datetime | None, most: int) -> list[int]:
     """Ids, the newest change first. What was updated and what never was are taken apart, as each has its indexes."""
     ids: list[int] = []
-    for at, which in (
-        (raw_items.c.fetched_at, raw_items.c.updated_at.is_(None)),
-        (raw_items.c.updated_at, raw_items.c.updated_at.is_not(None)),
+    updated = raw_items.c.updated_at
+    for at, known, wanted in (
+        (raw_items.c.fetched_at, [], [updated.is_(None)]),
+        (updated, [updated.is_not(None)], []),
     ):
         order = (at.desc(), raw_items.c.published_at.desc().nulls_last(), raw_items.c.id.desc())
-        bounds = [which, at >= since] if since else [which]
+        bounds = [*known, at >= since] if since else known
         if _takes_every_source(feed) or most > MAX_BY_SOURCE:
             of_feed = _of_feed(raw_items.c.source_id, feed, conn.dialect)
-            found = select(raw_items.c.id).where(*bounds, *of_feed).order_by(*order).limit(most)
+            found = select(raw_items.c.id).where(*bounds, *wanted, *of_feed).order_by(*order).limit(most)
             ids += conn.execute(found).scalars()
         else:
             of_sources, of_few = _sources_of(feed, conn.dialect), bool(feed.filter.sources)
-            rows = newest_of(conn, of_sources, bounds, limit=most, order=order, at=at, of_few=of_few)
+            rows = newest_of(conn, of_sources, bounds, limit=most, order=order, wanted=wanted, at=at, of_few=of_few)
             ids += [row.id for row in rows]
     return _in_order(conn, ids)[:most]
 
