@@ -8,8 +8,24 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, cast, delete, func, insert, or_, select, true, update
-from sqlalchemy import String as Text
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Row,
+    and_,
+    case,
+    cast,
+    delete,
+    exists,
+    func,
+    insert,
+    not_,
+    or_,
+    select,
+    true,
+    update,
+)
 
 from catchment.domain.alert import Alert
 from catchment.domain.alert_rules import AlertRule, Key, Severity
@@ -168,8 +184,10 @@ def _heard(conn: Connection, event_ids: Collection[str]) -> Mapping[str, _Heard]
 def _is_visible_to(caller: Caller) -> ColumnElement[bool]:
     if caller.sees_all:
         return true()
-    seen = select(cast(sources.c.id, Text)).where(seen_by(caller))
-    return or_(alerts.c.rule.not_in(OF_SOURCES), alerts.c.subject.in_(seen))
+    is_of_source = alerts.c.rule.in_(OF_SOURCES)
+    # The subjects of other rules are no numbers.
+    source_id = case((is_of_source, cast(alerts.c.subject, BigInteger)))
+    return or_(not_(is_of_source), exists().where(sources.c.id == source_id, seen_by(caller)))
 
 
 def _row(alert: Alert) -> dict[str, Any]:

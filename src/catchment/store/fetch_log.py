@@ -18,7 +18,6 @@ from sqlalchemy import (
     and_,
     case,
     delete,
-    exists,
     func,
     literal_column,
     or_,
@@ -31,7 +30,7 @@ from catchment.domain.caller import Caller
 from catchment.domain.visit import VisitOutcome
 from catchment.store.bulk import BulkInsert, insert_into, insert_or_ignore
 from catchment.store.platform_tables import crawl_minutes
-from catchment.store.sources import seen_by
+from catchment.store.sources import is_among, seen_by
 from catchment.store.tables import fetch_log, raw_items, sources, visit_hours
 from catchment.store.types import read_row
 
@@ -107,6 +106,8 @@ T = TypeVar("T", bound=LogLine)
 _NAMES = [field.name for field in fields(LogLine)]
 _values = attrgetter(*_NAMES)
 _write = BulkInsert(fetch_log, varying=_NAMES)
+#: The columns that a line has, in its order.
+LINE = [fetch_log.c[name] for name in _NAMES]
 # Indexes tell what failed, so that of all visits in them only these are looked up.
 _IS_EXCUSED = and_(fetch_log.c.ok.is_(False), fetch_log.c.excuse.is_not(None))
 _KEPT = ("visits", "failed", "excused", "items")
@@ -165,12 +166,12 @@ def _count_in(
 ) -> VisitCounts:
     """By one statement: each part of it takes less time than to ask for it."""
     parts = []
+    mine = select(sources.c.id).where(*seen).cte()
     for begin, end in stretches:
         for table, at, counts, only in _COUNTED:
             wanted = select(*counts).where(at >= begin, *([at < end] if end else []), only)
             if seen:
-                # Looked up for each, as the stretch is short: not what each source had at any time.
-                wanted = wanted.where(exists().where(sources.c.id == table.c.source_id, *seen))
+                wanted = wanted.where(is_among(table.c.source_id, select(mine.c.id)))
             parts.append(wanted.subquery())
     together: FromClause = parts[0]
     for part in parts[1:]:
@@ -226,6 +227,13 @@ def page(conn: Connection, source_id: int, *, before: int | None, limit: int) ->
 
 def read_visit(kind: type[T], row: Row[Any]) -> T:
     return read_row(kind, row, excuse=VisitOutcome(row.excuse) if row.excuse else None)
+
+
+def read_line(row: Row[Any]) -> LogLine:
+    """Of the columns `LINE`, in their order: a page reads a thousand, and by their names it takes twice as long."""
+    values = dict(zip(_NAMES, row, strict=True))
+    values["excuse"] = VisitOutcome(row.excuse) if row.excuse else None
+    return LogLine(**values)
 
 
 def by_day(conn: Connection, source_id: int, days: Sequence[Day]) -> dict[date, DayOfVisits]:

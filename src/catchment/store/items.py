@@ -21,7 +21,6 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
-    false,
     func,
     insert,
     literal,
@@ -37,7 +36,7 @@ from catchment.domain.item import MAX_VERSION_CHARS, MAX_VERSIONS, Item, ItemVer
 from catchment.store import changes
 from catchment.store.bulk import BulkInsert
 from catchment.store.changes import Cause
-from catchment.store.sources import seen_by
+from catchment.store.sources import is_among, seen_by
 from catchment.store.tables import changes as change_table
 from catchment.store.tables import item_versions, raw_items, seen_items, sources, subscriptions
 from catchment.store.types import UtcDateTime
@@ -169,8 +168,7 @@ def newest_of(
     if not of_few:
         end = conn.execute(select(at).where(*bounds).order_by(order[0]).offset(AMONG * limit).limit(1)).scalar()
         until = [] if end is None else [at <= end if _rises(order) else at >= end]
-        # No condition that an index could serve: a store might begin with all that these sources ever brought.
-        of_these = func.coalesce(raw_items.c.source_id.in_(select(sources.c.id).where(*which)), false())
+        of_these = is_among(raw_items.c.source_id, select(sources.c.id).where(*which))
         among: Select[Any] = select(*columns).where(*bounds, *until, of_these, *wanted).order_by(*order)
         rows = conn.execute(among.limit(limit)).all()
         if len(rows) == limit or end is None:

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, case, cast, func, select, text, true
+from sqlalchemy import BigInteger, Connection, String, and_, case, cast, func, select, text, true
 
 from catchment.domain.caller import Caller
 from catchment.domain.run import RunKind
 from catchment.domain.source import PausedBy, Source, Why
 from catchment.store.changes import CATALOGUE, Cause
-from catchment.store.runs import list_running, running_on
+from catchment.store.runs import IS_RUNNING, list_running
 from catchment.store.sources import MANY_HOSTS, get_many, seen_by
 from catchment.store.tables import changes, fetch_log, raw_items, runs, sources
+
+_IS_CLAIMED = and_(runs.c.kind == RunKind.SOURCE, IS_RUNNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,17 +71,16 @@ def list_by_attention(conn: Connection, caller: Caller, *, limit: int) -> list[S
 
 def count_due(conn: Connection, caller: Caller, *, now: datetime) -> int:
     """Sources that may be seen whose time has come and on which nobody works yet."""
-    waiting = (sources.c.next_check_at <= now) & ~running_on(sources.c.id)
+    is_free = cast(sources.c.id, String).not_in(select(runs.c.subject).where(_IS_CLAIMED))
     # What is deleted is never due, so that who sees all is served by the index of what is.
     seen = true() if caller.sees_all else seen_by(caller)
-    return conn.execute(select(func.count()).select_from(sources).where(waiting, seen)).scalar_one()
+    due = select(func.count()).select_from(sources).where(sources.c.next_check_at <= now, is_free, seen)
+    return conn.execute(due).scalar_one()
 
 
 def claimed_by_owner(conn: Connection, caller: Caller, *, now: datetime) -> dict[str, int]:
     """How many sources that may be seen each process has claimed: to visit them, or to visit them next."""
-    # The status is spelled out, so that the partial index of what runs serves.
-    running = (runs.c.kind == RunKind.SOURCE) & (runs.c.status == text("'running'"))
-    claimed = select(runs.c.owner, func.count().label("claims")).where(running, runs.c.lease_until > now)
+    claimed = select(runs.c.owner, func.count().label("claims")).where(_IS_CLAIMED, runs.c.lease_until > now)
     if not caller.sees_all:
         # The subjects of other kinds are no numbers, and a store may look at those first.
         source_id = case((runs.c.kind == RunKind.SOURCE, cast(runs.c.subject, BigInteger)))

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from catchment.clock import Day
 from catchment.domain.caller import Caller
 from catchment.domain.source import PausedBy, Source
-from catchment.store.fetch_log import LogLine, place_among, read_visit
+from catchment.store.fetch_log import LINE, LogLine, place_among, read_line, read_visit
 from catchment.store.sources import get_many, seen_by
 from catchment.store.tables import fetch_log, raw_items, sources
 from catchment.store.types import dumps
@@ -156,27 +156,22 @@ def count(conn: Connection, query: SourceQuery) -> int:
 
 
 def count_seen(conn: Connection, query: SourceQuery) -> SeenCounts:
-    """What the caller may see, by two looks: types by their index, all else by sets of tags, as most share a few."""
-    seen = seen_by(query.caller)
-    types = conn.execute(select(sources.c.type, func.count()).where(seen).group_by(sources.c.type))
-    needy = func.count().filter(_IS[Health.NEEDS_YOU])
-    sets = conn.execute(select(sources.c.tags, func.count(), needy).where(seen).group_by(sources.c.tags)).all()
+    """What the caller may see, by one look: of each type the sets of tags, as most share a few."""
+    kinds, needy = (sources.c.type, sources.c.tags), func.count().filter(_IS[Health.NEEDS_YOU])
+    sets = conn.execute(select(*kinds, func.count(), needy).where(seen_by(query.caller)).group_by(*kinds)).all()
+    types: Counter[str] = Counter()
     tags: Counter[str] = Counter()
-    for names, times, _ in sets:
+    for kind, names, times, _ in sets:
+        types[kind] += times
         tags.update(dict.fromkeys(names, times))
-    return SeenCounts(
-        total=sum(row[1] for row in sets),
-        needy=sum(row[2] for row in sets),
-        types={row[0]: row[1] for row in types},
-        tags=tags,
-    )
+    return SeenCounts(total=types.total(), needy=sum(row[3] for row in sets), types=types, tags=tags)
 
 
 def last_visits(conn: Connection, ids: Sequence[int], *, most: int = LAST_VISITS) -> dict[int, list[LogLine]]:
     """The last visits of each, the latest last; read by index, so many of each and no more."""
     found: dict[int, list[LogLine]] = defaultdict(list)
-    for row in conn.execute(_LAST[conn.dialect.name], {"ids": ids, "most": most}):
-        found[row.source_id].append(read_visit(LogLine, row))
+    for row in conn.execute(_LAST[conn.dialect.name], {"ids": ids, "most": most}).all():
+        found[row.source_id].append(read_line(row))
     return {source_id: sorted(lines, key=lambda line: line.finished_at) for source_id, lines in found.items()}
 
 
@@ -236,8 +231,8 @@ _NAMED = sources.c.id.in_(bindparam("ids", expanding=True))
 _SOME, _PART = _OF_EACH.subquery(), _OF_EACH.lateral()
 # So many of each; the stores have different words for it.
 _LAST = {
-    "sqlite": select(fetch_log).join_from(sources, fetch_log, fetch_log.c.id.in_(select(_SOME.c.id))).where(_NAMED),
-    "postgresql": select(fetch_log)
+    "sqlite": select(*LINE).join_from(sources, fetch_log, fetch_log.c.id.in_(select(_SOME.c.id))).where(_NAMED),
+    "postgresql": select(*LINE)
     .join_from(sources, _PART, true())
     .join(fetch_log, fetch_log.c.id == _PART.c.id)
     .where(_NAMED),

@@ -13,10 +13,12 @@ from sqlalchemy import (
     Connection,
     Integer,
     Row,
+    Select,
     String,
     and_,
     bindparam,
     cast,
+    false,
     func,
     insert,
     or_,
@@ -144,6 +146,13 @@ def visible_to(user_id: int | None, *, all_sources: bool) -> ColumnElement[bool]
 
 def seen_by(caller: Caller) -> ColumnElement[bool]:
     return visible_to(caller.user_id, all_sources=caller.sees_all)
+
+
+def is_among(source_id: ColumnElement[int], ids: Select[Any]) -> ColumnElement[bool]:
+    """Whether it is one of these sources, of which a list is made once. No condition that an index could serve: a store
+    might begin with all that these sources ever had.
+    """
+    return func.coalesce(source_id.in_(ids), false())
 
 
 def list_visible(conn: Connection, caller: Caller, *, limit: int | None = None, after_id: int = 0) -> list[Source]:
