@@ -157,6 +157,17 @@ async def test_every_stream_holds_what_a_look_at_all_items_finds(
     assert await store.read(compare) > 1000
 
 
+@on_both_stores
+@pytest.mark.proves("S-03", "H-01")
+async def test_one_of_all_that_somebody_follows_is_read_alone(store: Store):
+    reader = await store.write(fill)
+    known = await store.read(reading.followed, reader)
+    assert len(known) == SOURCES // 2
+    for one in known:
+        assert await store.read(reading.followed, reader, one.source_id) == [one]
+    assert await store.read(reading.followed, reader, known[0].source_id + 1) == []
+
+
 @on_sqlite_alone
 @pytest.mark.proves("S-03", "H-01")
 async def test_what_was_said_of_single_items_is_found_by_its_own_indexes(store: Store):

@@ -66,8 +66,8 @@ class ReaderStreams:
         self._subscriptions = subscriptions
         self._parsers = parsers
 
-    async def followed(self, caller: Caller) -> list[Followed]:
-        return await self._store.read(reading.followed, _reader(caller))
+    async def followed(self, caller: Caller, source_id: int | None = None) -> list[Followed]:
+        return await self._store.read(reading.followed, _reader(caller), source_id)
 
     async def page(self, query: StreamQuery, caller: Caller) -> StreamPage:
         """A source that the caller cannot see is NotFound."""
@@ -204,7 +204,7 @@ def _arrange(
     add: Sequence[str],
     remove: Sequence[str],
 ) -> None:
-    mine = next((one for one in reading.followed(conn, reader) if one.source_id == source_id), None)
+    mine = next(iter(reading.followed(conn, reader, source_id)), None)
     if mine is None:
         raise NotFound(f"You are not subscribed to source {source_id}.")
     folders = with_folders(mine.folders, add=add, remove=remove) if add or remove else None

@@ -207,8 +207,8 @@ def _by_source(
     if not found:
         return []
     ids, since, is_all = [row.id for row in found], list[ColumnElement[bool]](), len(found) < limit
-    begin = found[-1].latest
-    if is_all:
+    begin = found[-1].latest if not is_all else None
+    if 1 < len(found) < limit:
         # Of half of them so many each are a page.
         deep = -(-2 * limit // len(found))
         nth = tops(newest.offset(deep - 1), sources.c.id.in_(ids)).offset(-(-limit // deep) - 1).limit(1)

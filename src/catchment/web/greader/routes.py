@@ -431,8 +431,8 @@ async def _title(system: System, caller: Caller, named: str) -> str:
     if not named.startswith("feed/"):
         return named.rpartition("/")[2]
     source_id = await _source_id(system, caller, named)
-    mine = (one.title for one in await system.reading.followed(caller) if one.source_id == source_id)
-    return next(mine, "") or (await system.catalog.get(source_id, caller)).name
+    mine = await system.reading.followed(caller, source_id)
+    return mine[0].title if mine else (await system.catalog.get(source_id, caller)).name
 
 
 async def _streamed(request: Request, caller: Caller, head: dict[str, Any], ids: Sequence[int]) -> Response:
