@@ -203,8 +203,8 @@ async def read_item(agent: Agent, id: int, offset: int = 0) -> Answer:  # noqa: 
 async def list_sources(agent: Agent, query: str = "", limit: int = 50, offset: int = 0) -> Answer:
     wanted = SourceQuery(caller=agent.caller, text=query, sort=Sort.NAME, limit=limit, offset=offset)
     store = agent.system.store
-    total = await store.read(source_list.count, wanted)
-    shown = await _show(agent, await store.read(source_list.list_page, wanted))
+    found, total = await store.read(source_list.list_counted, wanted)
+    shown = await _show(agent, found)
     return {"note": NOTE, "total": total, "sources": shown}
 
 

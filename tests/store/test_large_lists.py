@@ -23,7 +23,7 @@ from catchment.store.database import Store
 from catchment.store.fetch_log import LogLine, count_an_hour, count_since, write
 from catchment.store.items import ItemQuery
 from catchment.store.search import ItemFilter
-from catchment.store.source_list import SeenCounts, SourceQuery
+from catchment.store.source_list import SeenCounts, Sort, SourceQuery
 from catchment.store.tables import raw_items
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -365,6 +365,24 @@ async def test_the_counts_of_a_list_take_one_look_and_are_those_of_who_asks(stor
         counts, times = await store.read(look, query)
         assert (counts.total, counts.needy, counts.types, times) == (total, 0, {"rss": total}, 1)
         assert counts.total == await store.read(source_list.count, query)
+
+
+@pytest.mark.proves("S-03", "G-03")
+@pytest.mark.parametrize("page", [0, 1, 2, 9])
+async def test_a_page_of_sources_and_their_number_take_one_look_unless_nothing_is_there(store: Store, page: int):
+    await store.write(fill)
+    query = SourceQuery(caller=OPERATOR, text="1", sort=Sort.NAME, limit=8, offset=8 * page)
+
+    def look(conn: Connection) -> tuple[list[int], int, int]:
+        with statements() as asked:
+            found, counted = source_list.list_counted(conn, query)
+        return [one.id for one in found], counted, sum("LIKE" in sql for sql, _ in asked)
+
+    found, counted, looks = await store.read(look)
+    named = sorted(str(number) for number in range(SOURCES) if "1" in str(number))
+    assert (len(found), counted) == (len(named[8 * page : 8 * page + 8]), len(named))
+    assert found == [one.id for one in await store.read(source_list.list_page, query)]
+    assert looks == (1 if found else 2)
 
 
 @pytest.mark.proves("S-03", "A-33")

@@ -13,6 +13,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Integer,
+    Select,
     String,
     and_,
     bindparam,
@@ -110,14 +111,20 @@ _ORDERS: Mapping[Sort, Sequence[ColumnElement[Any]]] = {
 
 
 def list_page(conn: Connection, query: SourceQuery) -> list[Source]:
-    ids = conn.execute(
-        select(sources.c.id)
-        .where(_wanted(conn, query))
-        .order_by(*_ORDERS[query.sort], sources.c.id)
-        .limit(query.limit)
-        .offset(query.offset)
-    ).scalars()
-    return get_many(conn, list(ids))
+    return get_many(conn, list(conn.execute(_page(conn, query)).scalars()))
+
+
+def list_counted(conn: Connection, query: SourceQuery) -> tuple[list[Source], int]:
+    """A page, and of how many: by the same look, as whatever orders them has seen them all."""
+    rows = conn.execute(_page(conn, query).add_columns(func.count().over())).all()
+    # Behind the last page there is nobody to tell.
+    counted = rows[0][1] if rows else count(conn, query) if query.offset else 0
+    return get_many(conn, [row.id for row in rows]), counted
+
+
+def _page(conn: Connection, query: SourceQuery) -> Select[Any]:
+    found: Select[Any] = select(sources.c.id).where(_wanted(conn, query))
+    return found.order_by(*_ORDERS[query.sort], sources.c.id).limit(query.limit).offset(query.offset)
 
 
 def list_called(conn: Connection, query: SourceQuery) -> list[Source]:

@@ -98,9 +98,10 @@ def _read_list(
     conn: Connection, query: SourceQuery, page: Page
 ) -> tuple[list[Source], int, SeenCounts, CollectorState]:
     seen = source_list.count_seen(conn, query)
-    counted = source_list.count(conn, query) if query.is_narrowed else seen.total
     collector = read_collector(conn, page.caller, now=page.system.clock.now())
-    return source_list.list_page(conn, query), counted, seen, collector
+    if query.is_narrowed:
+        return *source_list.list_counted(conn, query), seen, collector
+    return source_list.list_page(conn, query), seen.total, seen, collector
 
 
 def _lede(page: Page, seen: SeenCounts, collector: CollectorState) -> str:
