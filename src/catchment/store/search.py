@@ -41,20 +41,21 @@ from catchment.domain.search import SearchQuery, Term, item_tokens
 from catchment.store.items import is_tagged, newest_of, stored_item
 from catchment.store.sources import seen_by
 from catchment.store.tables import raw_items, sources
+from catchment.store.types import dumps
 
 #: Items taken in by one transaction: a tenth of a second, for which others wait to write.
 BATCH = 100
 #: So many sources are named to the index; of more, all are looked through.
 MAX_NAMED_SOURCES = 50
 #: So many finds are looked at for one page; where few of them may be seen, it is a short page with a cursor.
-MAX_LOOKED_AT = 3_000
+MAX_LOOKED_AT = 2_000
 LOOK, FURTHER_LOOK = 101, 1_000
 #: Whoever stores beside others may get higher numbers for what was collected earlier; by so much at most.
 OVERLAP = timedelta(minutes=10)
 #: Items to a block of numbers. Blocks that are asked together, while hardly anything is found, and for one page.
 BLOCK, MAX_TOGETHER, MAX_BLOCKS = 8_192, 8, 128
 #: Where sources are named, each block is asked for each of them: so many names are looked up for one page.
-MAX_NAMES = 1_500
+MAX_NAMES = 800
 #: Of what has all the words, so many are looked at more closely at once, and for one page.
 CLOSE_LOOK, MAX_CLOSE_LOOKS = 500, 2_000
 #: Any number will do, as long as every process asks for the same one.
@@ -203,7 +204,7 @@ def _visible(conn: Connection, places: Sequence[Place], wanted: ItemFilter) -> l
         known = known.where(item.fetched_at < wanted.until)
     if wanted.written_since is not None:
         known = known.where(func.coalesce(item.published_at, item.fetched_at) >= wanted.written_since)
-    source_of: dict[int, int] = {row.id: row.source_id for row in conn.execute(known).all()}
+    source_of: dict[int, int] = dict(conn.execute(known).all())
     among = _is_one_of(conn, sources.c.id, list(set(source_of.values())))
     named = select(sources.c.id).where(among, *_of_sources(wanted, conn))
     seen = set(conn.execute(named).scalars())
@@ -211,9 +212,9 @@ def _visible(conn: Connection, places: Sequence[Place], wanted: ItemFilter) -> l
 
 
 def _is_one_of(conn: Connection, number: Column[int], ids: Sequence[int]) -> ColumnElement[bool]:
-    """As one value where the store knows lists: a thousand are a thousand otherwise, each with a name of its own."""
+    """As one value: a thousand are a thousand otherwise, each with a name of its own."""
     if conn.dialect.name == "sqlite":
-        return number.in_(ids)
+        return number.in_(select(func.json_each(dumps(ids)).table_valued("value").c.value))
     return number == any_(literal(ids, ARRAY(number.type)))
 
 
@@ -222,7 +223,7 @@ def _load(conn: Connection, places: Sequence[Place]) -> list[Row[Any]]:
     statement: Select[Any] = (
         select(*raw_items.c, sources.c.name.label("source_name"), sources.c.type.label("source_type"))
         .join(sources, sources.c.id == raw_items.c.source_id)
-        .where(raw_items.c.id.in_([place.item_id for place in places]))
+        .where(_is_one_of(conn, raw_items.c.id, [place.item_id for place in places]))
     )
     rows: dict[int, Row[Any]] = {row.id: row for row in conn.execute(statement)}
     return [rows[place.item_id] for place in places if place.item_id in rows]
