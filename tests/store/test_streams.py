@@ -158,6 +158,20 @@ async def test_every_stream_holds_what_a_look_at_all_items_finds(
 
 
 @on_both_stores
+@pytest.mark.proves("H-01")
+@pytest.mark.parametrize("label", ["科技", 'say "so"', "100%_/\\", "é\t", "/", "News"])
+async def test_a_folder_of_any_name_has_what_is_in_it_and_nothing_else(store: Store, label: str):
+    reader = await store.write(fill)
+    first, second, third, *_ = [one.source_id for one in await store.read(reading.followed, reader)]
+    await store.write(reading.arrange, reader.user_id, first, folders=[label])
+    await store.write(reading.arrange, reader.user_id, second, folders=["other", label])
+    await store.write(reading.arrange, reader.user_id, third, folders=[f"{label}s", label.swapcase() + "x"])
+    query = StreamQuery(stream=Stream(kind=StreamKind.LABEL, label=label), limit=100)
+    found = await store.read(reading.page, reader, query)
+    assert {ref.source_id for ref in found.refs} == {first, second}
+
+
+@on_both_stores
 @pytest.mark.proves("S-03", "H-01")
 async def test_one_of_all_that_somebody_follows_is_read_alone(store: Store):
     reader = await store.write(fill)
