@@ -163,15 +163,20 @@ def count(conn: Connection, query: SourceQuery) -> int:
 
 
 def count_seen(conn: Connection, query: SourceQuery) -> SeenCounts:
-    """What the caller may see, by one look: of each type the sets of tags, as most share a few."""
-    kinds, needy = (sources.c.type, sources.c.tags), func.count().filter(_IS[Health.NEEDS_YOU])
-    sets = conn.execute(select(*kinds, func.count(), needy).where(seen_by(query.caller)).group_by(*kinds)).all()
-    types: Counter[str] = Counter()
+    """What the caller may see, by two looks: types by their index, all else by sets of tags, as most share a few."""
+    seen = seen_by(query.caller)
+    types = conn.execute(select(sources.c.type, func.count()).where(seen).group_by(sources.c.type))
+    needy = func.count().filter(_IS[Health.NEEDS_YOU])
+    sets = conn.execute(select(sources.c.tags, func.count(), needy).where(seen).group_by(sources.c.tags)).all()
     tags: Counter[str] = Counter()
-    for kind, names, times, _ in sets:
-        types[kind] += times
+    for names, times, _ in sets:
         tags.update(dict.fromkeys(names, times))
-    return SeenCounts(total=types.total(), needy=sum(row[3] for row in sets), types=types, tags=tags)
+    return SeenCounts(
+        total=sum(row[1] for row in sets),
+        needy=sum(row[2] for row in sets),
+        types={row[0]: row[1] for row in types},
+        tags=tags,
+    )
 
 
 def last_visits(conn: Connection, ids: Sequence[int], *, most: int = LAST_VISITS) -> dict[int, list[LogLine]]:
