@@ -23,9 +23,9 @@ from procrastinate.jobs import DeleteJobCondition, Job, Status
 
 from catchment.bootstrap import System
 from catchment.domain.run import COLLECTOR_TICK
-from catchment.engine.background import background_tasks
 from catchment.engine.collector import LOOK_LIMIT
 from catchment.errors import StoreError
+from catchment.eventloop import background_tasks
 from catchment.settings import Settings
 from catchment.store import jobs
 from catchment.store.database import Store, store_url

@@ -22,7 +22,6 @@ from catchment.domain.run import Run
 from catchment.domain.scrape_task import ScrapeOrder, ScrapeTask, TaskStatus, UserOutcome
 from catchment.domain.source import Source
 from catchment.domain.tweet import FetchStats, Reach, Scrape, Tweet
-from catchment.engine.background import background_tasks
 from catchment.engine.leases import LeasePolicy, keep_leases, recover
 from catchment.errors import (
     Conflict,
@@ -33,6 +32,7 @@ from catchment.errors import (
     VisitError,
     or_not_found,
 )
+from catchment.eventloop import background_tasks
 from catchment.fetch.client import HttpClient
 from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text

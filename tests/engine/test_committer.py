@@ -10,9 +10,9 @@ from catchment.domain.caller import OPERATOR
 from catchment.domain.item import make_item
 from catchment.domain.source import NewSource
 from catchment.domain.visit import Collected, Fetched, Visit
-from catchment.engine.background import background_tasks
 from catchment.engine.commit import Committer, Rules, commit_visits
 from catchment.engine.pool import _claim
+from catchment.eventloop import background_tasks
 from catchment.schedule.due import Cadence
 from catchment.store import items, runs, sources
 from catchment.store.items import ItemQuery

@@ -154,8 +154,8 @@ async def _collect_beside(line: socket.socket, settings: Settings) -> None:
     """Feeds that are due, until none is; then say what became of them."""
     from catchment.bootstrap import open_system
     from catchment.cli.signals import collect_before, stop_on_signals
-    from catchment.engine.background import background_tasks
     from catchment.engine.collector import LOOK_LIMIT
+    from catchment.eventloop import background_tasks
 
     reader, writer = await asyncio.open_unix_connection(sock=line)
     writer.write(_PID.pack(os.getpid()))

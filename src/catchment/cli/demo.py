@@ -232,7 +232,7 @@ def _simulated_web(world: World, xhs: XhsService, *, faulty: float) -> Simulated
 def _playing(
     scenario: Scenario | None, system: System, xhs: XhsService, stop: asyncio.Event, *, inbox: str
 ) -> AbstractAsyncContextManager[None]:
-    from catchment.engine.background import background_tasks
+    from catchment.eventloop import background_tasks
 
     if scenario is None:
         return nullcontext()
@@ -319,7 +319,7 @@ class CookieTrouble:
     inbox: str
 
     async def play(self) -> None:
-        from catchment.engine.background import background_tasks
+        from catchment.eventloop import background_tasks
 
         await self._begin()
         async with background_tasks(self._hurry()):

@@ -16,7 +16,6 @@ from catchment.domain.host import DueSource, Seating
 from catchment.domain.run import COLLECTOR_TICK, Run, RunKind
 from catchment.domain.source import Source
 from catchment.domain.visit import VisitResult
-from catchment.engine.background import background_tasks
 from catchment.engine.cadence import Cadences
 from catchment.engine.cleanup import Cleaner
 from catchment.engine.clock_monitor import ClockMonitor
@@ -26,6 +25,7 @@ from catchment.engine.leases import LeasePolicy, keep_leases, recover
 from catchment.engine.pool import Pool
 from catchment.engine.round import Round
 from catchment.errors import Conflict, NotFound, StoreError
+from catchment.eventloop import background_tasks
 from catchment.sources.registry import Registry
 from catchment.store import jobs, runs, sources
 from catchment.store.database import Store

@@ -18,10 +18,10 @@ from sqlalchemy import Connection
 from catchment.clock import Clock
 from catchment.domain.audit_trail import deed
 from catchment.domain.run import JobState, Run, RunKind, RunStatus
-from catchment.engine.background import background_tasks
 from catchment.engine.clock_monitor import not_before
 from catchment.engine.leases import LeasePolicy, keep_leases
 from catchment.errors import Conflict, InvalidInput, NotFound, StoreError, VisitError
+from catchment.eventloop import background_tasks
 from catchment.redact import redact_text
 from catchment.schedule.jobs import Timers
 from catchment.store import jobs, runs

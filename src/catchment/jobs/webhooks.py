@@ -15,9 +15,9 @@ from catchment.clock import Clock
 from catchment.crypto import Unsealable, Vault, is_sealed
 from catchment.domain.outbox import Delivery, Topic, Webhook, WebhookFormat, next_try
 from catchment.domain.run import RunKind, RunStatus
-from catchment.engine.background import background_tasks
 from catchment.engine.leases import FencedStore, LeasePolicy, keep_leases
 from catchment.errors import BadAnswer, LeaseLost, NotFound, VisitError
+from catchment.eventloop import background_tasks
 from catchment.fetch.pacing import Deferred
 from catchment.publish.payloads import Tone, as_post, for_chats, message_of, refusal_in
 from catchment.redact import redact_mentions, redact_text

@@ -21,9 +21,9 @@ from catchment.domain.cookie_pool import Want, is_available, next_back_at, wait_
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.note import Platform
 from catchment.domain.run import Run
-from catchment.engine.background import background_tasks
 from catchment.engine.leases import LeasePolicy, keep_leases, recover
 from catchment.errors import NotFound, SettingsError, StoreError
+from catchment.eventloop import background_tasks
 from catchment.fetch.options import LentCookie
 from catchment.sources.platforms.request import Asked
 from catchment.store import cookies, fetch_log, runs

@@ -35,8 +35,8 @@ from catchment.domain.options import read_options
 from catchment.domain.run import Run, RunStatus
 from catchment.domain.source import Source
 from catchment.domain.visit import VisitResult
-from catchment.engine.background import background_tasks
 from catchment.errors import Conflict, LeaseLost, NotFound, StoreError
+from catchment.eventloop import background_tasks
 from catchment.store import candidates, executions, found_notes, notes, runs, sources
 from catchment.store.database import Store
 
