@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -30,23 +31,34 @@ def finding(rule=AlertRule.COOKIE_EXHAUSTED, subject="xhs"):
 class World:
     """Steps on, as the store and the dispatcher would: whatever is told is heard, unless nobody is there to hear it."""
 
-    alerts: dict[Key, Alert] = field(default_factory=dict)
+    turns: dict[Key, list[Alert]] = field(default_factory=dict)
     told: list[tuple[datetime, Key, str]] = field(default_factory=list)
 
     def step(self, now: datetime, *findings: Finding, reaches: bool = True) -> None:
         decisions = step(self.alerts.values(), findings, TERMS, now)
-        self.alerts |= {alert.key: alert for alert in decisions.alerts}
+        for alert in decisions.alerts:
+            self.put(alert)
         for key in decisions.forgotten:
-            del self.alerts[key]
+            assert self.turns[key].pop().fired_at is None
         for alert in decisions.told:
             self.told.append((now, alert.key, "fires" if alert.is_open else "ends"))
             if alert.is_open:
                 heard = now if reaches else None
-                self.alerts[alert.key] = replace(self.alerts[alert.key], heard_at=heard, is_on_its_way=False)
+                self.put(replace(self.alerts[alert.key], heard_at=heard, is_on_its_way=False))
+
+    def put(self, alert: Alert) -> None:
+        turns = self.turns.setdefault(alert.key, [])
+        turns[:] = [*(one for one in turns if one.since != alert.since), alert]
+
+    @property
+    def alerts(self) -> dict[Key, Alert]:
+        """The latest turn of each."""
+        return {key: turns[-1] for key, turns in self.turns.items() if turns}
 
     def answer(self, now: datetime) -> None:
         """Somebody looks after all of it."""
-        self.alerts = {key: replace(alert, answered_at=now) for key, alert in self.alerts.items()}
+        for alert in self.alerts.values():
+            self.put(replace(alert, acknowledged_at=now))
 
     @property
     def words(self) -> list[str]:
@@ -200,8 +212,8 @@ def test_what_somebody_looks_after_is_not_told_again_until_its_next_turn_but_its
 def test_what_is_muted_is_not_told_however_often_it_comes_back_until_that_is_over():
     world = World()
     world.step(START, finding(), reaches=False)
-    [key] = world.alerts
-    world.alerts[key] = replace(world.alerts[key], muted_until=START + 60 * MINUTE)
+    [alert] = world.alerts.values()
+    world.put(replace(alert, muted_until=START + 60 * MINUTE))
     for minute in range(10, 60, 10):
         world.step(START + minute * MINUTE)
         world.step(START + (minute + 5) * MINUTE, finding())
@@ -214,8 +226,36 @@ def test_what_is_muted_is_not_told_however_often_it_comes_back_until_that_is_ove
 def test_a_mute_outlives_a_turn_that_came_to_nothing():
     world, backlog = World(), finding(AlertRule.PROCESSING_BACKLOG, "notes")
     until = START + 600 * MINUTE
-    world.step(START, backlog)
-    [key] = world.alerts
-    world.alerts[key] = replace(world.alerts[key], muted_until=until)
-    world.step(START + 10 * MINUTE)
-    assert world.alerts[key].muted_until == until
+    for minute in (0, 30):
+        world.step(START + minute * MINUTE, backlog)
+    [alert] = world.alerts.values()
+    world.put(replace(alert, muted_until=until))
+    world.step(START + 40 * MINUTE)
+    world.step(START + 50 * MINUTE, backlog)
+    assert [turn.muted_until for turn in world.turns[alert.key]] == [until, until]
+    world.step(START + 60 * MINUTE)
+    assert [turn.muted_until for turn in world.turns[alert.key]] == [until]
+
+
+@pytest.mark.proves("G-08")
+@given(HISTORIES)
+def test_each_turn_stays_as_it_was_when_the_next_begins(history):
+    world, seen = lived(history)
+    for turns in world.turns.values():
+        assert all(turn.fired_at and turn.resolved_at for turn in turns[:-1])
+        assert all(earlier.resolved_at < later.since for earlier, later in pairwise(turns))
+    fired = sum(turn.fired_at is not None for turns in world.turns.values() for turn in turns)
+    assert fired == sum(beginnings_that_last(seen).values())
+
+
+def beginnings_that_last(seen: list[tuple[datetime, set[Key]]]) -> Counter[Key]:
+    """How often each was found again for as long as its rule says."""
+    counts: Counter[Key] = Counter()
+    since: dict[Key, datetime] = {}
+    fires: set[Key] = set()
+    for now, holding in seen:
+        since = {key: since.get(key, now) for key in holding}
+        lasting = {key for key in holding if now - since[key] >= TERMS[key[0]].lasting}
+        counts.update(lasting - fires)
+        fires = lasting
+    return counts

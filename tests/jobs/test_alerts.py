@@ -16,6 +16,7 @@ from sqlalchemy import insert, update
 
 from catchment.cli.up import follow_environment
 from catchment.domain.alert_rules import AlertRule
+from catchment.domain.caller import OPERATOR
 from catchment.domain.crawling import Code, CrawlError
 from catchment.domain.execution import Result
 from catchment.domain.outbox import RETRIES, Topic, WebhookFormat
@@ -462,3 +463,53 @@ async def test_what_ended_long_ago_is_forgotten(system, site, clock):
     await system.store.write(alerts.delete_old, before=clock.now() + DAY)
     assert await system.store.read(alerts.list_known) == []
     assert await system.store.read(alerts.count_incidents, since=clock.now() - DAY) == {}
+
+
+@on_both_stores
+@pytest.mark.proves("G-08")
+async def test_each_turn_of_an_alert_stays_and_a_mute_is_of_all_of_them(system, site, receiver, clock):
+    await listen(system, receiver)
+    await cookies_are_gone(system, site, clock)
+    for _ in range(2):
+        await cookies_die(system)
+        await watch(system, clock)
+        await cookies_are_back(system, site, clock)
+        await watch(system, clock)
+    second, first = await shown_alerts(system, clock)
+    assert first.resolved_at < second.since
+    assert first.event_id == second.event_id, "told once in its cool-down"
+    assert first.is_told
+    assert not second.is_told
+    assert receiver.news == [(AlertRule.COOKIE_EXHAUSTED, "firing"), (AlertRule.COOKIE_EXHAUSTED, "resolved")]
+    until = clock.now() + DAY
+    assert await system.store.write(alerts.mute, first.id, until=until)
+    await cookies_die(system)
+    await watch(system, clock, 10 * MINUTE)
+    assert len(receiver.news) == 2
+    assert [(one.is_open, one.muted_until) for one in await shown_alerts(system, clock)] == [
+        (True, until),
+        (False, until),
+        (False, until),
+    ]
+
+
+@on_both_stores
+async def test_of_what_comes_and_goes_all_the_time_the_last_turns_are_kept(system, site, clock, monkeypatch):
+    monkeypatch.setattr(alerts, "MAX_TURNS", 3)
+    await cookies_are_gone(system, site, clock)
+    began = []
+    for _ in range(5):
+        await cookies_die(system)
+        await watch(system, clock)
+        began.append(clock.now())
+        await cookies_are_back(system, site, clock)
+        await watch(system, clock)
+    assert [one.since for one in await shown_alerts(system, clock)] == began[:1:-1]
+
+
+async def cookies_die(system):
+    await write(system, update(cookies).values(status="invalid"))
+
+
+async def shown_alerts(system, clock):
+    return await system.store.read(alerts.list_shown, OPERATOR, ended_since=clock.now() - DAY, limit=100)

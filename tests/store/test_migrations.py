@@ -13,6 +13,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect, text
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import IntegrityError
 
 from catchment.errors import SettingsError, StoreError
 from catchment.store import migrate as migrate_module
@@ -156,6 +157,22 @@ def test_a_store_from_before_keeps_every_row_up_and_down_all_migrations(engine):
             for name, rows in before.items()
         }
         assert kept == before, f"at {revision}"
+
+
+@pytest.mark.proves("E-17", "G-08")
+def test_of_the_turns_of_an_alert_the_latest_goes_down_with_the_schema(engine):
+    migrate_url(engine.url)
+    days = ("2026-03-01", "2026-03-02")
+    turn = "INSERT INTO alerts (rule, subject, severity, message, since, resolved_at) VALUES ('r', 's', 'P1', :day, :at, {})"
+    with engine.begin() as conn:
+        for day, end in zip(days, (":at", "NULL"), strict=True):
+            conn.execute(text(turn.format(end)), {"day": day, "at": f"{day}T12:00:00.000000+00:00"})
+        with pytest.raises(IntegrityError), conn.begin_nested():
+            conn.execute(text(turn.format("NULL")), {"day": "open twice", "at": "2026-03-03T12:00:00.000000+00:00"})
+    for revision in ("0028", "head"):
+        migrate_url(engine.url, revision)
+        with engine.connect() as conn:
+            assert conn.execute(text("SELECT message FROM alerts")).scalars().all() == [days[1]]
 
 
 def _key(change: dict[str, Any]) -> tuple[Any, Any]:

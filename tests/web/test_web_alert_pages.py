@@ -142,6 +142,32 @@ async def test_the_page_has_what_fires_what_was_and_what_can_be_done(lean_site: 
 
 
 @pytest.mark.proves("G-08")
+async def test_an_alert_that_fires_again_leaves_its_earlier_turns_in_the_past(lean_site: Site, clock: ManualClock):
+    turns = [START - timedelta(minutes=minutes) for minutes in (40, 30, 20)]
+    over = [
+        alert(AlertRule.COLLECTOR_LATE, "late", since=at, fired_at=at, resolved_at=at + timedelta(minutes=5))
+        for at in turns
+    ]
+    await raise_alerts(lean_site, *over)
+    await sign_in(lean_site, "admin")
+    overview = (await lean_site.get("/")).text
+    assert overview.count("about late") == 1, "the overview says once that it is over"
+    recent = (await lean_site.get("/api/alerts", "admin")).json()["recent"]
+    assert len({one["id"] for one in recent}) == 3
+    await send(lean_site, "/alerts/act", do=f"mute {recent[-1]['id']}", minutes=60)
+    assert (await past_of(lean_site)).count('value="unmute ') == 1, "beside its latest turn"
+    await raise_alerts(lean_site, alert(AlertRule.COLLECTOR_LATE, "late", muted_until=clock.now() + timedelta(hours=1)))
+    past = await past_of(lean_site)
+    assert past.count("about late") == 3
+    assert 'value="unmute ' not in past
+    assert (await lean_site.get("/")).text.count("about late") == 1, "it fires"
+
+
+async def past_of(site: Site) -> str:
+    return (await site.get("/alerts")).text.partition('id="past"')[2]
+
+
+@pytest.mark.proves("G-08")
 async def test_who_may_not_change_an_alert_sees_it_without_buttons_and_no_channels(lean_site: Site):
     await raise_alerts(lean_site, alert(AlertRule.COOKIE_EXHAUSTED, "xhs", Severity.P0))
     await sign_in(lean_site, "bob")

@@ -381,7 +381,8 @@ class CookieTrouble:
         from catchment.monitor.alerting import list_alerts
 
         shown = await self.system.store.read(list_alerts, OPERATOR, now=self.system.clock.now())
-        return next((alert for alert in shown if alert.rule is rule and alert.is_open is is_open), None)
+        first = next((alert for alert in shown if alert.rule is rule), None)
+        return first if first and first.is_open is is_open else None
 
     async def _until(self, ask: Callable[[], Awaitable[T | None]]) -> T:
         while True:

@@ -1,5 +1,7 @@
 """An alert: something that a person should look after. It begins, lasts, is told of, and ends. Pure.
 
+Each time that it comes is a turn, which stays as it was when the next begins.
+
 What holds at a moment are findings; `step` compares them with the alerts that are known and decides which begin, fire,
 are told of and end. A finding must last as long as its rule says before it fires. One that fired is told of at once,
 and again after the cool-down as long as it lasts; its end is told if its beginning was. The cool-down counts from when
@@ -21,6 +23,8 @@ from catchment.domain.alert_rules import AlertRule, Finding, Key, Severity, Term
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
+    """One turn of it."""
+
     #: 0 until it is stored.
     id: int = 0
     rule: AlertRule
@@ -37,9 +41,12 @@ class Alert:
     heard_at: datetime | None = None
     #: It is told of, and may still reach somebody.
     is_on_its_way: bool = False
-    #: When somebody last said that they look after it, in this turn or an earlier one, and who.
-    answered_at: datetime | None = None
-    answered_by: str = ""
+    #: The event that told of it then; None where nobody listened.
+    event_id: str | None = None
+    #: When somebody said that they look after it, in this turn, and who.
+    acknowledged_at: datetime | None = None
+    acknowledged_by: str = ""
+    #: Said of all its turns, those to come among them.
     muted_until: datetime | None = None
 
     @property
@@ -59,15 +66,6 @@ class Alert:
         """Whether it was told of since it fired."""
         return self.fired_at is not None and self.told_at is not None and self.told_at >= self.fired_at
 
-    @property
-    def acknowledged_at(self) -> datetime | None:
-        """Whoever answered an earlier turn knows nothing of this one."""
-        return self.answered_at if self.answered_at is not None and self.answered_at >= self.since else None
-
-    @property
-    def acknowledged_by(self) -> str:
-        return self.answered_by if self.acknowledged_at else ""
-
     def is_muted(self, now: datetime) -> bool:
         return self.muted_until is not None and now < self.muted_until
 
@@ -82,13 +80,14 @@ class Decisions:
     alerts: tuple[Alert, ...]
     #: Those of them to be told of: that they fire, or that they ended.
     told: tuple[Alert, ...]
-    #: What came to nothing.
+    #: Those whose turn came to nothing.
     forgotten: tuple[Key, ...]
 
 
 def step(
     known: Iterable[Alert], findings: Iterable[Finding], terms: Mapping[AlertRule, Terms], now: datetime
 ) -> Decisions:
+    """`known` has the latest turn of each."""
     before = {alert.key: alert for alert in known}
     found = {finding.key: finding for finding in findings}
     lasting = [_lasting(finding, before.get(key), terms[finding.rule], now) for key, finding in found.items()]
@@ -115,12 +114,14 @@ def _lasting(finding: Finding, known: Alert | None, terms: Terms, now: datetime)
 
 
 def _begun(finding: Finding, known: Alert | None, now: datetime) -> Alert:
-    """A new one, or the next turn of one that was there before."""
-    if known is not None:
-        return replace(known, since=now, fired_at=None, resolved_at=None)
-    return Alert(
+    """A new turn. What was told in the last one, and that it is muted, still counts; who acknowledged that does not."""
+    begun = Alert(
         rule=finding.rule, subject=finding.subject, severity=finding.severity, message=finding.message, since=now
     )
+    if known is None:
+        return begun
+    lasting = ("told_at", "heard_at", "is_on_its_way", "event_id", "muted_until")
+    return replace(begun, **{name: getattr(known, name) for name in lasting})
 
 
 def _is_news(alert: Alert, terms: Terms, now: datetime) -> bool:
@@ -129,9 +130,8 @@ def _is_news(alert: Alert, terms: Terms, now: datetime) -> bool:
 
 
 def _is_nothing(alert: Alert) -> bool:
-    """It ended before it fired, and nobody ever heard of it or wanted to hear nothing."""
-    is_unheard = alert.told_at is None and alert.muted_until is None
-    return not alert.is_open and alert.fired_at is None and is_unheard
+    """Its turn ended before it fired."""
+    return not alert.is_open and alert.fired_at is None
 
 
 #: Of many alerts the first are told in full.

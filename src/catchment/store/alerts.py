@@ -1,4 +1,4 @@
-"""Alerts in the store, with what became of the news of each, and the incidents that some of them are about."""
+"""Alerts in the store, a row for each turn, with what became of the news, and the incidents that some are about."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from sqlalchemy import (
     or_,
     select,
     true,
+    tuple_,
     update,
 )
 
@@ -37,6 +38,8 @@ from catchment.store.types import read_row
 
 #: Rules whose subject is the id of a source; whoever may not see the source may not see them.
 OF_SOURCES = (AlertRule.SOURCE_BROKEN, AlertRule.SOURCE_QUIET, AlertRule.SOURCE_GAP)
+#: Of an alert that comes and goes all the time, so many turns are kept.
+MAX_TURNS = 100
 _IS_FIRING = and_(alerts.c.fired_at.is_not(None), alerts.c.resolved_at.is_(None))
 
 
@@ -63,14 +66,15 @@ class _Heard:
 
 
 def list_known(conn: Connection) -> list[Alert]:
-    """All of them, with whether the news reached somebody."""
-    rows = conn.execute(select(alerts)).all()
+    """The latest turn of each, with whether the news reached somebody."""
+    latest = select(func.max(alerts.c.id)).group_by(alerts.c.rule, alerts.c.subject)
+    rows = conn.execute(select(alerts).where(alerts.c.id.in_(latest))).all()
     heard = _heard(conn, {row.event_id for row in rows if row.event_id})
     return [_alert(row, heard.get(row.event_id)) for row in rows]
 
 
 def list_shown(conn: Connection, caller: Caller, *, ended_since: datetime, limit: int) -> list[Alert]:
-    """What fires, the most severe first, then what ended of late; of sources only what may be seen."""
+    """What fires, the most severe first, then each turn that ended of late; of sources only what may be seen."""
     shown = and_(
         alerts.c.fired_at.is_not(None),
         or_(alerts.c.resolved_at.is_(None), alerts.c.resolved_at >= ended_since),
@@ -104,7 +108,10 @@ def acknowledge(conn: Connection, alert_id: int, *, by: str | None, at: datetime
 
 
 def mute(conn: Connection, alert_id: int, *, until: datetime | None) -> bool:
-    return conn.execute(update(alerts).where(alerts.c.id == alert_id).values(muted_until=until)).rowcount > 0
+    """All turns of it, so that it counts for one that has begun and does not fire yet."""
+    key = select(alerts.c.rule, alerts.c.subject).where(alerts.c.id == alert_id)
+    same = tuple_(alerts.c.rule, alerts.c.subject).in_(key)
+    return conn.execute(update(alerts).where(same).values(muted_until=until)).rowcount > 0
 
 
 def save(conn: Connection, changed: Iterable[Alert], *, events: Mapping[Key, str | None]) -> None:
@@ -114,12 +121,26 @@ def save(conn: Connection, changed: Iterable[Alert], *, events: Mapping[Key, str
         if alert.key in events:
             row["event_id"] = events[alert.key]
         fresh = insert_into(conn, alerts).values(row)
-        conn.execute(fresh.on_conflict_do_update(index_elements=["rule", "subject"], set_=row))
+        conn.execute(fresh.on_conflict_do_update(index_elements=["rule", "subject", "since"], set_=row))
+        if not alert.id:
+            _drop_turns(conn, alert.key)
+
+
+def _drop_turns(conn: Connection, key: Key) -> None:
+    """The oldest, where there are too many."""
+    turns = select(alerts.c.id).where(_is_of(key)).order_by(alerts.c.id.desc())
+    conn.execute(delete(alerts).where(alerts.c.id.in_(turns.offset(MAX_TURNS).limit(MAX_TURNS))))
 
 
 def forget(conn: Connection, keys: Iterable[Key]) -> None:
-    for rule, subject in keys:
-        conn.execute(delete(alerts).where(alerts.c.rule == rule, alerts.c.subject == subject))
+    """The turn of each that has begun and did not fire."""
+    for key in keys:
+        conn.execute(delete(alerts).where(_is_of(key), alerts.c.fired_at.is_(None), alerts.c.resolved_at.is_(None)))
+
+
+def _is_of(key: Key) -> ColumnElement[bool]:
+    rule, subject = key
+    return and_(alerts.c.rule == rule, alerts.c.subject == subject)
 
 
 def record_incident(conn: Connection, kind: Incident, *, amount: int = 1, message: str = "", now: datetime) -> None:
@@ -191,7 +212,7 @@ def _is_visible_to(caller: Caller) -> ColumnElement[bool]:
 
 
 def _row(alert: Alert) -> dict[str, Any]:
-    return {name: getattr(alert, name) for name in {*alerts.c.keys()} - {"id", "event_id"}}
+    return {name: getattr(alert, name) for name in {*alerts.c.keys()} - {"id"}}
 
 
 def _alert(row: Row[Any], heard: _Heard | None) -> Alert:
@@ -203,7 +224,5 @@ def _alert(row: Row[Any], heard: _Heard | None) -> Alert:
         severity=Severity(row.severity),
         heard_at=heard.first_at if heard else row.told_at,
         is_on_its_way=heard is not None and heard.first_at is None and heard.waiting > 0,
-        answered_at=row.acknowledged_at,
-        answered_by=row.acknowledged_by or "",
-        muted_until=row.muted_until,
+        acknowledged_by=row.acknowledged_by or "",
     )

@@ -527,8 +527,8 @@ source_packs = Table(
     Column("created_at", UtcDateTime, nullable=False),
 )
 
-# Alerts: one row for each rule and what it is about, as it is now or was when it last ended. `event_id` is the event in
-# the outbox that last told of it.
+# Alerts: a row for each turn of a rule and what it is about, as it is now or was when it ended. `event_id` is the event
+# in the outbox that last told of it, in this turn or an earlier one.
 alerts = Table(
     "alerts",
     metadata,
@@ -545,7 +545,14 @@ alerts = Table(
     Column("acknowledged_at", UtcDateTime),
     Column("acknowledged_by", String(200)),
     Column("muted_until", UtcDateTime),
-    UniqueConstraint("rule", "subject"),
+    UniqueConstraint("rule", "subject", "since"),
+)
+Index(
+    "ix_alerts_open",
+    alerts.c.rule,
+    alerts.c.subject,
+    unique=True,
+    **where(alerts.c.resolved_at.is_(None)),
 )
 
 # What happened at a moment and leaves no state behind that a rule could look at.

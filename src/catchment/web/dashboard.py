@@ -194,8 +194,10 @@ def _row(source: SourceHealth, count: int, words: Words) -> SourceRow:
 
 
 def _just_resolved(taken: StatusSnapshot) -> list[Alert]:
+    """Each once, however often it came back, and none that fires again."""
     recent = [alert for alert in taken.resolved if alert.resolved_at and taken.at - alert.resolved_at < RECENTLY]
-    return recent[:MAX_RESOLVED]
+    latest = {alert.key: alert for alert in reversed((*taken.alerts, *recent))}
+    return [alert for alert in recent if latest[alert.key] is alert][:MAX_RESOLVED]
 
 
 def _alert(alert: Alert, words: Words) -> AlertLine:

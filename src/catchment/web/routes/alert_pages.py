@@ -49,7 +49,11 @@ async def alerts_page(page: SignedInPage) -> Response:
 async def read_alerts_page(page: Page) -> Content:
     now = page.system.clock.now()
     found = await page.system.store.read(_read, page, now=now)
-    lines = [_line(alert, page, may=may and page.may_write, now=now) for alert, may in found]
+    latest = {alert.key: alert.id for alert, _ in reversed(found)}
+    lines = [
+        _line(alert, page, may=may and page.may_write, is_latest=latest[alert.key] == alert.id, now=now)
+        for alert, may in found
+    ]
     fires = [line for line in lines if line["alert"].is_open]
     past = [line for line in lines if not line["alert"].is_open]
     channels = await _channels(page)
@@ -67,14 +71,15 @@ def _read(conn: Connection, page: Page, *, now: datetime) -> list[tuple[Alert, b
     return [(alert, alert.id in own) for alert in shown]
 
 
-def _line(alert: Alert, page: Page, *, may: bool, now: datetime) -> dict[str, Any]:
+def _line(alert: Alert, page: Page, *, may: bool, is_latest: bool, now: datetime) -> dict[str, Any]:
+    """A mute is said of an alert, however many turns it had, and stands beside the latest."""
     return {
         "part": f"alert-{alert.id}",
         "alert": alert,
         "mood": TONES[alert.severity] if alert.is_open else Tone.GREEN,
         "title": page.words(f"alerts.{alert.rule}"),
         "message": page.words.say_past(alert.message),
-        "muted_until": alert.muted_until if alert.is_muted(now) else None,
+        "muted_until": alert.muted_until if is_latest and alert.is_muted(now) else None,
         "runbook": name_of(alert.rule),
         "source_id": alert.subject if alert.rule in OF_SOURCES else None,
         "may_change": may,

@@ -42,7 +42,7 @@ class AlertOut(Out):
     #: When somebody said that they look after it, and who; in this turn of it.
     acknowledged_at: Moment | None
     acknowledged_by: str
-    #: Until when nobody is told of it.
+    #: Until when nobody is told of it, in whatever turn.
     muted_until: Moment | None
     runbook: str = Field(validation_alias=AliasPath("rule", "runbook"))
 
@@ -50,7 +50,7 @@ class AlertOut(Out):
 class AlertsOut(Out):
     #: The most severe first.
     open: list[AlertOut]
-    #: Those that ended within a day, the latest first.
+    #: Each turn that ended within a day, the latest first: one that came and went twice is there twice.
     recent: list[AlertOut]
 
 
