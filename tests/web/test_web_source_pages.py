@@ -25,10 +25,12 @@ from catchment.domain.source import NextCheck, PausedBy, Source, Why
 from catchment.manage.catalog import Draft
 from catchment.manage.packs import STARTER_PACK
 from catchment.manage.resolve import PreviewItem, Resolved, Resolver
+from catchment.monitor.status import Language
 from catchment.store import fetch_log, items, runs, sources
 from catchment.store.fetch_log import LogLine
 from catchment.web.app import create_app
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
+from catchment.web.pages import Watch, read_watched
 from catchment.web.source_view import PAGE_ROWS
 
 HTML = {"Accept": "text/html,*/*", "Referer": "http://catchment.test/sources"}
@@ -113,7 +115,7 @@ async def test_what_lacks_its_key_is_followed_all_the_same(alices: Site):
     assert "You can follow it all the same." in (await send(alices, "/sources/look", pasted="@python")).text
     found = json.dumps({"type": "twitter_feed", "name": "@python", "config": {"handle": "python"}})
     answer = await send(alices, "/sources/follow", follow="1", **{"found-1": found})
-    assert "You follow @python now" in await told(alices, answer)
+    assert "You follow @python now. Not fetched yet: it needs a key: set " in await told(alices, answer)
 
 
 @pytest.mark.proves("G-03")
@@ -646,3 +648,85 @@ async def test_deleting_very_many_is_told_too_and_they_can_be_had_back(alices: S
     page = await told(alices, await send(alices, "/sources/act", **fields))
     assert "Deleted: 12." in page
     assert "Deleted within a day: 12" in page
+
+
+@pytest.mark.proves("G-05", "G-11")
+@pytest.mark.parametrize(
+    ("visited", "said"),
+    [
+        ({"ok": True, "items": 9, "inserted": 3}, 'data-mood="ok" role="status"><p>Fetched: mine. 3 new.'),
+        ({"ok": True, "items": 9}, 'data-mood="ok" role="status"><p>Fetched: mine. Nothing new.'),
+        (
+            {"ok": False, "error": "The server answered 500."},
+            'data-mood="bad" role="status"><p>Could not be fetched: mine. The server answered 500.',
+        ),
+    ],
+)
+async def test_that_a_source_is_being_fetched_is_said_until_it_is(
+    alices: Site, clock: ManualClock, visited: dict[str, Any], said: str
+):
+    mine = await alices.add_source(alices.alice, "mine")
+    await logged(alices, mine, clock, ok=True, inserted=7)
+    clock.advance(timedelta(minutes=1))
+    page = await told(alices, await send(alices, "/sources/act", do=f"fetch {mine.id}", back=f"/sources/{mine.id}"))
+    assert 'id="fetch-notice" data-mood="ok" role="status"><p>Fetching now: mine.' in page
+    assert "asked_fetch" not in page.replace(address_listened_to(page), ""), "no link leads there"
+    assert await notice_told_live(alices, page) in page
+    await logged(alices, mine, clock, **visited)
+    assert said in await notice_told_live(alices, page)
+    again = await alices.get(f"/sources/{mine.id}")
+    assert "fetch-notice" not in again.text, "it is said once"
+
+
+@pytest.mark.proves("G-04", "G-11")
+async def test_of_several_that_are_fetched_it_is_said_how_many_are_done(alices: Site, clock: ManualClock):
+    some = [await alices.add_source(alices.alice, name) for name in ("one", "two", "three")]
+    clock.advance(timedelta(minutes=1))
+    page = await told(alices, await send(alices, "/sources/act", do="fetch", id=[str(source.id) for source in some]))
+    assert "Fetching now: 0 of 3 sources are done." in page
+    await logged(alices, some[0], clock, ok=True, inserted=4)
+    assert "Fetching now: 1 of 3 sources are done." in await notice_told_live(alices, page)
+    await logged(alices, some[1], clock, ok=False, error="no")
+    later = NextCheck(at=clock.now() + timedelta(hours=1), why=Why.HOST_BUDGET)
+    await alices.system.store.write(sources.reschedule, [(some[2].id, later)])
+    assert "1 of 3 sources fetched: 4 new. The others could not be fetched." in await notice_told_live(alices, page)
+
+
+@pytest.mark.proves("G-05")
+async def test_a_fetch_that_was_put_off_says_until_when(alices: Site, clock: ManualClock):
+    mine = await alices.add_source(alices.alice, "mine")
+    page = await told(alices, await send(alices, "/sources/act", do=f"fetch {mine.id}"))
+    later = NextCheck(at=clock.now() + timedelta(hours=1), why=Why.HOST_BUDGET)
+    await alices.system.store.write(sources.reschedule, [(mine.id, later)])
+    assert "mine: not fetched yet, waits for its turn at mine.example until " in await notice_told_live(alices, page)
+
+
+@pytest.mark.proves("G-13")
+@pytest.mark.parametrize(
+    "asked", ["{at}.0.{others}", "x.y", "9e9.1", "1" * 400 + ".0.1", "1.0.99999999999999999999999"]
+)
+async def test_nobody_hears_of_fetches_that_are_not_theirs(alices: Site, clock: ManualClock, asked: str):
+    others = await alices.add_source(alices.bob, "hidden")
+    await logged(alices, others, clock, ok=True, inserted=4)
+    told_as = asked.format(at=0, others=others.id)
+    assert await notice_told_live(alices, f'data-live-of="/sources?asked_fetch={told_as}"') == ""
+
+
+async def logged(site: Site, source: Source, clock: ManualClock, **ended: Any) -> None:
+    line = LogLine(source_id=source.id, started_at=clock.now(), finished_at=clock.now(), **ended)
+    await site.system.store.write(fetch_log.write, [line])
+
+
+def address_listened_to(page: str) -> str:
+    found = re.search(r'data-live-of="([^"]+)"', page)
+    assert found
+    return html.unescape(found[1])
+
+
+async def notice_told_live(site: Site, page: str) -> str:
+    """As it is sent to the browser that has this page open."""
+    caller = await site.system.authenticator.identify(site.keys["alice"])
+    assert caller
+    watch = Watch(caller=caller, language=Language.ENGLISH, page=address_listened_to(page))
+    parts: dict[str, str] = json.loads(await read_watched(site.app, watch))["parts"]
+    return html.unescape(parts.get("fetch-notice", ""))

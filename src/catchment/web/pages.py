@@ -16,7 +16,7 @@ from datetime import UTC, tzinfo
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
 from fastapi import Depends, FastAPI, Request
@@ -42,6 +42,8 @@ NOTICE_COOKIE = "catchment_notice"
 #: The zone of the browser, which its script tells.
 ZONE_COOKIE = "catchment_zone"
 MAX_NOTICE = 3000
+#: In the address that a page listens to, and in no other.
+_ASKED_FETCH = "asked_fetch"
 _YEAR_SECONDS = 365 * 24 * 3600
 _NOTICE_SECONDS = 120
 _MOMENT = re.compile(r"\b(\d{4}-\d\d-\d\d) (\d\d:\d\d) UTC\b")
@@ -136,6 +138,12 @@ class Page:
         return zone_of(self.request)
 
     @cached_property
+    def asked_fetch(self) -> str:
+        """What the notice line tells of until it is over: a fetch that was asked for on the page before."""
+        notice = read_notice(self.request)
+        return str(self.request.scope.get(_ASKED_FETCH) or (notice.values.get("fetch", "") if notice else ""))
+
+    @cached_property
     def may_write(self) -> bool:
         return self.caller.is_known and self.caller.scope.holds(Scope.WRITE)
 
@@ -158,7 +166,8 @@ class Page:
 
     async def show_live(self, template: str, content: Content) -> Response:
         """A page that is kept up to date, as one whose reader is registered by `live`."""
-        asked = link_with(self.request).removeprefix(self.request.scope.get("root_path", ""))
+        query = {_ASKED_FETCH: self.asked_fetch} if self.asked_fetch else {}
+        asked = link_with(self.request, **query).removeprefix(self.request.scope.get("root_path", ""))
         content = await self.with_bar(content)
         whole = {**self._common, "live_of": asked, "seen": content.digest, **content.shown}
         return render(self.request, self.language, template, whole)
@@ -236,6 +245,8 @@ async def read_watched(app: FastAPI, watch: Watch) -> str:
         return Content(context={}).as_json()
     reader, params = found
     parts = urlsplit(watch.page)
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    asked_fetch = query.pop(_ASKED_FETCH, "")
     cookies = {SESSION_COOKIE: watch.session, ZONE_COOKIE: watch.zone}
     cookie = "; ".join(f"{name}={value}" for name, value in cookies.items() if value).encode("latin-1")
     scope = {
@@ -244,7 +255,8 @@ async def read_watched(app: FastAPI, watch: Watch) -> str:
         "app": app,
         "path": watch.root_path + parts.path,
         "root_path": watch.root_path,
-        "query_string": parts.query.encode(),
+        "query_string": urlencode(query).encode(),
+        _ASKED_FETCH: asked_fetch,
         "headers": [(b"cookie", cookie)],
         "path_params": params,
     }

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from math import log2
 
+from markupsafe import Markup
 from sqlalchemy import Connection
 from starlette.datastructures import QueryParams
 
 from catchment.clock import Day
+from catchment.domain.caller import Caller
 from catchment.domain.item import StoredItem
 from catchment.domain.source import PausedBy, Source, SourceStatus
 from catchment.domain.visit import VisitOutcome
+from catchment.errors import InvalidInput
 from catchment.monitor.status import Mark, SourceHealth, SourceViewer, is_network_away
 from catchment.monitor.why import explain
 from catchment.redact import redact_url
-from catchment.store import fetch_log, items, source_list
+from catchment.store import fetch_log, items, source_list, sources
 from catchment.store.fetch_log import DayOfVisits, LogLine
 from catchment.store.items import ItemQuery
 from catchment.store.source_list import Health, Sort, SourceQuery
-from catchment.web.inputs import page_number
+from catchment.web.inputs import number_of, page_number
 from catchment.web.pages import Page
 from catchment.web.translations import Words
 
@@ -270,6 +273,87 @@ def why_of(source: Source, health: SourceHealth, past: History, words: Words) ->
     language = words.language
     sentences = explain(source, health, past.visits, network_away=past.network_away, language=language, on_page=True)
     return words.say(words.joined(sentences))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedFetch:
+    """Sources of which somebody said that they be fetched now, and when."""
+
+    at: datetime
+    ids: tuple[int, ...]
+    #: They are followed since then.
+    is_first: bool = False
+
+    def __str__(self) -> str:
+        """Empty where they are too many to be followed."""
+        if len(self.ids) > PAGE_ROWS:
+            return ""
+        return ".".join(map(str, (round(self.at.timestamp() * 1000), int(self.is_first), *self.ids)))
+
+    @classmethod
+    def read(cls, told: str) -> AskedFetch | None:
+        """None where it is nothing of ours."""
+        try:
+            at, is_first, *ids = told.split(".")
+            moment = datetime.fromtimestamp(int(at) / 1000, UTC)
+            return cls(at=moment, ids=tuple(map(number_of, ids)), is_first=is_first == "1")
+        except (ValueError, OverflowError, OSError, InvalidInput):
+            return None
+
+    def visit_of(self, visits: Sequence[LogLine]) -> LogLine | None:
+        """That which answers it."""
+        return next((visit for visit in visits if visit.finished_at >= self.at), None)
+
+
+async def fetch_notice(page: Page) -> dict[str, Markup]:
+    """The line about a fetch that was asked for: that it is under way, and in the end what it came to."""
+    asked = AskedFetch.read(page.asked_fetch)
+    if asked is None or not page.may_write:
+        return {}
+    found = await page.system.store.read(_read_fetched, asked, page.caller)
+    if not found:
+        return {}
+    told = await _told_of_one(page, asked, *found[0]) if len(found) == 1 else _told_of_some(page, asked, found)
+    return {"fetch-notice": page.part("parts/fetch_notice.html", mood=told[0], told=told[1])}
+
+
+def _read_fetched(conn: Connection, asked: AskedFetch, caller: Caller) -> list[tuple[Source, LogLine | None]]:
+    found = [source for source in sources.get_many(conn, asked.ids) if caller.may_change(source)]
+    visits = source_list.last_visits(conn, [source.id for source in found], most=1)
+    return [(source, asked.visit_of(visits.get(source.id, ()))) for source in found]
+
+
+async def _told_of_one(page: Page, asked: AskedFetch, source: Source, visit: LogLine | None) -> tuple[str, str]:
+    words, what = page.words, source.name
+    if visit is None and _is_put_off(page, source):
+        reason = (await page.viewer()).describe(source).next_check_reason
+        key = "sources.followed_later" if asked.is_first else "sources.fetch_later"
+        return "warn", words(key, what=what, reason=reason)
+    if visit is None:
+        return "ok", words("sources.followed" if asked.is_first else "sources.fetching", what=what)
+    if not visit.ok:
+        return "bad", words("sources.fetch_failed", what=what, error=words.say(visit.error or ""))
+    key = "sources.fetched_new" if visit.inserted else "sources.fetched_nothing"
+    return "ok", words(key, what=what, count=visit.inserted)
+
+
+def _is_put_off(page: Page, source: Source) -> bool:
+    """It was not visited after all, and is not due any more; or nothing here can."""
+    at, is_skipped = source.next_check.at, page.system.registry.why_skipped(source.type)
+    return bool(is_skipped) or (source.is_active and (at is None or at > page.system.clock.now()))
+
+
+def _told_of_some(page: Page, asked: AskedFetch, found: Sequence[tuple[Source, LogLine | None]]) -> tuple[str, str]:
+    done = [visit for source, visit in found if visit or _is_put_off(page, source)]
+    if asked.is_first and not done:
+        return "ok", page.words("sources.followed_all", count=len(found))
+    if len(done) < len(found):
+        return "ok", page.words("sources.fetching_some", done=len(done), count=len(found))
+    well = [visit for visit in done if visit and visit.ok]
+    counts = {"count": len(found), "well": len(well), "new": sum(visit.inserted for visit in well)}
+    if len(well) < len(found):
+        return "warn", page.words("sources.fetched_some_failed", **counts)
+    return "ok", page.words("sources.fetched_some", **counts)
 
 
 def address_of(source: Source) -> str:

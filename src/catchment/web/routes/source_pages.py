@@ -41,10 +41,12 @@ from catchment.web.pages import (
 )
 from catchment.web.source_view import (
     PAGE_ROWS,
+    AskedFetch,
     address_of,
     asked_of,
     chart_of,
     day_strip_of,
+    fetch_notice,
     lede_key,
     marks_of,
     mood_of,
@@ -91,7 +93,11 @@ async def read_sources(page: Page) -> Content:
         "removed": await page.system.catalog.list_removed(page.caller) if page.may_write else [],
         "may_choose": any(row.may_change for row in rows),
     }
-    return Content(context=context, parts={"lede": lede, **parts}, lists={"rows": [row.part for row in rows]})
+    return Content(
+        context=context,
+        parts={"lede": lede, **await fetch_notice(page), **parts},
+        lists={"rows": [row.part for row in rows]},
+    )
 
 
 def _read_list(
@@ -159,17 +165,20 @@ async def follow(page: SignedInPage) -> Response:
     outcomes = await page.system.catalog.add_many(_drafts(form), page.caller)
     added = [one.source for one in outcomes if isinstance(one, Added)]
     refused = [one.error for one in outcomes if isinstance(one, Refused)]
-    await page.system.visits.start_all([source.id for source in added[:VISITED_AT_ONCE]], page.caller)
+    asked = AskedFetch(at=page.system.clock.now(), ids=tuple(source.id for source in added), is_first=True)
+    await page.system.visits.start_all(asked.ids[:VISITED_AT_ONCE], page.caller)
     if len(outcomes) == 1 and refused:
         known_id = refused[0].existing_id if isinstance(refused[0], Conflict) else None
         if known_id is None:
             raise refused[0]
         return page.done(f"/sources/{known_id}", "sources.followed_before")
     if len(outcomes) == 1:
-        return page.done(f"/sources/{added[0].id}", "sources.followed", name=added[0].name)
+        return page.done(f"/sources/{added[0].id}", "sources.followed", what=added[0].name, fetch=str(asked))
+    if not refused:
+        return page.done("/sources?sort=added", "sources.followed_all", count=len(added), fetch=str(asked))
     known = sum(isinstance(error, Conflict) for error in refused)
     told: dict[str, Any] = {"added": len(added), "known": known, "refused": len(refused) - known}
-    return page.done("/sources?sort=added", f"sources.followed_{'some' if refused else 'all'}", **told)
+    return page.done("/sources?sort=added", "sources.followed_some", **told)
 
 
 def _drafts(form: FormData) -> list[Draft]:
@@ -222,11 +231,12 @@ async def act(page: SignedInPage) -> Response:
     if not ids:
         raise InvalidInput("Choose at least one source.")
     if action == "fetch":
+        asked = AskedFetch(at=page.system.clock.now(), ids=tuple(ids))
         if len(ids) == 1:
             await page.system.visits.start(ids[0], page.caller)
         else:
             await page.system.visits.start_all(ids, page.caller)
-        return page.done(back, "sources.fetching", what=await _told_of(page, ids))
+        return page.done(back, "sources.fetching", what=await _told_of(page, ids), fetch=str(asked))
     return await _change_all(page, action, ids, form, back)
 
 
@@ -310,7 +320,7 @@ async def read_source(page: Page) -> Content:
     )
     names = ("state", "controls", "history", "visits", "latest")
     parts = {f"source-{name}": page.part(f"parts/source_{name}.html", **context) for name in names}
-    return Content(context=context, parts={"source-why": lede, **parts})
+    return Content(context=context, parts={"source-why": lede, **await fetch_notice(page), **parts})
 
 
 @router.get("/{source_id}/edit")
