@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -324,6 +324,17 @@ def with_moments(sentence: str) -> Markup:
 
 
 _templates.env.filters["moments"] = with_moments
+
+
+def offset_of(zone: tzinfo, at: datetime) -> str:
+    """How far its clocks are from UTC then: `UTC−3:30`."""
+    minutes = round((zone.utcoffset(at.astimezone(zone)) or timedelta()).total_seconds() / 60)
+    hours, rest = divmod(abs(minutes), 60)
+    ahead = f"{'-' if minutes < 0 else '+'}{hours}".replace("-", "\N{MINUS SIGN}")
+    return f"UTC{ahead if minutes else ''}{f':{rest:02}' if rest else ''}"
+
+
+_templates.env.filters["offset"] = offset_of
 
 
 def navigation(request: Request, caller: Caller) -> list[NavigationEntry]:

@@ -311,6 +311,7 @@ async def read_source(page: Page) -> Content:
         "days": day_strip_of(past.days, days, page.words),
         "bars": chart_of(past.per_day, days, page.words),
         "zone": page.zone,
+        "now": viewer.now,
         "visits": [(visit, *outcome_of(visit, page.words)) for visit in past.visits],
         "latest": past.latest,
         "backlog": pages.get(source.id),

@@ -26,7 +26,17 @@ function spoken(moment, isDue) {
   return relative.format(Math.round(seconds / size), unit).replace(/(\d)(?=\p{Script=Han})/u, "$1 ");
 }
 
+// A zone is called what people call it; where they have no name for it, by how far it is from UTC.
+function tellZones(within) {
+  for (const element of within.querySelectorAll("[data-zone]")) {
+    const named = new Intl.DateTimeFormat(language, { timeZone: element.title, timeZoneName: "longGeneric" });
+    const name = named.formatToParts().find(({ type }) => type === "timeZoneName").value;
+    if (element.title !== "UTC" && !/\d/.test(name)) element.textContent = name;
+  }
+}
+
 export function tellTimes(within = document) {
+  tellZones(within);
   for (const element of within.querySelectorAll("time[datetime]")) {
     const moment = new Date(element.getAttribute("datetime"));
     // Within a sentence the moment itself is told.
