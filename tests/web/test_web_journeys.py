@@ -229,6 +229,39 @@ async def test_what_a_search_finds_goes_to_a_reader_and_to_a_chat(lean_site: Sit
         await expect(tab.locator("h1")).to_have_text("New feed")
 
 
+@pytest.mark.proves("G-07", "G-10", "G-11")
+@pytest.mark.parametrize("language", Language)
+async def test_new_items_of_a_search_go_to_a_chat_by_the_keyboard_alone(
+    lean_site: Site, browser: Browser, language: Language
+):
+    t, word = words_in(language), {Language.ENGLISH: "river", Language.CHINESE: "采集"}[language]
+    source = await lean_site.add_source(lean_site.alice, "paper")
+    await lean_site.add_items(source, f"On a {word}", "On a road")
+    async with served(lean_site.app) as address:
+        tab = await browser.new_page(base_url=address, locale=LOCALES[language])
+        await sign_in(tab, lean_site.keys["admin"])
+        await tab.goto("/")
+        keys = tab.keyboard
+        await keys.press("/")
+        await keys.insert_text(word)
+        await keys.press("Enter")
+        await expect(tab.locator("#main")).to_be_focused()
+        for _ in range(2):
+            await keys.press("Tab")
+        await expect(tab.get_by_role("link", name=t("feeds.to_chat"))).to_be_focused()
+        await keys.press("Enter")
+        await expect(tab.get_by_label(t("feeds.title"), exact=True)).to_be_focused()
+        await keys.press("Enter")
+        await expect(tab.get_by_label(t("webhooks.url"), exact=True)).to_be_focused()
+        await keys.insert_text("https://open.feishu.cn/open-apis/bot/v2/hook/abc")
+        await keys.press("Enter")
+        await expect(tab.locator("#hooks")).to_contain_text(t("webhooks.format_lark"))
+        await expect(button(tab.locator(".notice"), t("webhooks.ping"))).to_be_focused()
+        await keys.press("Enter")
+        await expect(tab.locator("#notice")).to_contain_text(t("webhooks.did_ping"))
+        await expect(tab.locator("#deliveries")).to_contain_text(word)
+
+
 async def add_a_cookie(tab: Page) -> None:
     await tab.goto("/platforms")
     form = tab.locator("form[action$='/platforms/cookies']")

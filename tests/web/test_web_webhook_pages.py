@@ -15,7 +15,7 @@ from web_site import Site
 
 from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR
-from catchment.domain.outbox import Topic, WebhookFormat
+from catchment.domain.outbox import Topic, WebhookFormat, format_told_by
 from catchment.manage.feeds import FeedDraft
 from catchment.manage.webhooks import ALERTS, NewWebhook
 from catchment.monitor.status import Language
@@ -132,6 +132,13 @@ async def test_a_search_becomes_a_feed_whose_new_items_go_to_a_chat(lean_site: S
     assert "of the feed 采集" in (await send(lean_site, "/webhooks", **chat)).text
     [hook] = await lean_site.system.webhooks.list()
     assert (hook.name, hook.feed, hook.topics) == ("采集", "caiji", ("items.new",))
+    again = (await lean_site.get("/feeds/new?q=采集&chat=on")).text
+    assert "is saved already; go on, and say which chat" in again
+    first = re.findall(r'<button[^>]* name="do" value="[^>]+>[^<]+', again)[0]
+    assert first == '<button class="primary" name="do" value="save">Send new ones to a chat', "which Enter presses"
+    on = await send(lean_site, "/feeds/new", title="other", q="采集", chat="on", do="save")
+    assert on.headers["location"] == "/webhooks?feed=caiji", "what is a feed already need not be saved"
+    assert "You have this search as the feed 采集 already. Now the address" in await told(lean_site, on)
     another = (await lean_site.get("/webhooks?feed=caiji")).text
     assert 'name="name" type="text" value="采集 2"' in another, "a name that is free"
     assert another.index('name="url"') < another.index('id="hooks"'), "what is asked for comes first"
@@ -303,3 +310,24 @@ async def test_a_delivery_that_arrives_shows_without_a_reload(lean_site: Site, s
         await tab.get_by_role("button", name="Send again").click()
         await expect(tab.locator("#deliveries")).to_contain_text("waits its turn")
         await browser.close()
+
+
+@pytest.mark.proves("G-10")
+@pytest.mark.parametrize(
+    ("url", "format_"),
+    [
+        (SLACK, "slack"),
+        ("https://open.feishu.cn/open-apis/bot/v2/hook/SECRETPART", "lark"),
+        ("https://open.larksuite.com/open-apis/bot/v2/hook/SECRETPART", "lark"),
+        ("HTTPS://Hooks.Slack.com/services/T/B/SECRETPART", "slack"),
+        ("https://ops.example/hooks.slack.com/", "json"),
+    ],
+)
+async def test_of_which_kind_a_receiver_is_its_address_says_where_it_can(lean_site: Site, url: str, format_: str):
+    await sign_in(lean_site, "admin")
+    page = (await send(lean_site, "/webhooks", **{**NEW, "url": url})).text
+    [hook] = await lean_site.system.webhooks.list()
+    assert hook.format == format_
+    assert f'<button autofocus name="do" value="ping {hook.id}">Send a test</button>' in page
+    assert format_told_by("mailtos://me@example.org") is WebhookFormat.APPRISE
+    assert format_told_by("") is None

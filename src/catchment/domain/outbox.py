@@ -37,6 +37,23 @@ class WebhookFormat(StrEnum):
     APPRISE = "apprise"
 
 
+_FORMATS_OF_HOSTS = {
+    "hooks.slack.com": WebhookFormat.SLACK,
+    "open.feishu.cn": WebhookFormat.LARK,
+    "open.larksuite.com": WebhookFormat.LARK,
+}
+
+
+def format_told_by(url: str) -> WebhookFormat | None:
+    """The only form that can be right for this address; None where it says nothing."""
+    scheme, has_scheme, rest = url.strip().partition("://")
+    if not has_scheme:
+        return None
+    if scheme.lower() not in ("http", "https"):
+        return WebhookFormat.APPRISE
+    return _FORMATS_OF_HOSTS.get(rest.partition("/")[0].lower())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     topic: Topic

@@ -94,12 +94,28 @@ async def new_feed_page(page: SignedInPage) -> Response:
     return await _builder(page, _prefilled(page.request.query_params))
 
 
+async def _known_for_chat(page: Page, given: FeedForm) -> SavedFeed | None:
+    """What is to be sent to a chat, if it is a feed already."""
+    if not (given.chat and page.caller.is_admin):
+        return None
+    try:
+        return await page.system.feeds.twin_of(await _draft(page, given), page.caller)
+    except (InvalidInput, BadConfig, NotFound):
+        return None
+
+
+def _on_to_chat(page: Page, feed: SavedFeed, key: str) -> Response:
+    return page.done(f"/webhooks?feed={feed.slug}", key, name=(feed.title or feed.slug)[:200])
+
+
 @router.post("/new", **_OF_FORMS)
 async def make_feed(page: SignedInPage) -> Response:
     form = await page.form()
     given = _given(form)
     if form.get("do") == "preview":
         return await _builder(page, given)
+    if form.get("do") != "again" and (known := await _known_for_chat(page, given)):
+        return _on_to_chat(page, known, "feeds.twin_for_chat")
     try:
         draft = replace(await _draft(page, given), slug=await page.system.feeds.free_slug(given.slug, given.title))
         if form.get("do") != "again" and await page.system.feeds.twin_of(draft, page.caller):
@@ -108,8 +124,7 @@ async def make_feed(page: SignedInPage) -> Response:
     except (InvalidInput, BadConfig, Conflict, NotFound) as error:
         return await _builder(page, given, problem=page.words.say(str(error)), status=422)
     if given.chat and page.caller.is_admin:
-        name = (published.feed.title or published.feed.slug)[:200]
-        return page.done(f"/webhooks?feed={published.feed.slug}", "feeds.saved_for_chat", name=name)
+        return _on_to_chat(page, published.feed, "feeds.saved_for_chat")
     return await _list(page, made=published)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from fastapi.responses import Response
 from starlette.datastructures import FormData
 
-from catchment.domain.outbox import Delivery, Topic, Webhook, WebhookFormat
+from catchment.domain.outbox import Delivery, Topic, Webhook, WebhookFormat, format_told_by
 from catchment.errors import Conflict, InvalidInput, RefusedAddress
 from catchment.manage.webhooks import LISTENABLE, NewWebhook
 from catchment.monitor.status import Language
@@ -187,7 +187,7 @@ def _wanted(form: FormData) -> NewWebhook:
     try:
         for text in given.values():
             check_text(text)
-        form_of_messages = WebhookFormat(given["format"] or WebhookFormat.JSON)
+        form_of_messages = format_told_by(given["url"]) or WebhookFormat(given["format"] or WebhookFormat.JSON)
     except ValueError as error:
         raise InvalidInput(f"That is no webhook: {error}.") from error
     return NewWebhook(

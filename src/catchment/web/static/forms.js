@@ -4,6 +4,7 @@ import { tellTimes } from "./times.js";
 
 const PREVIEW_MILLISECONDS = 250;
 const CHANGED = "changed";
+const SEARCHED = " searched";
 
 async function submit(form, submitter) {
   const main = document.getElementById("main");
@@ -57,9 +58,11 @@ function goOnFrom(place) {
 }
 
 // An arrow key changes a list at once, which leads to another page: the next arrow is meant for the same list.
+// Whoever searched goes on with what was found, and what can be done with it.
 function goOnWithChanged() {
   const name = sessionStorage.getItem(CHANGED);
   sessionStorage.removeItem(CHANGED);
+  if (name === SEARCHED) document.getElementById("main").focus({ preventScroll: true });
   [...document.querySelectorAll("[data-now]")].find((one) => one.name === name)?.focus({ preventScroll: true });
 }
 
@@ -126,6 +129,7 @@ export function startForms() {
   document.documentElement.classList.add("scripted");
   addEventListener("input", previewSoon);
   addEventListener("submit", (event) => {
+    if (event.target.matches("[role=search]")) sessionStorage.setItem(CHANGED, sessionStorage.getItem(CHANGED) ?? SEARCHED);
     if (event.defaultPrevented || !event.target.matches("form[data-quick]")) return;
     event.preventDefault();
     submit(event.target, event.submitter);
