@@ -101,7 +101,7 @@ class TestTheForecast:
     def test_it_says_at_what_time_the_pool_is_dry(self):
         found = self.forecast(a_cookie("a", daily_limit=140, daily_used=0), used=30)
         assert found.dry_at == datetime(2026, 3, 1, 16, 40, tzinfo=UTC)
-        assert found.sentence == "At 30 requests an hour the pool of xhs is dry at 16:40 UTC."
+        assert found.sentence == "At 30 requests an hour the pool of xhs is dry at 2026-03-01 16:40 UTC."
         assert (found.available, found.remaining_today, found.per_hour) == (1, 140, 30)
 
     def test_a_cookie_that_comes_back_in_time_is_reckoned_with(self):
@@ -121,7 +121,7 @@ class TestTheForecast:
     def test_a_dry_pool_says_when_the_next_is_back(self):
         found = self.forecast(resting("a", 20), used=30)
         assert (found.available, found.remaining_today, found.dry_at) == (0, 0, None)
-        assert found.sentence == "The pool of xhs is dry; the next is back at 12:20 UTC."
+        assert found.sentence == "The pool of xhs is dry; the next is back at 2026-03-01 12:20 UTC."
         assert "none comes back" in self.forecast(a_cookie(status=CookieStatus.BANNED)).sentence
 
     def test_a_cookie_whose_errors_will_end_it_within_a_day_is_named(self):

@@ -18,6 +18,8 @@ from web_site import Site
 import catchment
 from catchment.clock import ManualClock
 from catchment.domain.alert_rules import AlertRule, Severity
+from catchment.domain.cookie_pool import Forecast
+from catchment.domain.note import Platform
 from catchment.domain.outbox import Topic
 from catchment.manage.webhooks import NewWebhook
 from catchment.monitor.status import Language
@@ -161,6 +163,23 @@ async def test_an_alert_that_fires_again_leaves_its_earlier_turns_in_the_past(le
     assert past.count("about late") == 3
     assert 'value="unmute ' not in past
     assert (await lean_site.get("/")).text.count("about late") == 1, "it fires"
+
+
+@pytest.mark.proves("G-08", "G-11")
+async def test_when_the_next_cookie_is_back_is_told_where_one_is(lean_site: Site):
+    dry = Forecast(
+        platform=Platform.XHS,
+        total=3,
+        available=0,
+        remaining_today=0,
+        per_hour=0,
+        dry_at=None,
+        next_back_at=START + timedelta(minutes=54),
+    )
+    await raise_alerts(lean_site, alert(AlertRule.COOKIE_EXHAUSTED, "xhs", Severity.P0, message=dry.sentence))
+    await sign_in(lean_site, "admin")
+    for path in ("/alerts", "/"):
+        assert 'is back at <time data-clock datetime="2026-03-01T12:54:00Z">' in (await lean_site.get(path)).text
 
 
 async def past_of(site: Site) -> str:

@@ -166,4 +166,4 @@ def _wear(cookie: Cookie, now: datetime, policy: CookiePolicy) -> Wear | None:
 
 
 def _clock_time(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%H:%M} UTC"
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -234,7 +234,7 @@ def _none_to_wait_for(want: Want, known: Sequence[Cookie], now: datetime, policy
         return _not_that_one(want, {one.name: as_of(one, now, policy) for one in known}.get(want.name), now)
     back = next_back_at([one for one in known if want.allows(one)], now, policy)
     hint = (
-        f"; the next is back at {back:%H:%M} UTC"
+        f"; the next is back at {back:%Y-%m-%d %H:%M} UTC"
         if back
         else ": add one on the page Platforms or with `catchment cookies add`, sealed by COOKIE_MASTER_KEY"
     )
@@ -257,7 +257,7 @@ def _not_that_one(want: Want, cookie: Cookie | None, now: datetime) -> CrawlErro
     if cookie.cooling_until is not None:
         return CrawlError(
             Code.COOKIE_COOLING,
-            f"The cookie {cookie.name!r} cools down until {cookie.cooling_until:%H:%M} UTC.",
+            f"The cookie {cookie.name!r} cools down until {cookie.cooling_until:%Y-%m-%d %H:%M} UTC.",
             details={**details, "cooling_until": cookie.cooling_until.isoformat()},
             retry_after=(cookie.cooling_until - now).total_seconds(),
         )
