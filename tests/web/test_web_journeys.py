@@ -113,7 +113,7 @@ async def paste_and_follow(tab: Page, t: Words, stranger: FeedSite) -> None:
     await expect(tab.locator(".whole")).to_contain_text(t.say(nonsense))
     await expect(button(tab, t("sources.follow"))).to_be_focused()
     await tab.keyboard.press("Enter")
-    await expect(tab.locator("#notice")).to_contain_text(t("sources.fetched_some", count=2, new=3))
+    await expect(tab.locator("#notice")).to_contain_text(t("sources.followed_all_done", count=2, new=3))
     await expect(tab.locator("#rows .health")).to_have_text([t("sources.status_ok")] * 2)
 
 
@@ -144,7 +144,7 @@ async def change_one(tab: Page, t: Words, stranger: FeedSite) -> None:
     await button(tab, t("sources.fetch_now")).click()
     for one in (tab, other):
         await expect(one.locator("#source-latest")).to_contain_text("Title three")
-    await expect(tab.locator("#notice")).to_have_text(t("sources.fetched_new", what="A feed", count=1))
+    await expect(tab.locator("#notice")).to_have_text(t("sources.fetching_brought", what="A feed", count=1))
     await other.close()
     await tab.get_by_role("link", name=t("sources.edit"), exact=True).click()
     await tab.get_by_label(t("sources.include"), exact=True).fill("title: three")

@@ -324,17 +324,16 @@ def _read_fetched(conn: Connection, asked: AskedFetch, caller: Caller) -> list[t
 
 
 async def _told_of_one(page: Page, asked: AskedFetch, source: Source, visit: LogLine | None) -> tuple[str, str]:
-    words, what = page.words, source.name
+    words, told = page.words, {"what": source.name}
+    doing = "sources.followed" if asked.is_first else "sources.fetching"
     if visit is None and _is_put_off(page, source):
         reason = (await page.viewer()).describe(source).next_check_reason
-        key = "sources.followed_later" if asked.is_first else "sources.fetch_later"
-        return "warn", words(key, what=what, reason=reason)
+        return "warn", words(f"{doing}_later", reason=reason, **told)
     if visit is None:
-        return "ok", words("sources.followed" if asked.is_first else "sources.fetching", what=what)
+        return "ok", words(doing, **told)
     if not visit.ok:
-        return "bad", words("sources.fetch_failed", what=what, error=words.say(visit.error or ""))
-    key = "sources.fetched_new" if visit.inserted else "sources.fetched_nothing"
-    return "ok", words(key, what=what, count=visit.inserted)
+        return "bad", words(f"{doing}_failed", error=words.say(visit.error or ""), **told)
+    return "ok", words(f"{doing}_brought" if visit.inserted else f"{doing}_nothing", count=visit.inserted, **told)
 
 
 def _is_put_off(page: Page, source: Source) -> bool:
@@ -349,11 +348,12 @@ def _told_of_some(page: Page, asked: AskedFetch, found: Sequence[tuple[Source, L
         return "ok", page.words("sources.followed_all", count=len(found))
     if len(done) < len(found):
         return "ok", page.words("sources.fetching_some", done=len(done), count=len(found))
+    doing = "sources.followed_all" if asked.is_first else "sources.fetching_some"
     well = [visit for visit in done if visit and visit.ok]
     counts = {"count": len(found), "well": len(well), "new": sum(visit.inserted for visit in well)}
     if len(well) < len(found):
-        return "warn", page.words("sources.fetched_some_failed", **counts)
-    return "ok", page.words("sources.fetched_some", **counts)
+        return "warn", page.words(f"{doing}_failed", **counts)
+    return "ok", page.words(f"{doing}_done", **counts)
 
 
 def address_of(source: Source) -> str:
