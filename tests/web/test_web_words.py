@@ -240,3 +240,25 @@ def test_every_runbook_names_pages_and_buttons_as_they_are_written_there(rule: A
     looks, does = texts[0].split("## What to look at")[1].split("## What to do")
     assert ("**" in looks) >= ("catchment " in looks), "what a command shows, a page does"
     assert "**" in looks + does
+
+
+@pytest.mark.proves("G-11")
+@pytest.mark.parametrize(
+    ("sentence", "english", "chinese"),
+    [
+        (
+            "None of 2 cookie(s) of xhs can be used. The pool of xhs is dry; none comes back.",
+            "None of 2 cookies of Xiaohongshu can be used. The pool of Xiaohongshu is dry; none comes back.",
+            "小红书的 2 个 Cookie 均不可用。小红书的 Cookie 已用尽，不会自行恢复。",
+        ),
+        (
+            "Of 25 requests to wb in the last 10 minutes 64% succeeded.",
+            "Of 25 requests to Weibo in the last 10 minutes 64% succeeded.",
+            "最近 10 分钟对微博的 25 次请求成功率为 64%。",
+        ),
+        ("The page of dy is gone", "The page of dy is gone", "The page of dy is gone"),
+    ],
+)
+def test_a_platform_is_called_what_people_call_it(sentence: str, english: str, chinese: str):
+    assert words_in(Language.ENGLISH).say(sentence) == english
+    assert words_in(Language.CHINESE).say(sentence).rstrip("。") == chinese.rstrip("。")

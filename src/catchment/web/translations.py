@@ -19,6 +19,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Query, Request
 
 from catchment.domain.alert_rules import AlertRule
+from catchment.domain.note import Platform
 from catchment.monitor.status import Language, as_counted
 
 LANGUAGE_COOKIE = "catchment_language"
@@ -29,6 +30,9 @@ _SENTENCES = "errors"
 MAX_SENTENCE = 1000
 _PLACE = {Language.ENGLISH: 0, Language.CHINESE: 1}
 _PROMISE = re.compile(r"[;:] (?:it is )?tried again later|，稍后重试")
+#: In the sentences of cookies and their alerts.
+_PLATFORM = re.compile(rf"\b(cookies? of|cookie\(s\) of|pool of|requests to|is one of) ({'|'.join(Platform)})\b")
+_BETWEEN_CHARACTERS = re.compile(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
 _VARIES = re.compile(r"\{(\w+)\}")
 
 
@@ -47,7 +51,12 @@ class Words:
 
     def say(self, sentence: str) -> str:
         """An error, a reason or an alert, which the product writes in English, in this language where it is known."""
-        return as_counted(sentence) if self.language is Language.ENGLISH else in_chinese(sentence)
+        named = _PLATFORM.sub(lambda found: f"{found[1]} {self(f'platforms.on_{found[2]}')}", sentence)
+        if self.language is Language.ENGLISH:
+            return as_counted(named)
+        said = in_chinese(named)
+        # Our Chinese has a space around what may be in Latin letters, and none among characters.
+        return said if named == sentence else _BETWEEN_CHARACTERS.sub("", said)
 
     def say_past(self, sentence: str) -> str:
         """The same of what is over: that it is tried again was true when it was said."""
