@@ -120,6 +120,23 @@ async def test_what_lacks_its_key_is_followed_all_the_same(alices: Site):
 
 
 @pytest.mark.proves("G-03")
+async def test_what_is_not_there_is_followed_only_on_purpose_and_then_without_a_cross(
+    alices: Site, monkeypatch: pytest.MonkeyPatch
+):
+    async def resolve(*_: Any) -> Resolved:
+        config = {"url": "https://a.example/gone"}
+        return Resolved(type="watch", name="", config=config, why="As it is spelt.", doubt="HTTP 404", is_missing=True)
+
+    monkeypatch.setattr(Resolver, "resolve", resolve)
+    page = (await send(alices, "/sources/look", pasted="https://a.example/gone")).text
+    assert '<input type="hidden" name="follow" value="1">' in page, "there is nothing to choose from"
+    assert re.search(r"<button[^>]*>Follow all the same</button>", page)
+    assert "autofocus" not in page, "who pasted it goes on with the address"
+    two = (await send(alices, "/sources/look", pasted="https://a.example/gone\nhttps://a.example/too")).text
+    assert two.count('type="checkbox" name="follow"') == 2
+
+
+@pytest.mark.proves("G-03")
 async def test_a_list_is_imported_as_a_file_of_a_form(alices: Site):
     opml = b'<opml version="2.0"><body><outline text="A" xmlUrl="https://a.example/feed"/></body></opml>'
     token = {TOKEN_FIELD: token_of(alices.client.cookies[SESSION_COOKIE])}
