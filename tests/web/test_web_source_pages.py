@@ -136,6 +136,16 @@ async def test_what_is_not_there_is_followed_only_on_purpose_and_then_without_a_
     assert two.count('type="checkbox" name="follow"') == 2
 
 
+@pytest.mark.proves("G-05")
+async def test_an_address_that_is_refused_stays_to_be_mended_with_the_rest(alices: Site):
+    mine = await alices.add_source(alices.alice, "mine")
+    typed = {"name": "other", "url": "http://10.0.0.1/feed", "tags": "news", "config": "{}", "do": "save"}
+    answer = await send(alices, f"/sources/{mine.id}/edit", **typed)
+    assert answer.status_code == 422
+    for kept in ('value="http://10.0.0.1/feed"', 'value="other"', 'value="news"', "which is not a public address"):
+        assert kept in answer.text
+
+
 @pytest.mark.proves("G-03")
 async def test_a_list_is_imported_as_a_file_of_a_form(alices: Site):
     opml = b'<opml version="2.0"><body><outline text="A" xmlUrl="https://a.example/feed"/></body></opml>'

@@ -17,7 +17,7 @@ from catchment.domain.confidential import masked
 from catchment.domain.filters import FIELDS, read_filters
 from catchment.domain.options import FILTERS_KEY, INTERVAL_KEY
 from catchment.domain.source import ADDRESS_KEY, Source
-from catchment.errors import BadConfig, CatchmentError, Conflict, InvalidInput
+from catchment.errors import BadConfig, CatchmentError, Conflict, InvalidInput, RefusedAddress
 from catchment.manage.catalog import Added, Change, Draft, Refused
 from catchment.manage.history import DAYS
 from catchment.manage.import_export import LineResult, count_results, import_sources
@@ -353,7 +353,7 @@ async def edit(page: SignedInPage, source_id: PathId) -> Response:
             fetch_interval_minutes=_minutes(given["interval"]) or 0,
         )
         changed = await page.system.catalog.change(source_id, change, page.caller)
-    except (InvalidInput, BadConfig, Conflict) as error:
+    except (InvalidInput, BadConfig, Conflict, RefusedAddress) as error:
         return await _edit(page, source, given, problem=page.words.say(str(error)), status=422)
     return page.done(f"/sources/{source_id}", "sources.saved", name=changed.name)
 
