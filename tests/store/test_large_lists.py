@@ -15,10 +15,11 @@ from catchment.bootstrap import System
 from catchment.domain.caller import ANONYMOUS, OPERATOR, Caller, Role
 from catchment.domain.item import make_item
 from catchment.domain.listing import ListFormat
+from catchment.domain.run import RunStatus
 from catchment.domain.search import read_query
 from catchment.domain.source import NewSource
 from catchment.manage.import_export import export_sources
-from catchment.store import changes, items, overview, search, source_list, sources
+from catchment.store import changes, items, overview, runs, search, source_list, sources
 from catchment.store.database import Store
 from catchment.store.fetch_log import LogLine, count_an_hour, count_since, write
 from catchment.store.items import ItemQuery
@@ -74,6 +75,26 @@ def in_order(conn: Connection, *, public: bool) -> list[int]:
     if public:
         statement = statement.where(sources.sources.c.is_public)
     return list(conn.execute(statement.order_by(*items.NEWEST_FIRST)).scalars())
+
+
+@pytest.mark.proves("A-28")
+async def test_what_is_claimed_and_committed_is_looked_up_by_its_number(store: Store):
+    ids = await store.write(fill)
+
+    def plans(conn: Connection) -> list[str]:
+        with statements() as asked:
+            claimed = runs.claim_due(conn, ids[:5], owner="me", now=NOW, until=NOW + timedelta(hours=1))
+            sources.get_for_commit(conn, sources.get_many(conn, ids[:5]))
+            runs.finish(conn, [run.id for run in claimed], status=RunStatus.COMPLETED, now=NOW)
+        if conn.dialect.name != "sqlite":
+            return []
+        asked = [(sql, values) for sql, values in asked if "json_each" in sql]
+        explained = [conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values).all() for sql, values in asked]
+        return [row[3] for rows in explained for row in rows]
+
+    lines = await store.write(plans)
+    assert not [line for line in lines if line.startswith(("SCAN sources", "SCAN runs"))]
+    assert store.url.get_backend_name() != "sqlite" or len(lines) > 10
 
 
 @pytest.mark.proves("S-03")

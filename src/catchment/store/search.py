@@ -18,13 +18,10 @@ from itertools import islice
 from typing import Any
 
 from sqlalchemy import (
-    ARRAY,
-    Column,
     ColumnElement,
     Connection,
     Row,
     Select,
-    any_,
     bindparam,
     column,
     func,
@@ -41,7 +38,7 @@ from catchment.domain.search import SearchQuery, Term, item_tokens
 from catchment.store.items import is_tagged, newest_of, stored_item
 from catchment.store.sources import seen_by
 from catchment.store.tables import raw_items, sources
-from catchment.store.types import dumps
+from catchment.store.types import among
 
 #: Items taken in by one transaction: a tenth of a second, for which others wait to write.
 BATCH = 100
@@ -197,7 +194,7 @@ def _visible(conn: Connection, places: Sequence[Place], wanted: ItemFilter) -> l
     may read all that the sources ever brought.
     """
     item = raw_items.c
-    known = select(item.id, item.source_id).where(_is_one_of(conn, item.id, [place.item_id for place in places]))
+    known = select(item.id, item.source_id).where(among(item.id, [place.item_id for place in places]))
     if wanted.since is not None:
         known = known.where(item.fetched_at >= wanted.since)
     if wanted.until is not None:
@@ -205,17 +202,10 @@ def _visible(conn: Connection, places: Sequence[Place], wanted: ItemFilter) -> l
     if wanted.written_since is not None:
         known = known.where(func.coalesce(item.published_at, item.fetched_at) >= wanted.written_since)
     source_of: dict[int, int] = dict(conn.execute(known).all())
-    among = _is_one_of(conn, sources.c.id, list(set(source_of.values())))
-    named = select(sources.c.id).where(among, *_of_sources(wanted, conn))
+    theirs = among(sources.c.id, list(set(source_of.values())))
+    named = select(sources.c.id).where(theirs, *_of_sources(wanted, conn))
     seen = set(conn.execute(named).scalars())
     return [place for place in places if source_of.get(place.item_id) in seen]
-
-
-def _is_one_of(conn: Connection, number: Column[int], ids: Sequence[int]) -> ColumnElement[bool]:
-    """As one value: a thousand are a thousand otherwise, each with a name of its own."""
-    if conn.dialect.name == "sqlite":
-        return number.in_(select(func.json_each(dumps(ids)).table_valued("value").c.value))
-    return number == any_(literal(ids, ARRAY(number.type)))
 
 
 def _load(conn: Connection, places: Sequence[Place]) -> list[Row[Any]]:
@@ -223,7 +213,7 @@ def _load(conn: Connection, places: Sequence[Place]) -> list[Row[Any]]:
     statement: Select[Any] = (
         select(*raw_items.c, sources.c.name.label("source_name"), sources.c.type.label("source_type"))
         .join(sources, sources.c.id == raw_items.c.source_id)
-        .where(_is_one_of(conn, raw_items.c.id, [place.item_id for place in places]))
+        .where(among(raw_items.c.id, [place.item_id for place in places]))
     )
     rows: dict[int, Row[Any]] = {row.id: row for row in conn.execute(statement)}
     return [rows[place.item_id] for place in places if place.item_id in rows]

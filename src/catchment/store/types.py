@@ -25,6 +25,7 @@ from sqlalchemy import (
     String,
     TextClause,
     bindparam,
+    literal,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.ext.compiler import compiles
@@ -153,13 +154,17 @@ class _Among(FunctionElement[bool]):
     type = Boolean()
     inherit_cache = True
 
+    def self_group(self, against: Any = None) -> Any:  # noqa: ARG002
+        """As it is: what SQLite has no type for would be compared with 1, which no index serves."""
+        return self
 
-def among(column: ColumnElement[int], ids: str) -> ColumnElement[bool]:
-    """Whether the column is one of the ids that the parameter of this name holds.
+
+def among(column: ColumnElement[int], ids: str | Sequence[int]) -> ColumnElement[bool]:
+    """Whether the column is one of these ids, or of those that the parameter of this name will hold.
 
     `IN` with a parameter for each would be written anew at every execution, which takes longer than the query.
     """
-    return _Among(column, bindparam(ids, type_=IdList))
+    return _Among(column, bindparam(ids, type_=IdList) if isinstance(ids, str) else literal(ids, IdList))
 
 
 @compiles(_Among, "sqlite")
