@@ -35,7 +35,7 @@ LOOK_LIMIT = 10_000
 #: When others are claiming all that was looked at; a moment later they are done with it.
 CROWDED_SECONDS = 0.2
 #: How many visits are under way is written as often as this at most.
-FLIGHT_SECONDS = 0.25
+FLIGHT_SECONDS = 1.0
 
 
 class Collector:

@@ -36,7 +36,7 @@ AHEAD = 4
 SHARE = 4
 LEAST = 20
 #: So many times what is to be claimed is looked at for it, as others may be claiming the same.
-WINDOW = 4
+WINDOW = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

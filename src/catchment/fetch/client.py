@@ -50,15 +50,20 @@ class Hop:
     headers: Mapping[str, str]
     body: bytes | None
     seconds_left: float
-    #: What the last answer was known by, and what stands for the only address that is told it: the one that gave it.
+    #: What the last answer was known by, and what stands for the only address that is told it: the one that gave it,
+    #: where that is not the first.
     conditions: Mapping[str, str] = field(default_factory=dict)
-    conditions_for: str = ""
+    conditions_for: str | None = None
     visited: tuple[URL, ...] = ()
     permanent: bool = True
 
     def sent_headers(self) -> Mapping[str, str]:
-        is_told = bool(self.conditions) and address_mark(str(self.url)) == self.conditions_for
-        return {**self.headers, **self.conditions} if is_told else self.headers
+        return {**self.headers, **self.conditions} if self.conditions and self._gave_them() else self.headers
+
+    def _gave_them(self) -> bool:
+        if self.conditions_for is None:
+            return not self.visited
+        return address_mark(str(self.url)) == self.conditions_for
 
 
 def is_redirect(status: int, headers: Mapping[str, str]) -> bool:
@@ -332,7 +337,7 @@ class HttpClient:
             body=request.body,
             seconds_left=seconds,
             conditions=conditions,
-            conditions_for=validators.given_by or address_mark(str(url)),
+            conditions_for=validators.given_by,
         )
 
     def _turn(self, url: URL, request: Request) -> AbstractAsyncContextManager[None]:

@@ -58,7 +58,9 @@ async def visit_document(
 ) -> Fetched:
     """As `visit_page`, for whoever has more to do than to read what came."""
     memory = context.source.memory
-    response = await context.http.send(replace(request, validators=_validators(memory)))
+    if request.validators is None:
+        request = replace(request, validators=validators_of(memory))
+    response = await context.http.send(request)
     if judge is not None:
         judge(response, context.now)
     fresh = fresh_for(response.headers, context.now)
@@ -92,7 +94,8 @@ def _new_address(source: Source, request: Request, permanent_url: str | None) ->
     return None if any(redact_url(url) != url for url in (request.url, permanent_url)) else permanent_url
 
 
-def _validators(memory: Mapping[str, Any]) -> Validators:
+def validators_of(memory: Mapping[str, Any]) -> Validators:
+    """What the last answer was known by."""
     return Validators(
         etag=memory.get("etag"), last_modified=memory.get("last_modified"), given_by=memory.get("validated_by")
     )

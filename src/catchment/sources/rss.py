@@ -13,7 +13,7 @@ from catchment.settings import Settings
 from catchment.sources.base import Context, Parts, Suggestion
 from catchment.sources.config import text
 from catchment.sources.items import read_items
-from catchment.sources.page import visit_page
+from catchment.sources.page import validators_of, visit_page
 
 
 class DigestFeedFetcher:
@@ -28,7 +28,10 @@ class DigestFeedFetcher:
         return str(URL(_url(config)).with_fragment(None))
 
     async def fetch(self, context: Context) -> Fetched:
-        return await visit_page(context, Request(url=_url(context.source.config)), read_items, is_window=True)
+        source = context.source
+        # With its validators from the start: most visits are to feeds, and to copy a request is a fortieth of one.
+        request = Request(url=_url(source.config), validators=validators_of(source.memory))
+        return await visit_page(context, request, read_items, is_window=True)
 
 
 def _url(config: Mapping[str, Any]) -> str:
