@@ -30,10 +30,10 @@ from catchment.store.database import Store
 
 RETRY_SECONDS = 1.0
 #: Claims wait behind commits for the one writer, so that many per worker are claimed ahead.
-AHEAD = 4
+AHEAD = 8
 #: No more than this part of what is waiting is claimed ahead, so that other collectors find some as well, and all are
 #: done at the same time; but so many at least.
-SHARE = 4
+SHARE = 2
 LEAST = 20
 #: So many times what is to be claimed is looked at for it, as others may be claiming the same.
 WINDOW = 2
