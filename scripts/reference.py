@@ -22,7 +22,8 @@ from catchment.sources.base import Parts
 from catchment.sources.registry import Registry
 from catchment.web.app import _ROUTERS
 
-FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "docs" / "reference"
 MADE = "This page is made from the code, by `make reference`.\n"
 
 
@@ -141,12 +142,27 @@ def _facts(registry: Registry, name: str) -> Iterator[str]:
 
 def alerts() -> str:
     rows = (
-        [f"[`{rule}`](../{rule.runbook.removeprefix('docs/')})", rule.english, rule.chinese, *_terms(rule)]
+        [
+            f"[`{rule}`](../{rule.runbook.removeprefix('docs/')})",
+            rule.english,
+            rule.chinese,
+            *_meaning(rule),
+            *_terms(rule),
+        ]
         for rule in AlertRule
     )
-    lead = "When they fire and whom they are told: [alerts](../guides/notices.md#alerts). Each leads to its runbook."
-    head = ["alert", "what it is called", "in Chinese", "fires after", "told again after"]
+    lead = "Whom they are told: [alerts](../guides/notices.md#alerts). Each leads to its runbook."
+    head = ["alert", "what it is called", "in Chinese", "severity", "when", "fires after", "told again after"]
     return f"# All alerts\n\n{MADE}{lead}\n\n{table(head, rows)}"
+
+
+def _meaning(rule: AlertRule) -> tuple[str, str]:
+    """How severe it is, and the first sentence about it, as its runbook has them."""
+    runbook = (ROOT / rule.runbook).read_text("utf-8")
+    said = " ".join(runbook.split("## What it means")[1].split("##")[0].split())
+    severities = ", ".join(dict.fromkeys(re.findall(r"\bP[0-3]\b", said)))
+    about = said if said.startswith(f"{severities[:2]} for") else said.partition(". ")[2]
+    return severities, about.partition(". ")[0].rstrip(".") + "."
 
 
 def _terms(rule: AlertRule) -> Iterator[str]:

@@ -47,10 +47,11 @@ async def test_what_fires_comes_first_the_most_severe_before_the_rest(site: Site
 
 
 @pytest.mark.proves("A-35")
-async def test_an_alert_about_a_source_is_seen_by_those_who_may_see_the_source(site: Site):
+@pytest.mark.parametrize("rule", [rule for rule in AlertRule if rule.is_about_source])
+async def test_an_alert_about_a_source_is_seen_by_those_who_may_see_the_source(site: Site, rule: AlertRule):
     hers = await site.add_source(site.alice, "hers")
     everybodys = await site.add_source(site.alice, "everybodys", public=True)
-    about = [alert(AlertRule.SOURCE_BROKEN, str(source.id)) for source in (hers, everybodys)]
+    about = [alert(rule, str(source.id)) for source in (hers, everybodys)]
     await raise_alerts(site, *about)
 
     async def seen(who: str) -> set[str]:

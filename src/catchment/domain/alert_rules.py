@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -99,6 +99,63 @@ class AlertRule(StrEnum):
     def runbook(self) -> str:
         """Where it says what to do."""
         return f"docs/runbooks/{self.lower().replace('_', '-')}.md"
+
+    @property
+    def is_about_source(self) -> bool:
+        """Whether its subject is the id of a source: who may not see the source may not see it. Its name says so."""
+        return self.startswith("SOURCE_")
+
+
+class AlertMessage(Enum):
+    """What alerts say, in English and Chinese; in braces stands what varies."""
+
+    english: str
+    chinese: str
+
+    def __init__(self, english: str, chinese: str) -> None:
+        self.english, self.chinese = english, chinese
+
+    NO_COOKIES = (
+        "None of {total} cookie(s) of {platform} can be used. {sentence}",
+        "{platform} 的 {total} 个 Cookie 均不可用。{sentence}",
+    )
+    SUCCESS_LOW = (
+        "Of {asked} requests to {platform} in the last 10 minutes {share} succeeded.",
+        "最近 10 分钟对 {platform} 的 {asked} 次请求成功率为 {share}",
+    )
+    BACKLOG = "{count} notes that were found wait to be collected.", "{count} 条已发现的笔记等待采集"
+    EXECUTIONS_ENDED = (
+        "{count} execution(s) of workflows stopped without a word and were ended.",
+        "{count} 个工作流执行无响应，已结束",
+    )
+    RECORDS_FREED = (
+        "{count} notes were held by executions that stopped, and are free again.",
+        "{count} 条被停止的执行占用的笔记已释放",
+    )
+    NOTES_SKIPPED = (
+        "{count} note(s) were skipped: what is known of them is not enough to ask for them.",
+        "{count} 条笔记因信息不足已跳过",
+    )
+    PAUSED_BY_ERRORS = "{name} is paused by errors: {detail}", "{name} 因错误暂停：{detail}"
+    NOT_VISITED = "{name} is not visited any more: {detail}", "{name} 不再抓取：{detail}"
+    NOTHING_NEW = (
+        "{name} brings nothing new any more, though something was to be expected by {detail}.",
+        "{name} 不再有新内容：按以往规律，{detail} 之前应有更新",
+    )
+    ITEMS_MISSED = (
+        "Items of {name} were missed between two visits, as was seen at {detail}.",
+        "{name} 在两次访问之间有内容漏采，发现于 {detail}",
+    )
+    LATE = (
+        "{count} source(s) should have been looked at more than {minutes} minutes ago.",
+        "{count} 个信息源已超过应检查时间 {minutes} 分钟",
+    )
+    SPENT_THIS_DAY = "{pages} of {cap} pages of X are spent this day.", "X 今日已用 {pages} 页，上限 {cap} 页"
+    SPENT_THIS_MONTH = "{pages} of {cap} pages of X are spent this month.", "X 本月已用 {pages} 页，上限 {cap} 页"
+    LITTLE_ROOM = "{path} has {free} MB left.", "{path} 剩余 {free} MB"
+    GIVEN_UP = "{count} event(s) to the webhook {name} were given up.", "发往 Webhook {name} 的 {count} 个事件已放弃"
+    #: Of services that say it in their own words, and of what says it in a sentence of its own.
+    SAID = "{said}", "{said}"
 
 
 TERMS: Mapping[AlertRule, Terms] = {rule: rule.terms for rule in AlertRule}
@@ -211,100 +268,100 @@ def look(snapshot: AlertSnapshot) -> list[Finding]:
 def _cookies_exhausted(seen: AlertSnapshot) -> Iterator[Finding]:
     for pool in seen.cookies:
         if pool.available < 1:
-            message = f"None of {pool.total} cookie(s) of {pool.platform} can be used. {pool.sentence}"
-            yield _finding(AlertRule.COOKIE_EXHAUSTED, pool.platform, Severity.P0, message)
+            said = {"total": pool.total, "platform": pool.platform, "sentence": pool.sentence}
+            yield _finding(AlertRule.COOKIE_EXHAUSTED, pool.platform, Severity.P0, AlertMessage.NO_COOKIES, **said)
 
 
 def _cookies_running_dry(seen: AlertSnapshot) -> Iterator[Finding]:
     for pool in seen.cookies:
         is_soon = pool.dry_at is not None and pool.dry_at - seen.at < DRY_WITHIN
         if is_soon and pool.per_hour >= LEAST_REQUESTS:
-            yield _finding(AlertRule.COOKIES_RUNNING_DRY, pool.platform, Severity.P2, pool.sentence)
+            rule = AlertRule.COOKIES_RUNNING_DRY
+            yield _finding(rule, pool.platform, Severity.P2, AlertMessage.SAID, said=pool.sentence)
 
 
 def _success_low(seen: AlertSnapshot) -> Iterator[Finding]:
     for count in seen.requests:
         asked = count.ok + count.failed
         if asked >= LEAST_REQUESTS and count.success < LEAST_SUCCESS:
-            message = f"Of {asked} requests to {count.platform} in the last 10 minutes {count.success:.0%} succeeded."
-            yield _finding(AlertRule.API_SUCCESS_RATE_LOW, count.platform, Severity.P1, message)
+            said = {"asked": asked, "platform": count.platform, "share": f"{count.success:.0%}"}
+            rule = AlertRule.API_SUCCESS_RATE_LOW
+            yield _finding(rule, count.platform, Severity.P1, AlertMessage.SUCCESS_LOW, **said)
 
 
 def _backlog(seen: AlertSnapshot) -> Iterator[Finding]:
     if seen.pending_notes > seen.most_pending:
-        message = f"{seen.pending_notes} notes that were found wait to be collected."
-        yield _finding(AlertRule.PROCESSING_BACKLOG, "notes", Severity.P2, message)
+        rule = AlertRule.PROCESSING_BACKLOG
+        yield _finding(rule, "notes", Severity.P2, AlertMessage.BACKLOG, count=seen.pending_notes)
 
 
 def _recovered(seen: AlertSnapshot) -> Iterator[Finding]:
-    if seen.recovered_executions > 0:
-        message = f"{seen.recovered_executions} execution(s) of workflows stopped without a word and were ended."
-        yield _finding(AlertRule.LOCK_TIMEOUT_RECOVERED, "executions", Severity.P1, message)
-    if seen.recovered_records > USUAL_RECORDS:
-        message = f"{seen.recovered_records} notes were held by executions that stopped, and are free again."
-        yield _finding(AlertRule.LOCK_TIMEOUT_RECOVERED, "records", Severity.P2, message)
+    rule = AlertRule.LOCK_TIMEOUT_RECOVERED
+    if count := seen.recovered_executions:
+        yield _finding(rule, "executions", Severity.P1, AlertMessage.EXECUTIONS_ENDED, count=count)
+    if (count := seen.recovered_records) > USUAL_RECORDS:
+        yield _finding(rule, "records", Severity.P2, AlertMessage.RECORDS_FREED, count=count)
 
 
 def _invalid_notes(seen: AlertSnapshot) -> Iterator[Finding]:
-    if seen.invalid_notes:
-        message = f"{seen.invalid_notes} note(s) were skipped: what is known of them is not enough to ask for them."
-        yield _finding(AlertRule.INVALID_INPUT, "notes", Severity.P3, message)
+    if count := seen.invalid_notes:
+        yield _finding(AlertRule.INVALID_INPUT, "notes", Severity.P3, AlertMessage.NOTES_SKIPPED, count=count)
 
 
-_TROUBLES: Mapping[SourceTrouble, tuple[AlertRule, Severity, str]] = {
-    SourceTrouble.BROKEN: (AlertRule.SOURCE_BROKEN, Severity.P2, "{name} is paused by errors: {detail}"),
-    SourceTrouble.GONE: (AlertRule.SOURCE_BROKEN, Severity.P2, "{name} is not visited any more: {detail}"),
-    SourceTrouble.QUIET: (AlertRule.SOURCE_QUIET, Severity.P3, "{name} brings nothing new any more, {detail}."),
-    SourceTrouble.GAP: (AlertRule.SOURCE_GAP, Severity.P3, "Items of {name} were missed between two visits, {detail}."),
+_TROUBLES: Mapping[SourceTrouble, tuple[AlertRule, Severity, AlertMessage]] = {
+    SourceTrouble.BROKEN: (AlertRule.SOURCE_BROKEN, Severity.P2, AlertMessage.PAUSED_BY_ERRORS),
+    SourceTrouble.GONE: (AlertRule.SOURCE_BROKEN, Severity.P2, AlertMessage.NOT_VISITED),
+    SourceTrouble.QUIET: (AlertRule.SOURCE_QUIET, Severity.P3, AlertMessage.NOTHING_NEW),
+    SourceTrouble.GAP: (AlertRule.SOURCE_GAP, Severity.P3, AlertMessage.ITEMS_MISSED),
 }
 
 
 def _sources(seen: AlertSnapshot) -> Iterator[Finding]:
     for source in seen.sources:
         rule, severity, message = _TROUBLES[source.trouble]
-        yield _finding(rule, str(source.id), severity, message.format(name=source.name, detail=source.detail))
+        yield _finding(rule, str(source.id), severity, message, name=source.name, detail=source.detail)
 
 
 def _collector_late(seen: AlertSnapshot) -> Iterator[Finding]:
-    if seen.late_sources:
-        minutes = LATE_AFTER // _MINUTE
-        message = f"{seen.late_sources} source(s) should have been looked at more than {minutes} minutes ago."
-        yield _finding(AlertRule.COLLECTOR_LATE, "collector", Severity.P1, message)
+    if count := seen.late_sources:
+        said = {"count": count, "minutes": LATE_AFTER // _MINUTE}
+        yield _finding(AlertRule.COLLECTOR_LATE, "collector", Severity.P1, AlertMessage.LATE, **said)
 
 
 def _x(seen: AlertSnapshot) -> Iterator[Finding]:
-    said = {
+    found = {
         AlertRule.X_KEY_REFUSED: (Severity.P1, seen.x_key_refused),
         AlertRule.X_NO_CREDIT: (Severity.P1, seen.x_no_credit),
         AlertRule.X_RATE_LIMITED: (Severity.P2, seen.x_rate_limited),
         AlertRule.X_SCRAPE_FAILED: (Severity.P2, seen.x_scrape_failed),
     }
-    for rule, (severity, message) in said.items():
-        if message is not None:
-            yield _finding(rule, "x", severity, message)
+    for rule, (severity, said) in found.items():
+        if said is not None:
+            yield _finding(rule, "x", severity, AlertMessage.SAID, said=said)
 
 
 def _spending(seen: AlertSnapshot) -> Iterator[Finding]:
     for one in seen.spending:
         if one.cap and one.pages >= NEAR_CAP * one.cap:
-            message = f"{one.pages} of {one.cap} pages of X are spent this {one.period}."
-            yield _finding(AlertRule.SPENDING_NEAR_CAP, one.period, Severity.P2, message)
+            message = AlertMessage.SPENT_THIS_DAY if one.period == "day" else AlertMessage.SPENT_THIS_MONTH
+            said = {"pages": one.pages, "cap": one.cap}
+            yield _finding(AlertRule.SPENDING_NEAR_CAP, one.period, Severity.P2, message, **said)
 
 
 def _disk(seen: AlertSnapshot) -> Iterator[Finding]:
     if seen.room is not None and seen.room.is_scarce:
-        message = f"{seen.room.path} has {seen.room.free // 1024**2} MB left."
-        yield _finding(AlertRule.DISK_NEARLY_FULL, "disk", Severity.P1, message)
+        said = {"path": seen.room.path, "free": seen.room.free // 1024**2}
+        yield _finding(AlertRule.DISK_NEARLY_FULL, "disk", Severity.P1, AlertMessage.LITTLE_ROOM, **said)
 
 
 def _webhooks(seen: AlertSnapshot) -> Iterator[Finding]:
     for hook in seen.webhooks:
-        message = f"{hook.given_up} event(s) to the webhook {hook.name} were given up."
-        yield _finding(AlertRule.WEBHOOK_GIVEN_UP, str(hook.id), Severity.P2, message)
+        said = {"count": hook.given_up, "name": hook.name}
+        yield _finding(AlertRule.WEBHOOK_GIVEN_UP, str(hook.id), Severity.P2, AlertMessage.GIVEN_UP, **said)
 
 
-def _finding(rule: AlertRule, subject: str, severity: Severity, message: str) -> Finding:
-    return Finding(rule=rule, subject=subject, severity=severity, message=message)
+def _finding(rule: AlertRule, subject: str, severity: Severity, message: AlertMessage, **said: object) -> Finding:
+    return Finding(rule=rule, subject=subject, severity=severity, message=message.english.format(**said))
 
 
 _RULES: tuple[Callable[[AlertSnapshot], Iterable[Finding]], ...] = (

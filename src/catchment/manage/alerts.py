@@ -13,7 +13,6 @@ from catchment.domain.audit_trail import AuditEntry, deed
 from catchment.domain.caller import Caller
 from catchment.errors import Conflict, Forbidden, InvalidInput, or_not_found
 from catchment.store import alerts, sources
-from catchment.store.alerts import OF_SOURCES
 from catchment.store.audit_trail import recorded
 from catchment.store.database import Store
 
@@ -25,7 +24,7 @@ def list_changeable(conn: Connection, shown: Sequence[Alert], caller: Caller) ->
     """Those of which what the caller says counts."""
     if caller.is_admin:
         return list(shown)
-    of_sources = [(int(alert.subject), alert) for alert in shown if alert.rule in OF_SOURCES]
+    of_sources = [(int(alert.subject), alert) for alert in shown if alert.rule.is_about_source]
     known = sources.get_many(conn, [source_id for source_id, _ in of_sources])
     own = {source.id for source in known if caller.may_change(source)}
     return [alert for source_id, alert in of_sources if source_id in own]

@@ -155,9 +155,9 @@ def _troubles(row: Row[Any]) -> Iterator[tuple[SourceTrouble, str]]:
         trouble = SourceTrouble.GONE if row.paused_by == PausedBy.GONE else SourceTrouble.BROKEN
         yield trouble, row.last_error or "nobody knows why"
     if row.is_quiet:
-        yield SourceTrouble.QUIET, f"though something was to be expected by {row.quiet_at:%Y-%m-%d %H:%M} UTC"
+        yield SourceTrouble.QUIET, f"{row.quiet_at:%Y-%m-%d %H:%M} UTC"
     if row.gap_at is not None:
-        yield SourceTrouble.GAP, f"as was seen at {row.gap_at:%Y-%m-%d %H:%M} UTC"
+        yield SourceTrouble.GAP, f"{row.gap_at:%Y-%m-%d %H:%M} UTC"
 
 
 def count_late(conn: Connection, *, due_before: datetime) -> int:

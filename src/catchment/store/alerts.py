@@ -36,8 +36,7 @@ from catchment.store.sources import seen_by
 from catchment.store.tables import alerts, incidents, outbox, sources, webhooks
 from catchment.store.types import read_row
 
-#: Rules whose subject is the id of a source; whoever may not see the source may not see them.
-OF_SOURCES = (AlertRule.SOURCE_BROKEN, AlertRule.SOURCE_QUIET, AlertRule.SOURCE_GAP)
+_ABOUT_SOURCES = [rule for rule in AlertRule if rule.is_about_source]
 #: Of an alert that comes and goes all the time, so many turns are kept.
 MAX_TURNS = 100
 _IS_FIRING = and_(alerts.c.fired_at.is_not(None), alerts.c.resolved_at.is_(None))
@@ -205,7 +204,7 @@ def _heard(conn: Connection, event_ids: Collection[str]) -> Mapping[str, _Heard]
 def _is_visible_to(caller: Caller) -> ColumnElement[bool]:
     if caller.sees_all:
         return true()
-    is_of_source = alerts.c.rule.in_(OF_SOURCES)
+    is_of_source = alerts.c.rule.in_(_ABOUT_SOURCES)
     # The subjects of other rules are no numbers.
     source_id = case((is_of_source, cast(alerts.c.subject, BigInteger)))
     return or_(not_(is_of_source), exists().where(sources.c.id == source_id, seen_by(caller)))

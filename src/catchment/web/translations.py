@@ -2,15 +2,15 @@
 
 Every file of `words/` is a catalogue of one part of the pages: `key = ["English", "中文"]`, and a template says
 `t("sources.paste")` for the key `paste` of `sources.toml`. A new page brings a new file, which is found by itself.
-`errors.toml` is another kind: whole sentences of errors, reasons and alerts as the rest of the product writes them,
-with what varies in braces, and how they are said in Chinese; `say(sentence)` finds the one that fits.
+`errors.toml` is another kind: whole sentences of errors and reasons as the rest of the product writes them, with what
+varies in braces, and how they are said in Chinese; `say(sentence)` finds the one that fits. Alerts bring their own.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 
-from catchment.domain.alert_rules import AlertRule
+from catchment.domain.alert_rules import AlertMessage, AlertRule
 from catchment.domain.note import Platform
 from catchment.monitor.status import Language, as_counted
 
@@ -95,7 +95,8 @@ class _Sentence:
 @cache
 def _sentences() -> tuple[_Sentence, ...]:
     """Longer ones first: a short one may fit what a longer one says better."""
-    pairs: list[list[str]] = tomllib.loads((_FOLDER / f"{_SENTENCES}.toml").read_text("utf-8"))["sentences"]
+    pairs: list[Sequence[str]] = tomllib.loads((_FOLDER / f"{_SENTENCES}.toml").read_text("utf-8"))["sentences"]
+    pairs += [(message.english, message.chinese) for message in AlertMessage if message is not AlertMessage.SAID]
     ordered = sorted(pairs, key=lambda pair: len(_VARIES.sub("", pair[0])), reverse=True)
     return tuple(_Sentence(_core(english), _pattern(english), chinese) for english, chinese in ordered)
 

@@ -22,7 +22,6 @@ from catchment.monitor.alerting import list_alerts
 from catchment.monitor.status import Language
 from catchment.parse.html import markdown_as_html
 from catchment.publish.payloads import TONES, Tone
-from catchment.store.alerts import OF_SOURCES
 from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import number_of
 from catchment.web.pages import AdminPage, Content, Page, SignedInPage, Undo, form_fields, live
@@ -81,7 +80,7 @@ def _line(alert: Alert, page: Page, *, may: bool, is_latest: bool, now: datetime
         "message": page.words.say_past(alert.message),
         "muted_until": alert.muted_until if is_latest and alert.is_muted(now) else None,
         "runbook": name_of(alert.rule),
-        "source_id": alert.subject if alert.rule in OF_SOURCES else None,
+        "source_id": alert.subject if alert.rule.is_about_source else None,
         "may_change": may,
     }
 
