@@ -29,7 +29,7 @@ from catchment.domain.candidate import (
     Unchanged,
     is_untrue,
 )
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.filters import Filters
 from catchment.domain.item import Item
 from catchment.domain.note import Action, Crawled

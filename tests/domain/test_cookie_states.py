@@ -24,7 +24,7 @@ from catchment.domain.cookie import (
     rested,
     used,
 )
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from cookie_factory import MINUTE, POLICY, a_cookie
 from source_factory import START
 

@@ -11,7 +11,7 @@ from loguru import logger
 
 import catchment
 import simulated_bitable as bitable
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.execution import Result
 from catchment.domain.note import WAITS, Author, Counts, Crawled, Note, NoteRef, NoteType, Platform
 from catchment.domain.run import FEISHU_JOB

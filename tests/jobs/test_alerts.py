@@ -17,7 +17,7 @@ from sqlalchemy import insert, update
 from catchment.cli.up import follow_environment
 from catchment.domain.alert_rules import AlertRule
 from catchment.domain.caller import OPERATOR
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.execution import Result
 from catchment.domain.outbox import RETRIES, Topic, WebhookFormat
 from catchment.domain.source import PausedBy

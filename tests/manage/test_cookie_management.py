@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from catchment.domain.cookie import CookieStatus
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import Platform
 from catchment.errors import Conflict, InvalidInput, NotFound, SettingsError
 from catchment.manage.cookies import CookieChanges, Cookies, shown

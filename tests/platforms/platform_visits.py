@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from catchment.clock import Clock, ManualClock
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import Comment, NoteRef
 from catchment.fetch.client import HttpClient, Limits
 from catchment.fetch.guard import AddressGuard

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from catchment.clock import ManualClock
 from catchment.domain.candidate import NOTE_RETRIES
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.execution import Result
 from catchment.errors import Conflict, LeaseLost
 from catchment.platforms.workflow import Workflow

@@ -12,7 +12,7 @@ import pytest
 
 from catchment.clock import SystemClock
 from catchment.domain.cookie import CookiePolicy, CookieStatus
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import Platform
 from catchment.domain.run import RunKind
 from catchment.engine.leases import LeasePolicy, owner_name, recover

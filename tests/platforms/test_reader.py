@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select
 from catchment.bootstrap import open_system
 from catchment.clock import ManualClock, SystemClock
 from catchment.domain.cookie import CookieStatus
-from catchment.domain.crawling import HANDLING, Code, CrawlError
+from catchment.domain.crawl_errors import HANDLING, Code, CrawlError
 from catchment.domain.note import NoteRef, Platform, Search, hashed_id
 from catchment.simulator.services.keyword_platforms import TroubleKind
 from catchment.sources.platforms.reader import ReadPolicy

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from platform_visits import http_client
 
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.errors import SettingsError
 from catchment.sources.platforms.signer import CommandSigner, ServiceSigner, ToSign, make_signer, read_signature
 from eventually import eventually

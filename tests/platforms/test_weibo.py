@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from platform_visits import START, WORLD, gathered, http_client, on_loopback, refusal, struck
 
 from catchment.clock import ManualClock
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import Comment, Note, NoteRef, NoteSort, NoteType, Platform, Search, SearchPage
 from catchment.fetch.client import HttpClient
 from catchment.simulator.services.keyword_platforms import TroubleKind

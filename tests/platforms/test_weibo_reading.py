@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from platform_visits import addresses, strange_json
 
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import Counts, NoteType
 from catchment.fetch.client import Response
 from catchment.sources.platforms.weibo import (

@@ -10,7 +10,7 @@ from sqlalchemy import text, update
 
 from catchment.domain.caller import OPERATOR
 from catchment.domain.candidate import NOTE_RETRIES, CandidateState
-from catchment.domain.crawling import HANDLING, Code, CrawlError
+from catchment.domain.crawl_errors import HANDLING, Code, CrawlError
 from catchment.domain.execution import Result
 from catchment.domain.note import Action
 from catchment.domain.run import RunStatus

@@ -13,7 +13,7 @@ import pytest
 from platform_visits import gathered
 from xhs_bench import COOKIE, SESSION, START, Bench, xhs_at_work
 
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import NoteRef, NoteSort, NoteType, Platform, Search
 from catchment.fetch.client import Request, Response
 from catchment.fetch.pacing import Deferred

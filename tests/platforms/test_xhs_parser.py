@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import Author, Counts, NoteRef, NoteType, Platform
 from catchment.sources.platforms.xhs_parser import (
     created_at,

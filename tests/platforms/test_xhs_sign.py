@@ -15,7 +15,7 @@ from platform_visits import gathered
 from xhs_bench import COOKIE, START, Bench, xhs_at_work
 from xhshow import Xhshow
 
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import Search
 from catchment.fetch.client import Request, Response
 from catchment.fetch.guard import AddressGuard

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
-from catchment.domain.crawling import HANDLING
+from catchment.domain.crawl_errors import HANDLING
 from catchment.domain.execution import MEDIA_CRAWLER
 from catchment.publish.files import DEFAULT_URL, WORKFLOW_FILES, write_workflows
 from catchment.settings import Settings

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 
 import catchment
 from catchment.clock import ManualClock
-from catchment.domain.crawling import HANDLING, Code, CrawlError
+from catchment.domain.crawl_errors import HANDLING, Code, CrawlError
 from catchment.domain.note import Platform, Search
 from catchment.domain.note_json import card_from_json, note_from_json
 from catchment.simulator.services.keyword_platforms import TroubleKind

@@ -22,7 +22,7 @@ from schemathesis.checks import (
 from web_site import ADMIN_KEY, JWT_KEY
 
 from catchment.bootstrap import open_system
-from catchment.domain.crawling import Code
+from catchment.domain.crawl_errors import Code
 from catchment.settings import Settings
 from catchment.web.app import create_app
 from catchment.web.server import serve_app

@@ -18,7 +18,7 @@ from web_site import Site, with_settings
 from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR
 from catchment.domain.candidate import Listed
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import Platform
 from catchment.domain.scrape_task import ScrapeOrder, UserOutcome
 from catchment.manage.catalog import Draft

@@ -18,7 +18,7 @@ from catchment.clock import Clock
 from catchment.crypto import Unsealable, Vault
 from catchment.domain.cookie import Cookie, CookiePolicy, CookieStatus, Outcome, after, as_of, cause_of, outcome_of
 from catchment.domain.cookie_pool import Want, is_available, next_back_at, wait_for_one
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import Platform
 from catchment.domain.run import Run
 from catchment.engine.leases import LeasePolicy, keep_leases, recover

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from catchment.clock import Clock
 from catchment.crawl import Batch, FetchedDetail, failure_of, mark_failed, store_details
 from catchment.domain.candidate import Candidate, CandidateState, Listed
-from catchment.domain.crawling import CrawlError
+from catchment.domain.crawl_errors import CrawlError
 from catchment.domain.execution import (
     MEDIA_CRAWLER,
     Execution,

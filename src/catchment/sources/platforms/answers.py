@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import Comment, Note, NoteRef, Search, SearchPage
 from catchment.domain.note import Platform as PlatformName
 from catchment.errors import BadConfig, Blocked, ParseError, TimedOut, VisitError

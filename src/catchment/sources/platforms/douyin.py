@@ -12,7 +12,7 @@ from urllib.parse import quote
 from yarl import URL
 
 from catchment.domain.cookie import parts_of
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import (
     Author,
     Comment,

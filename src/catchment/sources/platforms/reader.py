@@ -14,7 +14,7 @@ from math import ceil
 from time import monotonic
 from typing import Final, TypeVar
 
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import (
     Comment,
     Note,

@@ -10,7 +10,7 @@ from datetime import timedelta
 from time import monotonic
 from typing import Final, Generic, Protocol, TypeVar
 
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import Platform
 from catchment.fetch.client import Request, Response
 from catchment.fetch.options import LentCookie

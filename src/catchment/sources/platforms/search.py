@@ -11,7 +11,7 @@ from html import escape
 from typing import Any, Final, TypeVar
 
 from catchment.domain.candidate import CandidatePolicy, KnownListing, Listed, Listing, ListingPage, ListingRead, Told
-from catchment.domain.crawling import Code, CrawlError, wait_before_retry
+from catchment.domain.crawl_errors import Code, CrawlError, wait_before_retry
 from catchment.domain.execution import current_trace, new_trace_id, request_id
 from catchment.domain.item import Item, make_item
 from catchment.domain.note import (

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Final, Protocol
 
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.errors import ParseError, SettingsError, VisitError
 from catchment.fetch.client import Request
 from catchment.parse.json_values import read_object

@@ -9,7 +9,7 @@ from html import escape, unescape
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from catchment.domain.crawling import CrawlError
+from catchment.domain.crawl_errors import CrawlError
 from catchment.domain.note import (
     Author,
     Comment,

@@ -17,7 +17,7 @@ from zlib import crc32
 
 from catchment.clock import Clock
 from catchment.domain.cookie import missing_parts, parts_of
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import Comment, Note, NoteRef, NoteSort, NoteType, Platform, Search, SearchPage
 from catchment.domain.note import Platform as PlatformName
 from catchment.fetch.client import Request

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.note import (
     Author,
     Comment,

@@ -18,7 +18,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from catchment.domain.crawling import HANDLING, Code, CrawlError
+from catchment.domain.crawl_errors import HANDLING, Code, CrawlError
 from catchment.errors import (
     CatchmentError,
     Conflict,

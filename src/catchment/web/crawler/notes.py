@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from catchment.bootstrap import System
-from catchment.domain.crawling import HANDLING, Code, CrawlError
+from catchment.domain.crawl_errors import HANDLING, Code, CrawlError
 from catchment.domain.note import Note, NoteRef, Platform
 from catchment.sources.platforms.reader import PlatformReader
 from catchment.sources.platforms.request import RequestOutcome

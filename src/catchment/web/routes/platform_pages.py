@@ -15,7 +15,7 @@ from catchment.crypto import Unsealable
 from catchment.domain.caller import OPERATOR
 from catchment.domain.candidate import Backlog
 from catchment.domain.cookie import Cookie
-from catchment.domain.crawling import CrawlError
+from catchment.domain.crawl_errors import CrawlError
 from catchment.domain.note import SOURCE_TYPES, Platform
 from catchment.domain.run import LEAST_INTERVAL, MAX_INTERVAL
 from catchment.domain.scrape_task import LEAST_LIMIT, MAX_LIMIT, ScrapeOrder, how_far

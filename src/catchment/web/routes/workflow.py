@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, BeforeValidator, Field
 
 from catchment.domain.candidate import Candidate, CandidateState
-from catchment.domain.crawling import Code, CrawlError
+from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.execution import ALREADY_RUNNING, Result, trace_in
 from catchment.domain.note import Action, Crawled, NoteCard, Platform, SortType, TypeNumber
 from catchment.domain.note_json import card_from_json, note_from_json
