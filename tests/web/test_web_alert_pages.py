@@ -22,6 +22,7 @@ from catchment.domain.cookie_pool import Forecast
 from catchment.domain.note import Platform
 from catchment.domain.outbox import Topic
 from catchment.manage.webhooks import NewWebhook
+from catchment.monitor.alerting import MAX_SHOWN
 from catchment.monitor.status import Language
 from catchment.web.routes.alert_pages import RUNBOOKS, rendered, runbook
 from source_factory import START
@@ -234,6 +235,14 @@ async def test_the_components_are_made_once_for_all_rows_of_a_page(lean_site: Si
     page = (await lean_site.get("/sources", "alice")).text
     assert page.count("data-row") == len(sources)
     assert made == ["ui.html"]
+
+
+@pytest.mark.proves("G-08")
+@pytest.mark.parametrize(("count", "is_cut"), [(MAX_SHOWN - 1, False), (MAX_SHOWN + 1, True)])
+async def test_a_list_of_alerts_that_is_cut_says_so(lean_site: Site, count: int, *, is_cut: bool):
+    site = await sign_in(lean_site, "admin")
+    await raise_alerts(site, *(alert(AlertRule.WEBHOOK_GIVEN_UP, str(number)) for number in range(count)))
+    assert (f"No more than {MAX_SHOWN} alerts are shown." in (await site.get("/alerts")).text) == is_cut
 
 
 @pytest.mark.proves("G-08")

@@ -132,8 +132,13 @@ async def test_what_is_not_there_is_followed_only_on_purpose_and_then_without_a_
     assert '<input type="hidden" name="follow" value="1">' in page, "there is nothing to choose from"
     assert re.search(r"<button[^>]*>Follow all the same</button>", page)
     assert "autofocus" not in page, "who pasted it goes on with the address"
-    two = (await send(alices, "/sources/look", pasted="https://a.example/gone\nhttps://a.example/too")).text
+    pasted = "https://a.example/gone\nhttps://a.example/too"
+    two = (await send(alices, "/sources/look", pasted=pasted)).text
     assert two.count('type="checkbox" name="follow"') == 2
+    none = await send(alices, "/sources/follow", pasted=pasted)
+    assert none.status_code == 422
+    assert "Nothing was chosen to be followed." in none.text
+    assert f">\n{pasted}</textarea>" in none.text, "it is there to be chosen from once more"
 
 
 @pytest.mark.proves("G-05")

@@ -18,7 +18,7 @@ from catchment.domain.alert_rules import AlertRule
 from catchment.domain.outbox import Delivery, Topic, Webhook
 from catchment.errors import InvalidInput, NotFound
 from catchment.manage.alerts import list_changeable
-from catchment.monitor.alerting import list_alerts
+from catchment.monitor.alerting import MAX_SHOWN, list_alerts
 from catchment.monitor.status import Language
 from catchment.parse.html import markdown_as_html
 from catchment.publish.payloads import TONES, Tone
@@ -56,7 +56,7 @@ async def read_alerts_page(page: Page) -> Content:
     fires = [line for line in lines if line["alert"].is_open]
     past = [line for line in lines if not line["alert"].is_open]
     channels = await _channels(page)
-    context = {"fires": fires, "past": past, "channels": channels}
+    context = {"fires": fires, "past": past, "channels": channels, "is_cut": len(found) >= MAX_SHOWN}
     parts = {line["part"]: page.part("parts/alert.html", line=line, mutes=MUTES, channels=channels) for line in lines}
     parts |= {name: page.part(f"parts/{name.replace('-', '_')}.html", **context) for name in ("alert-channels",)}
     parts["lede"] = Markup('<p class="lede" id="lede">{}</p>').format(_lede(page, fires))

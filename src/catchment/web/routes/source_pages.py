@@ -159,10 +159,14 @@ def _told(resolved: Resolved) -> str:
     return json.dumps({"type": resolved.type, "name": resolved.name, "config": dict(resolved.config)})
 
 
-@router.post("/follow", responses=OF_FORMS, openapi_extra=form_fields("follow", "tags", "interval"))
+@router.post("/follow", responses=OF_FORMS, openapi_extra=form_fields("follow", "tags", "interval", "pasted"))
 async def follow(page: SignedInPage) -> Response:
     form = await page.form()
-    outcomes = await page.system.catalog.add_many(_drafts(form), page.caller)
+    drafts = _drafts(form)
+    if not drafts:
+        problem = page.words("sources.nothing_chosen")
+        return await _show_list(page, status=422, pasted=str(form.get("pasted", "")), problem=problem)
+    outcomes = await page.system.catalog.add_many(drafts, page.caller)
     added = [one.source for one in outcomes if isinstance(one, Added)]
     refused = [one.error for one in outcomes if isinstance(one, Refused)]
     asked = AskedFetch(at=page.system.clock.now(), ids=tuple(source.id for source in added), is_first=True)
@@ -195,8 +199,6 @@ def _drafts(form: FormData) -> list[Draft]:
         except (ValueError, TypeError, KeyError) as error:
             raise InvalidInput("Look the address up once more: what was found did not come back whole.") from error
         drafts.append(draft)
-    if not drafts:
-        raise InvalidInput("Nothing was chosen to be followed.")
     return drafts
 
 
