@@ -148,6 +148,15 @@ async def test_what_a_busy_collector_cannot_begin_soon_is_left_to_another(open_t
     assert len(left) >= 10
 
 
+@pytest.mark.proves("A-12")
+async def test_a_stop_claims_nothing_more_however_much_is_claimed_ahead(system):
+    pool = system.collector._pool
+    for _ in range(1_000):
+        pool._claimed.put_nowait(None)
+    pool.halt()
+    assert await pool._claim() == []
+
+
 @pytest.mark.proves("R-15", "A-36")
 async def test_what_a_dead_process_claimed_is_in_nobodys_flight(system, site, clock):
     source = await add(system, site.feed("1"))

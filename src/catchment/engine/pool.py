@@ -177,7 +177,7 @@ class Pool:
         if self.is_stopping:
             self._waiting.clear()
             self._parked.clear()
-        most = self._ahead() - self._claimed.qsize()
+        most = max(self._ahead() - self._claimed.qsize(), 0)
         async with self._hosts.lock:
             window = self._window(most)
             claimed = await self._claim_in_store(list(window), most)
