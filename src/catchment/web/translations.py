@@ -30,8 +30,8 @@ _SENTENCES = "errors"
 MAX_SENTENCE = 1000
 _PLACE = {Language.ENGLISH: 0, Language.CHINESE: 1}
 _PROMISE = re.compile(r"[;:] (?:it is )?tried again later|，稍后重试")
-#: In the sentences of cookies and their alerts.
-_PLATFORM = re.compile(rf"\b(cookies? of|cookie\(s\) of|pool of|requests to|is one of) ({'|'.join(Platform)})\b")
+#: In the sentences of cookies and their alerts; in a list of all that may be written, they stay as they are written.
+_PLATFORM = re.compile(rf"\b(cookies? of|cookie\(s\) of|pool of|requests to|is one of) ({'|'.join(Platform)})\b(?!,)")
 _BETWEEN_CHARACTERS = re.compile(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
 _VARIES = re.compile(r"\{(\w+)\}")
 
