@@ -63,7 +63,7 @@ async def test_a_cookie_is_added_with_its_forecast_and_its_value_never_comes_bac
     assert "nothing-else-here" not in refused
     assert (await admins.get("/platforms/cookies")).headers["location"] == "/platforms"
     assert "A platform is one of xhs, dy, wb." in await add_cookie(admins, platform="nowhere")
-    assert "is one of xhs" in await add_cookie(admins, platform="wb", value=planted_cookie(platform="wb"))
+    assert "is one of Xiaohongshu" in await add_cookie(admins, platform="wb", value=planted_cookie(platform="wb"))
     forged = await admins.post("/platforms/cookies", data={"name": "x", "platform": "xhs", "value": planted_cookie()})
     assert forged.status_code == 403
 
