@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import sqlite3
 import time
 from asyncio import Event, to_thread
@@ -14,7 +15,7 @@ import pytest
 from command import Command, Process, Start
 
 from catchment.bootstrap import open_system
-from catchment.cli.collector_processes import MANY_DUE, ForkServer, helpers
+from catchment.cli.collector_processes import MANY_DUE, ForkServer, _collect_beside, helpers
 from catchment.settings import Settings
 from eventually import DEADLINE_SECONDS, eventually
 from feed_site import Answer, FeedSite, Gate, rss
@@ -200,6 +201,13 @@ async def test_collectors_side_by_side_have_no_more_parsers_than_one_alone(tmp_p
         await others.end()
         others.call(MANY_DUE - 1)
         assert system.parsers.size == 4
+
+
+async def test_a_helper_whose_caller_is_gone_ends_without_a_word(tmp_path: Path) -> None:
+    settings = Settings(database_url=f"sqlite:///{tmp_path / 'store.sqlite3'}")
+    ours, theirs = socket.socketpair()
+    ours.close()
+    await _collect_beside(theirs, settings)
 
 
 async def test_for_a_few_sources_nobody_else_is_called(start: Start, catchment: Command, site: FeedSite) -> None:

@@ -172,11 +172,14 @@ async def _collect_beside(line: socket.socket, settings: Settings) -> None:
             clean = False
     writer.write(pickle.dumps((clean, results or [])))
     writer.close()
-    await writer.wait_closed()
+    # Whoever called may be gone by now, and wants to know nothing any more.
+    with suppress(ConnectionError):
+        await writer.wait_closed()
 
 
 async def _stop_at_end(reader: asyncio.StreamReader, stop: asyncio.Event) -> None:
-    await reader.read()
+    with suppress(ConnectionError):
+        await reader.read()
     stop.set()
 
 

@@ -245,8 +245,7 @@ async def read_watched(app: FastAPI, watch: Watch) -> str:
         return Content(context={}).as_json()
     reader, params = found
     parts = urlsplit(watch.page)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    asked_fetch = query.pop(_ASKED_FETCH, "")
+    query = parse_qsl(parts.query, keep_blank_values=True)
     cookies = {SESSION_COOKIE: watch.session, ZONE_COOKIE: watch.zone}
     cookie = "; ".join(f"{name}={value}" for name, value in cookies.items() if value).encode("latin-1")
     scope = {
@@ -255,8 +254,8 @@ async def read_watched(app: FastAPI, watch: Watch) -> str:
         "app": app,
         "path": watch.root_path + parts.path,
         "root_path": watch.root_path,
-        "query_string": urlencode(query).encode(),
-        _ASKED_FETCH: asked_fetch,
+        "query_string": urlencode([pair for pair in query if pair[0] != _ASKED_FETCH]).encode(),
+        _ASKED_FETCH: dict(query).get(_ASKED_FETCH, ""),
         "headers": [(b"cookie", cookie)],
         "path_params": params,
     }
