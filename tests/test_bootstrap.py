@@ -15,7 +15,25 @@ from catchment.settings import Settings
 from loopback_site import answer, opened
 
 #: What no command needs that only reads from the store.
-HEAVY = ("aiohttp", "fastapi", "lxml", "jinja2", "apscheduler", "alembic", "sqlalchemy.orm", "argon2", "trafilatura")
+HEAVY = (
+    "aiohttp",
+    "fastapi",
+    "pydantic",
+    "lxml",
+    "jinja2",
+    "apscheduler",
+    "alembic",
+    "sqlalchemy.orm",
+    "argon2",
+    "trafilatura",
+)
+#: What somebody who collects feeds comes across at most once an hour, or never.
+SELDOM = (
+    "pydantic",
+    "cryptography",
+    *(f"catchment.domain.{name}" for name in ("alert", "candidate", "feed", "note", "tweet")),
+    *(f"catchment.store.{name}" for name in ("alerts", "audit_trail", "candidates", "reading")),
+)
 
 
 def loaded_by(*words: str, home: str) -> set[str]:
@@ -58,6 +76,13 @@ async def test_a_command_that_shows_sources_loads_nothing_that_fetches_them(sqli
         await system.catalog.add(Draft(type="rss", config={"url": "https://a.example/feed"}, name="A"), OPERATOR)
     loaded = await asyncio.to_thread(loaded_by, *words, home=str(tmp_path))
     assert loaded & {*HEAVY, "catchment.sources.rss", "catchment.fetch.client"} == set()
+
+
+@pytest.mark.proves("S-01", "S-02")
+def test_who_collects_loads_nothing_that_a_round_of_feeds_does_not_use(sqlite_url, tmp_path):
+    # The first round of the hour also cleans.
+    assert set(SELDOM) & loaded_by("collect", home=str(tmp_path))
+    assert set(SELDOM) & loaded_by("collect", home=str(tmp_path)) == set()
 
 
 @pytest.mark.proves("S-02")

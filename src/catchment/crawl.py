@@ -42,9 +42,9 @@ from catchment.fetch.freshness import Validators
 from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text, redact_url
 from catchment.sources.base import CrawlSession, Detail, Rechecker
-from catchment.store import alerts, candidates, crawls, notes
-from catchment.store.alerts import Incident
+from catchment.store import candidates, crawls, incidents, notes
 from catchment.store.candidates import CandidateFailure, CollectedCandidate
+from catchment.store.incidents import Incident
 
 Ask = Callable[[Candidate], Awaitable[Detail | None]]
 #: How many batches' worth of fetching at once are claimed together.
@@ -195,7 +195,7 @@ def mark_failed(conn: Connection, failures: Sequence[CandidateFailure], *, now: 
     candidates.mark_failed(conn, failures)
     invalid = sum(one.code == Code.INVALID_INPUT for one in failures)
     if invalid:
-        alerts.record_incident(conn, Incident.INVALID_INPUT, amount=invalid, now=now)
+        incidents.record(conn, Incident.INVALID_INPUT, amount=invalid, now=now)
 
 
 def _is_blameless(error: VisitError) -> bool:

@@ -11,12 +11,12 @@ import secrets
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from typing import TYPE_CHECKING, Final
 
 from catchment.errors import SettingsError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 KEY_PREFIX = "cat_"
 #: Characters of a key by which its owner recognises it in a list.
@@ -68,22 +68,30 @@ class Vault:
     def seal(self, secret: str, *, purpose: str) -> str:
         """`v2:<key id>:<nonce and ciphertext>`; sealing twice gives two texts."""
         nonce = os.urandom(NONCE_BYTES)
-        sealed = AESGCM(self._keys[self._key_id]()).encrypt(nonce, secret.encode(), _bound(self._key_id, purpose))
+        sealed = self._cipher(self._key_id).encrypt(nonce, secret.encode(), _bound(self._key_id, purpose))
         return f"{SEAL_PREFIX}{self._key_id}:{base64.urlsafe_b64encode(nonce + sealed).decode()}"
 
     def open(self, sealed: str, *, purpose: str) -> str:
+        from cryptography.exceptions import InvalidTag
+
         key_id, _, text = sealed.removeprefix(SEAL_PREFIX).partition(":")
         if not is_sealed(sealed) or key_id not in self._keys:
             raise Unsealable(f"A stored secret was sealed with the key {key_id!r}, which is not at hand.")
         try:
             raw = base64.urlsafe_b64decode(text)
-            plain = AESGCM(self._keys[key_id]()).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], _bound(key_id, purpose))
+            plain = self._cipher(key_id).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], _bound(key_id, purpose))
         except (binascii.Error, ValueError, InvalidTag) as error:
             raise Unsealable(
                 f"A stored secret does not open with the key {key_id!r}: the key changed, or the secret was moved here "
                 "from elsewhere. Enter it again."
             ) from error
         return plain.decode()
+
+    def _cipher(self, key_id: str) -> AESGCM:
+        # Imported here, as hardly any command ever seals or opens anything.
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        return AESGCM(self._keys[key_id]())
 
     def derive(self, purpose: str) -> bytes:
         """A key of its own for this purpose, always the same; it tells nothing about the vault's."""

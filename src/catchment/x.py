@@ -38,9 +38,9 @@ from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text
 from catchment.sources.x.client import CapReached, XError, XTrouble, user_timeline
 from catchment.sources.x.scrape import Scraper, Window, stats_after
-from catchment.store import alerts, outbox, scrape_tasks, spending, tweets
-from catchment.store.alerts import Incident
+from catchment.store import incidents, outbox, scrape_tasks, spending, tweets
 from catchment.store.database import Store
+from catchment.store.incidents import Incident
 from catchment.store.spending import Caps, Period
 from catchment.store.tweets import SaveResult
 
@@ -103,7 +103,7 @@ class XRepository:
     async def record_trouble(self, error: XError) -> None:
         """As an incident, of which an alert is made; logged once a minute, however many it befalls."""
         kind, message, now = _INCIDENTS[error.trouble], redact_text(str(error)), self._clock.now()
-        if await self._store.write(alerts.record_incident_once, kind, message=message, now=now, within=TOLD_EVERY):
+        if await self._store.write(incidents.record_once, kind, message=message, now=now, within=TOLD_EVERY):
             logger.warning("X: {}", message)
 
     async def take_page(self) -> CapReached | None:

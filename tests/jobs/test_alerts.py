@@ -25,8 +25,8 @@ from catchment.errors import InvalidInput
 from catchment.jobs.builtin import ALERTS, OUTBOX
 from catchment.manage.webhooks import ALERTS as ALERT_HOOK
 from catchment.manage.webhooks import NewWebhook
-from catchment.store import alerts, fetch_log, outbox
-from catchment.store.alerts import Incident
+from catchment.store import alerts, fetch_log, incidents, outbox
+from catchment.store.incidents import Incident
 from catchment.store.platform_tables import cookies, scraper_fetch_stats, x_spending
 from catchment.store.tables import candidates, sources
 from collecting import add, collect, collect_one
@@ -227,11 +227,11 @@ async def cookies_are_back(system, site, clock):
 
 
 async def locks_are_recovered(system, site, clock):
-    await system.store.write(alerts.record_recovery, executions=1, records=0, now=clock.now())
+    await system.store.write(incidents.record_recovery, executions=1, records=0, now=clock.now())
 
 
 async def key_is_refused(system, site, clock):
-    await system.store.write(alerts.record_incident, Incident.X_KEY_REFUSED, message="invalid key", now=clock.now())
+    await system.store.write(incidents.record, Incident.X_KEY_REFUSED, message="invalid key", now=clock.now())
 
 
 async def key_is_good(system, site, clock):
@@ -461,8 +461,9 @@ async def test_what_ended_long_ago_is_forgotten(system, site, clock):
     await watch(system, clock)
     await locks_are_recovered(system, site, clock)
     await system.store.write(alerts.delete_old, before=clock.now() + DAY)
+    await system.store.write(incidents.delete_old, before=clock.now() + DAY)
     assert await system.store.read(alerts.list_known) == []
-    assert await system.store.read(alerts.count_incidents, since=clock.now() - DAY) == {}
+    assert await system.store.read(incidents.count_by_kind, since=clock.now() - DAY) == {}
 
 
 @on_both_stores

@@ -16,7 +16,7 @@ from catchment.domain.note import Action
 from catchment.domain.run import RunStatus
 from catchment.errors import Conflict, LeaseLost, NotFound
 from catchment.sources.platforms.search import item_of
-from catchment.store import alerts
+from catchment.store import incidents
 from catchment.store.items import ItemQuery, list_items
 from catchment.store.tables import sources
 from crawl_notes import LOCK_TIMEOUT, add_keyword, crawled, listed, note, ref
@@ -342,7 +342,7 @@ class TestRecovery:
         await workflow.claim(execution, limit=1)
         clock.advance(LOCK_TIMEOUT)
         await workflow.recover()
-        counted = await store.read(alerts.count_incidents, since=START)
+        counted = await store.read(incidents.count_by_kind, since=START)
         assert sum(counted.values()) == 2
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from catchment.domain.sealing import open_config
-from catchment.domain.tweet import Scrape
 from catchment.engine.collector import Collector
 from catchment.engine.commit import Committer, RecordWriters, Rules
 from catchment.engine.hosts import HostRegistry
@@ -59,14 +60,19 @@ def make_collector(system: System) -> Collector:
 def _committer(system: System) -> Committer:
     registry = system.registry
 
-    def keep_scrapes(*written: Any) -> None:
-        system.scrape_writer(*written)
+    def keep_records(conn: Any, records: Sequence[object], now: datetime) -> None:
+        if not records:
+            return
+        # Imported here, as only X brings any.
+        from catchment.domain.tweet import Scrape
+
+        RecordWriters({Scrape: system.scrape_writer})(conn, records, now)
 
     rules = Rules(
         cadence_of=system.cadences.of,
         identity_of=lambda kind, config: registry.identity(kind, open_config(config, system.vault)),
         is_crawled=registry.is_crawled,
-        keep_records=RecordWriters({Scrape: keep_scrapes}),
+        keep_records=keep_records,
     )
     return Committer(store=system.store, rules=rules, clock=system.clock)
 

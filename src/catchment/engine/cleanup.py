@@ -11,9 +11,9 @@ from loguru import logger
 from catchment.clock import Clock
 from catchment.domain.source import UNDO
 from catchment.engine.clock_monitor import ClockMonitor
-from catchment.store import alerts, audit_trail, fetch_log, hosts, items, outbox, reading, runs
-from catchment.store.alerts import Incident
+from catchment.store import hosts, incidents, items, runs
 from catchment.store.database import Store
+from catchment.store.incidents import Incident
 
 EVERY = timedelta(hours=1)
 KEEP_RUNS = timedelta(hours=24)
@@ -39,7 +39,7 @@ class Cleaner:
     async def tidy_if_due(self) -> None:
         """Unless somebody on this store did within the hour, in whatever process."""
         now = self._clock.now()
-        if await self._store.write(alerts.record_incident_once, Incident.CLEANED, now=now, within=EVERY):
+        if await self._store.write(incidents.record_once, Incident.CLEANED, now=now, within=EVERY):
             await self.tidy(now)
 
     async def tidy(self, now: datetime) -> int:
@@ -47,6 +47,9 @@ class Cleaner:
         if await self._clock_monitor.is_doubtful():
             logger.info("nothing is cleaned until the clock, which leapt forward, has kept to it for a day")
             return 0
+        # Here, as most processes start and end within the hour.
+        from catchment.store import alerts, audit_trail, fetch_log, outbox, reading
+
         before = now - self._keep
         removed = await self._in_batches(partial(items.delete_old, now=now, keep=self._keep, limit=BATCH))
         await self._in_batches(partial(items.delete_of_removed, before=now - UNDO, limit=BATCH))
@@ -55,6 +58,7 @@ class Cleaner:
         await self._in_batches(partial(fetch_log.delete_old, finished_before=before, limit=BATCH))
         await self._in_batches(partial(outbox.delete_old, before=before, limit=BATCH))
         await self._store.write(alerts.delete_old, before=before)
+        await self._store.write(incidents.delete_old, before=before)
         await self._store.write(fetch_log.delete_old_requests, before=now - KEEP_RUNS)
         await self._in_batches(partial(hosts.forget_unshared, before=now - KEEP_RUNS, limit=BATCH))
         await self._store.write(reading.fold_oldest)

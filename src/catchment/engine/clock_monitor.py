@@ -9,8 +9,7 @@ from loguru import logger
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
-from catchment.store import alerts
-from catchment.store.alerts import Incident
+from catchment.store import incidents
 from catchment.store.clock_repair import (
     forget_incidents_ahead,
     pull_back_deliveries,
@@ -18,6 +17,7 @@ from catchment.store.clock_repair import (
     pull_back_sources,
 )
 from catchment.store.database import Store
+from catchment.store.incidents import Incident
 
 #: Clocks of machines differ a little, and are set right by seconds; none of that is a jump.
 TOLERANCE = timedelta(minutes=5)
@@ -79,7 +79,7 @@ class ClockMonitor:
     async def is_doubtful(self) -> bool:
         """Whether it leapt forward so lately that what is old by it may not be."""
         await self.look()
-        leap = await self._store.read(alerts.last_incident, Incident.CLOCK_LEAPT)
+        leap = await self._store.read(incidents.last_of, Incident.CLOCK_LEAPT)
         return leap is not None and self._clock.now() - leap[0] < LEAP
 
     def _read(self) -> ClockReading:
@@ -102,7 +102,7 @@ def _repair(conn: Connection, what: str, jump: timedelta | None, *, now: datetim
         return None
     told = f"{what} {pulled} source(s) that waited for a later time are due now." if pulled else what
     forget_incidents_ahead(conn, latest=latest)
-    alerts.record_incident(conn, Incident.CLOCK_JUMPED, message=told, now=now)
+    incidents.record(conn, Incident.CLOCK_JUMPED, message=told, now=now)
     if jump is not None and jump >= LEAP:
-        alerts.record_incident(conn, Incident.CLOCK_LEAPT, now=now)
+        incidents.record(conn, Incident.CLOCK_LEAPT, now=now)
     return told

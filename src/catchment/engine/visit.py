@@ -38,7 +38,6 @@ from catchment.fetch.pacing import Deferred
 from catchment.redact import redact_text
 from catchment.sources.base import CrawlingType, CrawlSession, Fetcher
 from catchment.sources.client import ClientFactory
-from catchment.sources.full_crawl import crawl_in_full
 from catchment.sources.registry import Registry
 from catchment.store.database import Store
 
@@ -150,7 +149,7 @@ class Visitor:
         options, context = self._clients.context(source, self._clock.now())
         crawl_session = crawling_type.start_crawl(context)
         if not crawl_session.policy.incremental:
-            return self._sifted(source, await crawl_in_full(crawl_session), options)
+            return self._sifted(source, await _crawl_in_full(crawl_session), options)
         store = FencedStore(store=self._store, run_id=run.id)
         crawl = self._start_crawl(
             store=store, clock=self._clock, source=source, crawl_session=crawl_session, filters=options.filters
@@ -163,7 +162,7 @@ class Visitor:
             if not crawl_session.policy.is_complete:
                 raise
             logger.warning("source {} ({}) is read in full: {}", source.id, source.name, error)
-            return self._sifted(source, await crawl_in_full(crawl_session), options)
+            return self._sifted(source, await _crawl_in_full(crawl_session), options)
         return Fetched(memory=source.memory)
 
     def _sifted(self, source: Source, fetched: Fetched, options: Options) -> Fetched:
@@ -182,6 +181,13 @@ class Visitor:
             self._warned_types.add(source.type)
             logger.warning("{}; such sources are skipped until then", reason)
         return Skipped(reason=reason)
+
+
+async def _crawl_in_full(crawl_session: CrawlSession) -> Fetched:
+    # Imported here, as most visits are to feeds.
+    from catchment.sources.full_crawl import crawl_in_full
+
+    return await crawl_in_full(crawl_session)
 
 
 @asynccontextmanager

@@ -6,17 +6,19 @@ import base64
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from yarl import URL
 
-from catchment.domain.note import Platform
 from catchment.domain.options import BasicAuth, Options
 from catchment.errors import BadConfig
 from catchment.fetch.body import StreamedResponse
 from catchment.fetch.client import HttpClient, Request, Response
 from catchment.fetch.freshness import Validators
 from catchment.fetch.pacing import host_of
+
+if TYPE_CHECKING:
+    from catchment.domain.note import Platform
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,9 +25,9 @@ from catchment.redact import redact_url
 from catchment.schedule.due import next_fetch_at
 from catchment.schedule.intervals import Intervals
 from catchment.sources.registry import Registry
-from catchment.store import alerts, candidates, fetch_log, overview, runs, sources, subscriptions, users
-from catchment.store.alerts import Incident
+from catchment.store import candidates, fetch_log, incidents, overview, runs, sources, subscriptions, users
 from catchment.store.database import Store, WriteTrouble
+from catchment.store.incidents import Incident
 
 HOUR_MINUTES = 60
 #: Below this a count of minutes reads better than hours.
@@ -458,7 +458,7 @@ def is_network_away(conn: Connection) -> bool:
 
 def read_clock_jump(conn: Connection, *, now: datetime) -> str | None:
     """What is told of the clock, for an hour after it jumped."""
-    last = alerts.last_incident(conn, Incident.CLOCK_JUMPED)
+    last = incidents.last_of(conn, Incident.CLOCK_JUMPED)
     return last[1] if last is not None and now - HOUR <= last[0] else None
 
 

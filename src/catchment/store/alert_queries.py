@@ -28,9 +28,9 @@ from catchment.domain.cookie_pool import Forecast, forecast
 from catchment.domain.note import Platform
 from catchment.domain.run import SCRAPER_JOB
 from catchment.domain.source import RESTING, PausedBy
-from catchment.store import alerts, fetch_log, jobs, spending
 from catchment.store import cookies as cookie_store
-from catchment.store.alerts import Incident
+from catchment.store import fetch_log, incidents, jobs, spending
+from catchment.store.incidents import Incident
 from catchment.store.platform_tables import scraper_fetch_stats
 from catchment.store.runs import running_on
 from catchment.store.spending import Caps, Period
@@ -57,7 +57,7 @@ class AlertInputs:
 
 
 def gather(conn: Connection, watched: AlertInputs, *, now: datetime) -> AlertSnapshot:
-    incidents = alerts.count_incidents(conn, since=now - INCIDENT_WINDOW)
+    befell = incidents.count_by_kind(conn, since=now - INCIDENT_WINDOW)
     requests = fetch_log.count_requests(conn, now - REQUEST_WINDOW)
     return AlertSnapshot(
         at=now,
@@ -65,9 +65,9 @@ def gather(conn: Connection, watched: AlertInputs, *, now: datetime) -> AlertSna
         requests=tuple(RequestCount(platform=name, ok=one.ok, failed=one.failed) for name, one in requests.items()),
         pending_notes=count_pending_notes(conn),
         most_pending=watched.most_pending,
-        recovered_executions=incidents.get(Incident.EXECUTIONS_RECOVERED, 0),
-        recovered_records=incidents.get(Incident.RECORDS_RECOVERED, 0),
-        invalid_notes=incidents.get(Incident.INVALID_INPUT, 0),
+        recovered_executions=befell.get(Incident.EXECUTIONS_RECOVERED, 0),
+        recovered_records=befell.get(Incident.RECORDS_RECOVERED, 0),
+        invalid_notes=befell.get(Incident.INVALID_INPUT, 0),
         sources=tuple(troubled_sources(conn, now=now)),
         late_sources=count_late(conn, due_before=now - LATE_AFTER),
         x_key_refused=_unless_read_since(conn, Incident.X_KEY_REFUSED),
@@ -103,7 +103,7 @@ def _cookies(conn: Connection, watched: AlertInputs, now: datetime) -> list[Fore
 
 def _unless_read_since(conn: Connection, kind: Incident) -> str | None:
     """What the provider of X said, unless something could be read after it."""
-    said = alerts.last_incident(conn, kind)
+    said = incidents.last_of(conn, kind)
     if said is None:
         return None
     at, message = said
@@ -113,7 +113,7 @@ def _unless_read_since(conn: Connection, kind: Incident) -> str | None:
 
 def _of_late(conn: Connection, kind: Incident, now: datetime) -> str | None:
     """The same, and in any case what was said just now: it happened, even if others fared better after it."""
-    said = alerts.last_incident(conn, kind)
+    said = incidents.last_of(conn, kind)
     is_late = said is not None and said[0] > now - INCIDENT_WINDOW
     return said[1] if said and is_late else _unless_read_since(conn, kind)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from enum import StrEnum
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -19,7 +18,6 @@ from sqlalchemy import (
     delete,
     exists,
     func,
-    insert,
     not_,
     or_,
     select,
@@ -33,27 +31,13 @@ from catchment.domain.alert_rules import AlertRule, Key, Severity
 from catchment.domain.caller import Caller
 from catchment.store.bulk import insert_into
 from catchment.store.sources import seen_by
-from catchment.store.tables import alerts, incidents, outbox, sources, webhooks
+from catchment.store.tables import alerts, outbox, sources, webhooks
 from catchment.store.types import read_row
 
 _ABOUT_SOURCES = [rule for rule in AlertRule if rule.is_about_source]
 #: Of an alert that comes and goes all the time, so many turns are kept.
 MAX_TURNS = 100
 _IS_FIRING = and_(alerts.c.fired_at.is_not(None), alerts.c.resolved_at.is_(None))
-
-
-class Incident(StrEnum):
-    EXECUTIONS_RECOVERED = "executions_recovered"
-    RECORDS_RECOVERED = "records_recovered"
-    INVALID_INPUT = "invalid_input"
-    X_KEY_REFUSED = "x_key_refused"
-    X_NO_CREDIT = "x_no_credit"
-    X_RATE_LIMITED = "x_rate_limited"
-    CLOCK_JUMPED = "clock_jumped"
-    #: By so much that what is old by it may not be.
-    CLOCK_LEAPT = "clock_leapt"
-    #: What is old was removed.
-    CLEANED = "cleaned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,46 +126,9 @@ def _is_of(key: Key) -> ColumnElement[bool]:
     return and_(alerts.c.rule == rule, alerts.c.subject == subject)
 
 
-def record_incident(conn: Connection, kind: Incident, *, amount: int = 1, message: str = "", now: datetime) -> None:
-    conn.execute(insert(incidents).values(kind=kind, amount=amount, message=message, at=now))
-
-
-def record_incident_once(
-    conn: Connection, kind: Incident, *, message: str = "", now: datetime, within: timedelta
-) -> bool:
-    """The same, unless one of its kind was recorded that shortly before; a clock that was set back knows none."""
-    last = last_incident(conn, kind)
-    if last is not None and timedelta(0) <= now - last[0] < within:
-        return False
-    record_incident(conn, kind, message=message, now=now)
-    return True
-
-
-def record_recovery(conn: Connection, *, executions: int, records: int, now: datetime) -> None:
-    """Executions that stopped without a word were ended, and what they held was freed."""
-    counts = {Incident.EXECUTIONS_RECOVERED: executions, Incident.RECORDS_RECOVERED: records}
-    for kind, amount in counts.items():
-        if amount:
-            record_incident(conn, kind, amount=amount, now=now)
-
-
-def count_incidents(conn: Connection, *, since: datetime) -> Mapping[str, int]:
-    """By kind."""
-    counts = select(incidents.c.kind, func.sum(incidents.c.amount)).where(incidents.c.at >= since)
-    return {kind: int(amount) for kind, amount in conn.execute(counts.group_by(incidents.c.kind))}
-
-
-def last_incident(conn: Connection, kind: Incident) -> tuple[datetime, str] | None:
-    """When, and what was said."""
-    last = select(incidents.c.at, incidents.c.message).where(incidents.c.kind == kind)
-    row = conn.execute(last.order_by(incidents.c.at.desc()).limit(1)).one_or_none()
-    return (row.at, row.message) if row else None
-
-
 def delete_old(conn: Connection, *, before: datetime) -> int:
-    """Forget what ended or happened long ago."""
-    ended = conn.execute(delete(alerts).where(alerts.c.resolved_at < before)).rowcount
-    return ended + conn.execute(delete(incidents).where(incidents.c.at < before)).rowcount
+    """Forget what ended long ago."""
+    return conn.execute(delete(alerts).where(alerts.c.resolved_at < before)).rowcount
 
 
 def _heard(conn: Connection, event_ids: Collection[str]) -> Mapping[str, _Heard]:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Integer, Row, Select, String, column, select,
 
 from catchment.domain.execution import Execution, RecoveredCounts, Result
 from catchment.domain.run import Run, RunKind, RunStatus
-from catchment.store import alerts, found_notes, runs
+from catchment.store import found_notes, incidents, runs
 from catchment.store.tables import runs as run_rows
 from catchment.store.types import UtcDateTime, read_one, read_row
 
@@ -57,7 +57,7 @@ def recover(conn: Connection, *, now: datetime, workflow_name: str | None = None
     ended = runs.expire_workflows(conn, now=now, name=workflow_name)
     recovered = RecoveredCounts(executions=len(ended), records=found_notes.reclaim(conn, [run.id for run in ended]))
     if ended:
-        alerts.record_recovery(conn, executions=recovered.executions, records=recovered.records, now=now)
+        incidents.record_recovery(conn, executions=recovered.executions, records=recovered.records, now=now)
     return recovered
 
 
