@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from html import unescape
 from typing import TYPE_CHECKING
@@ -44,13 +44,16 @@ _WRAPPERS = re.compile(
     re.IGNORECASE,
 )
 # In a third of the time that it takes to look for each name in turn.
-_MAY_WRAP = re.compile("<(?:/?noscript|math|iframe|/?NOSCRIPT|MATH|IFRAME)")
+_WRAP_STARTS = "/?noscript|math|iframe|/?NOSCRIPT|MATH|IFRAME"
+_MAY_WRAP = re.compile(f"<(?:{_WRAP_STARTS})")
 # The same formula once more, for programs.
 _ANNOTATION = re.compile(r"<annotation(?:\s[^<>]*+)?>[^<]*+</annotation\s*+>", re.IGNORECASE)
 # Formulas and addresses of people who write no HTML.
-_NO_TAG = re.compile(r"<(?=[a-zA-Z][a-zA-Z0-9:._-]*+[$,;(){}\\^+*&|!?%#@]|https?://)")
+_NO_TAG_STARTS = r"[a-zA-Z][a-zA-Z0-9:._-]*+[$,;(){}\\^+*&|!?%#@]|https?://"
+_NO_TAG = re.compile(f"<(?={_NO_TAG_STARTS})")
 _NO_CHARACTER = re.compile(r"&#(?:0+|[xX]0+);")
-_NO_CHARACTER_STARTS = ("&#0", "&#x0", "&#X0")
+# Whether any of these is there at all, in one pass.
+_ODD = re.compile(f"<(?:{_NO_TAG_STARTS}|{_WRAP_STARTS})|&#[xX]?0")
 # Shorter texts cannot come out larger than `MAX_HTML_BYTES` by much, nor can they be slow to clean.
 _SHORT = 4_096
 
@@ -91,23 +94,26 @@ class HtmlCleaner:
         """The text as harmless HTML of at most `MAX_HTML_BYTES`."""
         return storable(self._clean(text)).strip()
 
-    def clean_all(self, texts: Iterable[str]) -> list[str]:
-        """Each of them, looked at together for what cannot be stored: there is hardly ever any."""
-        cleaned = [self._clean(text) for text in texts]
+    def clean_all(self, texts: Sequence[str]) -> list[str]:
+        """Each of them, looked at together for what is odd or cannot be stored: there is hardly ever any."""
+        if max(map(len, texts), default=0) > _SHORT or _ODD.search("\n".join(texts)):
+            cleaned = [self._clean(text) for text in texts]
+        else:
+            cleaned = [self._sanitise(text) for text in texts]
         if not _is_storable("".join(cleaned)):
             cleaned = [storable(text) for text in cleaned]
         return [text.strip() for text in cleaned]
 
     def _clean(self, text: str) -> str:
-        return self._clean_long(text) if len(text) > _SHORT else self._sanitise(text)
+        return self._clean_long(text) if len(text) > _SHORT else self._sanitise(_prepared(text))
 
     def _sanitise(self, text: str) -> str:
         if "<" not in text and "&" not in text:
             return text
         try:
-            return self._cleaner.clean(_prepared(text))
+            return self._cleaner.clean(text)
         except UnicodeEncodeError:  # half a surrogate pair
-            return self._sanitise(storable(text))
+            return self._sanitise(_prepared(storable(text)))
 
     @cached_property
     def _cleaner(self) -> nh3.Cleaner:
@@ -129,17 +135,20 @@ class HtmlCleaner:
         return cleaned
 
     def _clean_part(self, part: str) -> str:
+        part = _prepared(part)
         if part.count("<") > _UNTANGLE_FROM:
-            part = _untangled(_prepared(part))
+            part = _prepared(_untangled(part))
         return storable(self._sanitise(part))
 
 
 def _prepared(text: str) -> str:
     """Without what would make a cleaner take markup for text, or text for nothing or for markup."""
+    if not _ODD.search(text):
+        return text
     text = _NO_TAG.sub("&lt;", text)
     if _MAY_WRAP.search(text):
         text = _WRAPPERS.sub("", _ANNOTATION.sub("", text))
-    return _NO_CHARACTER.sub("", text) if "&#" in text and any(map(text.__contains__, _NO_CHARACTER_STARTS)) else text
+    return _NO_CHARACTER.sub("", text)
 
 
 def markdown_as_html(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode
+from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -82,12 +83,20 @@ _FAMILIES: Final = (
     ("harvard.edu/tech/rss", "feed"),
     ("harvard.edu/rss", "feed"),
 )
-# Where something is said, the first that says it is believed.
-_CONTENTS: Final = ("encoded", "content")
-_SUMMARIES: Final = ("description", "summary", "other summary", "media text")
-_AUTHORS: Final = ("author", "creator", "other author", "managingeditor")
-_PUBLICATIONS: Final = ("published", "pubdate", "issued", "created", "date")
-_CHANGES: Final = ("lastbuilddate", "updated", "modified")
+# Which meanings say the same of an entry: those that come first are believed first.
+_FIELDS: Final[Mapping[str, Sequence[str]]] = {
+    "id": ("id", "guid"),
+    "title": ("title", "other title"),
+    "author": ("author", "creator", "other author", "managingeditor"),
+    "published": ("published", "pubdate", "issued", "created", "date"),
+    "updated": ("lastbuilddate", "updated", "modified"),
+    "content": ("encoded", "content"),
+    "summary": ("description", "summary", "other summary", "media text"),
+    **{name: (name,) for name in ("link", "enclosure", "category", "keywords", "media", "item")},
+}
+#: The field of each meaning, and its rank there.
+_RANKED: Final = {name: (field, rank) for field, names in _FIELDS.items() for rank, name in enumerate(names)}
+_OF_PODCASTS: Final = _RANKED["other author"]
 # Longer than any that is known, and short enough to be remembered.
 _LONGEST_NAMESPACE: Final = 200
 _PAGE_RELATIONS: Final = frozenset({None, "", "alternate"})
@@ -105,33 +114,35 @@ def read(root: Element, url: str, *, summaries: bool = True, has_bases: bool = T
     """The feed in a tree. `has_bases` says whether `xml:base` may occur in it."""
     channel = next((child for child in root if _local(child.tag) == "channel"), root)
     items = [root] if _local(root.tag) in _ENTRIES else list(_items(root))
-    info = _Vocabulary(_namespace(channel.tag), is_atom=_local(root.tag) == "feed").fields(channel)
-    link = _link(info) or next(filter(None, map(_href, info.get("link", ()))), "")
+    vocabulary = _Vocabulary(_namespace(channel.tag), is_atom=_local(root.tag) == "feed")
+    info = vocabulary.fields(channel)
+    links = info.get("link", ())
+    link = _link(links) or next(filter(None, map(_href, links)), "")
     if has_bases:
-        link = _by_own_base(link, info.get("link", ()), url)
+        link = _by_own_base(link, links, url)
     base = feed_base(link, url)
-    author = _author({**info, "other author": ()})
+    author = _author([one for one in info.get("author", ()) if vocabulary[one.tag] != _OF_PODCASTS])
     reader = _FeedReader(items, author=author, base=base, has_bases=has_bases, summaries=summaries)
     found, cut = reader.read()
     return ParsedFeed(
-        title=plain_text(_title(info), MAX_TITLE),
+        title=plain_text(_title(info.get("title", ())), MAX_TITLE),
         link=absolute(link, url),
         entries=EntryMaker(base, summaries=summaries).make(found),
         cut=cut,
     )
 
 
-class _Vocabulary(dict[Any, str]):
-    """What the elements of one feed mean, by their tags; each is worked out once."""
+class _Vocabulary(dict[Any, tuple[str, int] | None]):
+    """What the elements of one feed say, by their tags, and how early they are believed; each is worked out once."""
 
     def __init__(self, own_namespace: str, *, is_atom: bool) -> None:
         super().__init__()
         self._own_namespace = own_namespace
         self._own_family = "atom" if is_atom else "feed"
 
-    def __missing__(self, tag: Any) -> str:
-        meaning = self[tag] = _NAMES.get(self._family(tag), {}).get(_local(tag), "")
-        return meaning
+    def __missing__(self, tag: Any) -> tuple[str, int] | None:
+        said = self[tag] = _RANKED.get(_NAMES.get(self._family(tag), {}).get(_local(tag), ""))
+        return said
 
     def _family(self, tag: Any) -> str:
         namespace = _namespace(tag)
@@ -141,15 +152,22 @@ class _Vocabulary(dict[Any, str]):
         return self._own_family
 
     def fields(self, element: Element) -> _Fields:
-        """The children of an element that mean anything, by what they mean."""
+        """The children of an element that say anything, by what they say; what is believed first comes first."""
         found: dict[str, list[Element]] = {}
         for child in element:
-            meaning = self[child.tag]
-            if meaning in found:
-                found[meaning].append(child)
-            elif meaning:
-                found[meaning] = [child]
+            if said := self[child.tag]:
+                field, rank = said
+                if field not in found:
+                    found[field] = [child]
+                elif self._rank(found[field][-1]) <= rank:
+                    found[field].append(child)
+                else:
+                    insort(found[field], child, key=self._rank)
         return found
+
+    def _rank(self, element: Element) -> int:
+        said = self[element.tag]
+        return said[1] if said else 0
 
 
 class _FeedReader:
@@ -173,40 +191,38 @@ class _FeedReader:
         return [self._found(*every[place]) for place in places], len(every) - len(places)
 
     def _found(self, item: Element, fields: _Fields) -> RawEntry:
+        said = fields.get
         published, updated = _dates(fields)
-        content, body = _richest(_texts(fields, _CONTENTS))
+        content, body = _richest(said("content", ()))
         # Where none is asked for, a summary only stands in for a content.
         summary, short = _summary(fields) if self._summaries or not body else _NO_TEXT
+        links = said("link", ())
+        link, base = _link(links), ""
+        if self._has_bases:
+            text = summary if content is None else content
+            link, base = _by_own_base(link, links, self._base), "" if text is None else text.base or ""
         return RawEntry(
             _id(item, fields),
-            self._resolved(fields.get("link", ()), _link(fields)),
-            _title(fields) or _media(fields, "title"),
-            _author(fields) or self._author,
+            link,
+            _title(said("title", ())) or _media(fields, "title"),
+            _author(said("author", ())) or self._author,
             published,
             updated,
             short,
             body,
-            self._enclosures(fields),
+            self._enclosures(said("enclosure", ()), links),
             _tags(fields),
-            self._own_base(content if content is not None else summary),
+            base,
         )
 
-    def _own_base(self, text: Element | None) -> str:
-        return text.base or "" if self._has_bases and text is not None else ""
+    def _enclosures(self, own: Sequence[Element], links: Sequence[Element]) -> Sequence[ParsedEnclosure]:
+        files = [*own, *[link for link in links if link.get("rel") == "enclosure"]]
+        return [self._enclosure(file, url) for file in files if (url := file.get("url") or _href(file))]
 
-    def _resolved(self, elements: Sequence[Element], link: str) -> str:
-        return _by_own_base(link, elements, self._base) if self._has_bases else link
-
-    def _enclosures(self, fields: _Fields) -> Sequence[ParsedEnclosure]:
-        links = [link for link in fields.get("link", ()) if link.get("rel") == "enclosure"]
-        if not links and "enclosure" not in fields:
-            return ()
-        files = [(file, file.get("url") or _href(file)) for file in (*fields.get("enclosure", ()), *links)]
-        return [
-            ParsedEnclosure(self._resolved([file], url), file.get("type") or "", size_in_bytes(file.get("length")))
-            for file, url in files
-            if url
-        ]
+    def _enclosure(self, file: Element, url: str) -> ParsedEnclosure:
+        if self._has_bases:
+            url = _by_own_base(url, [file], self._base)
+        return ParsedEnclosure(url, file.get("type") or "", size_in_bytes(file.get("length")))
 
 
 def _items(parent: Element) -> Iterator[Element]:
@@ -229,16 +245,15 @@ def _with_fields(items: Iterable[Element], vocabulary: _Vocabulary) -> Iterator[
 
 
 def _age(item: Element, fields: _Fields) -> tuple[datetime | None, str]:
-    return _dates(fields)[0], _id(item, fields) or _link(fields)
+    return _dates(fields)[0], _id(item, fields) or _link(fields.get("link", ()))
 
 
 def _id(item: Element, fields: _Fields) -> str:
-    return _first_text(fields, ("id", "guid")) or item.get(_ABOUT) or ""
+    return _first_text(fields.get("id", ())) or item.get(_ABOUT) or ""
 
 
-def _link(fields: _Fields) -> str:
+def _link(links: Sequence[Element]) -> str:
     """The page that it stands for: what a `link` holds, else where one of Atom leads to."""
-    links = fields.get("link", ())
     for link in links:
         if text := _address(link):
             return text
@@ -263,12 +278,10 @@ def _by_own_base(link: str, elements: Iterable[Element], base: str) -> str:
     return absolute(link, absolute(own, base)) if own else link
 
 
-def _author(fields: _Fields) -> str:
-    for name in _AUTHORS:
-        if name in fields:
-            for element in fields[name]:
-                if author := _author_name(element):
-                    return author
+def _author(elements: Iterable[Element]) -> str:
+    for element in elements:
+        if author := _author_name(element):
+            return author
     return ""
 
 
@@ -279,16 +292,14 @@ def _author_name(element: Element) -> str:
 
 
 def _dates(fields: _Fields) -> tuple[datetime | None, datetime | None]:
-    updated = _first_date(fields, _CHANGES)
-    return _first_date(fields, _PUBLICATIONS) or updated, updated
+    updated = _first_date(fields.get("updated", ()))
+    return _first_date(fields.get("published", ())) or updated, updated
 
 
-def _first_date(fields: _Fields, names: Iterable[str]) -> datetime | None:
-    for name in names:
-        if name in fields:
-            for element in fields[name]:
-                if (text := element.text) and (moment := parse_feed_date(text)):
-                    return moment
+def _first_date(elements: Iterable[Element]) -> datetime | None:
+    for element in elements:
+        if (text := element.text) and (moment := parse_feed_date(text)):
+            return moment
     return None
 
 
@@ -306,20 +317,18 @@ def _media(fields: _Fields, name: str) -> str:
     )
 
 
-def _title(fields: _Fields) -> str:
-    title = _first_text(fields, ("title", "other title"))
-    # Of a single word: it may be in base64.
-    if not title or " " in title:
-        return title
-    return next((text.strip() for _, text in _texts(fields, ("title", "other title"))), title)
+def _title(elements: Iterable[Element]) -> str:
+    for element in elements:
+        if title := _text(element):
+            # Of a single word: it may be in base64.
+            return title if " " in title or not element.attrib else _markup(element, element.text or "").strip()
+    return ""
 
 
-def _first_text(fields: _Fields, names: Iterable[str]) -> str:
-    for name in names:
-        if name in fields:
-            for element in fields[name]:
-                if text := _text(element):
-                    return text
+def _first_text(elements: Iterable[Element]) -> str:
+    for element in elements:
+        if text := _text(element):
+            return text
     return ""
 
 
@@ -330,29 +339,27 @@ def _text(element: Element) -> str:
     return (element.text or "").strip()
 
 
-def _texts(fields: _Fields, names: Iterable[str]) -> Iterator[_Text]:
+def _texts(elements: Iterable[Element]) -> Iterator[_Text]:
     """The texts that say something, as HTML."""
-    for name in names:
-        if name in fields:
-            for element in fields[name]:
-                # Asked for once: every time it is made anew of the bytes of the document.
-                text = element.text
-                if (text and not text.isspace()) or len(element):
-                    yield element, _markup(element, text or "")
+    for element in elements:
+        # Asked for once: every time it is made anew of the bytes of the document.
+        text = element.text
+        if (text and not text.isspace()) or len(element):
+            yield element, _markup(element, text or "")
 
 
-def _richest(given: Iterable[_Text]) -> _Text:
+def _richest(elements: Sequence[Element]) -> _Text:
     """What is not plain text, else the first."""
     first = _NO_TEXT
-    for text in given:
-        if text[0].get("type") not in _PLAIN:
+    for text in _texts(elements):
+        if len(elements) == 1 or text[0].get("type") not in _PLAIN:
             return text
         first = text if first is _NO_TEXT else first
     return first
 
 
 def _summary(fields: _Fields) -> _Text:
-    return next(_texts(fields, _SUMMARIES), None) or (None, _media(fields, "description"))
+    return next(_texts(fields.get("summary", ())), None) or (None, _media(fields, "description"))
 
 
 def _markup(element: Element, text: str) -> str:
