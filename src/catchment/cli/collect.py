@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -152,10 +153,11 @@ def visit_shape(result: VisitResult) -> dict[str, Any]:
 
 
 def totals(results: Sequence[VisitResult]) -> dict[str, int]:
+    outcomes = Counter(map(outcome, results))
     return {
         "sources": len(results),
-        "collected": sum(outcome(result) == "ok" for result in results),
-        "failed": sum(outcome(result) == "failed" for result in results),
+        "collected": outcomes["ok"],
+        "failed": outcomes["failed"],
         "excused": sum(result.excuse is not None for result in results),
         "skipped": sum(result.skipped is not None for result in results),
         "fetched": sum(result.fetched for result in results),
