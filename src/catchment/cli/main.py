@@ -36,7 +36,7 @@ COMMANDS = {
     "undo": "sources",
     "status": "status",
     "why": "status",
-    "trail": "trail",
+    "trail": "status",
     "alerts": "status",
     "config": "jobs",
     "x": "x",

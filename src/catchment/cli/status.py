@@ -1,4 +1,4 @@
-"""`catchment status`, `alerts` and `doctor`: how everything is."""
+"""`catchment status`, `why`, `alerts`, `trail` and `doctor`: how everything is, and how it came to be so."""
 
 from __future__ import annotations
 
@@ -190,6 +190,23 @@ def as_row(alert: Alert) -> dict[str, Any]:
 
 def print_alerts(found: Iterable[Alert], *, title: str | None = None) -> None:
     print_table(*columns_of(ALERT_COLUMNS, map(as_row, found)), title=title)
+
+
+def trail(
+    *,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many changes at most.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Show who changed what, the newest first, through the API, pages and commands.
+
+    Example: catchment trail --limit 20
+    """
+    lines = with_system(lambda system: system.history.trail(OPERATOR, limit=limit))
+    if as_json:
+        print_json([asdict(line) for line in lines])
+        return
+    rows = [(line.at, line.actor, line.action, line.object, line.summary) for line in lines]
+    print_table(("when", "who", "did", "to", "what"), rows)
 
 
 def doctor(*, as_json: AsJson = False) -> None:
