@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import json
 import re
@@ -23,16 +24,20 @@ from catchment.domain.item import make_item
 from catchment.domain.rhythm import Rhythm, to_json
 from catchment.domain.run import RunKind
 from catchment.domain.source import NextCheck, PausedBy, Source, Why
+from catchment.domain.visit import Fetched
+from catchment.fetch.pacing import Deferred
 from catchment.manage.catalog import Draft
 from catchment.manage.packs import STARTER_PACK
 from catchment.manage.resolve import PreviewItem, Resolved, Resolver
 from catchment.monitor.status import Language
+from catchment.sources.rss import RssFetcher
 from catchment.store import fetch_log, items, runs, sources
 from catchment.store.fetch_log import LogLine
 from catchment.web.app import create_app
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
 from catchment.web.pages import Watch, read_watched
 from catchment.web.source_view import PAGE_ROWS
+from catchment.web.translations import LANGUAGE_COOKIE
 
 HTML = {"Accept": "text/html,*/*", "Referer": "http://catchment.test/sources"}
 HOSTILE = '"><script>window.ran=1</script><img src=x onerror=window.ran=1>{{7*7}}'
@@ -757,6 +762,69 @@ async def test_a_fetch_that_was_put_off_says_until_when(alices: Site, clock: Man
     assert "mine: not fetched yet, waits for its turn at mine.example until " in await notice_told_live(alices, page)
 
 
+PAUSED_TOLD = {
+    "en": (
+        "Fetching now: mine.",
+        "mine: not fetched, paused by hand.",
+        "mine: not fetched, waits for its turn at mine.example until {at} UTC. It is paused, so it is not fetched by itself",
+    ),
+    "zh": (
+        "正在抓取：mine。",
+        "mine：未抓取，已手动暂停。",
+        "mine：未抓取，等待主机 mine.example 的请求配额，{at} UTC 轮到它。它已暂停，届时不会自动抓取",
+    ),
+}
+
+
+@pytest.mark.proves("G-05", "G-11")
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_a_paused_source_that_nobody_here_fetches_is_not_said_to_be_fetched(alices: Site, language: str):
+    mine = await paused(alices, "mine")
+    alices.client.cookies.set(LANGUAGE_COOKIE, language)
+    page = await told(alices, await send(alices, "/sources/act", do=f"fetch {mine.id}"))
+    assert f'data-mood="warn" role="status"><p>{PAUSED_TOLD[language][1]}' in page, "also without scripts"
+    assert PAUSED_TOLD[language][1] in await notice_told_live(alices, page, language)
+
+
+@pytest.mark.proves("G-05", "G-11")
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_a_paused_source_whose_fetch_was_put_off_says_until_when_and_that_it_is_paused(
+    alices: Site, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, language: str
+):
+    may_answer = asyncio.Event()
+
+    async def fetch(*_: object) -> Fetched:
+        await may_answer.wait()
+        raise Deferred("mine.example", seconds=3600)
+
+    monkeypatch.setattr(RssFetcher, "fetch", fetch)
+    mine = await paused(alices, "mine")
+    alices.client.cookies.set(LANGUAGE_COOKIE, language)
+    async with alices.system.collector.working(grace_seconds=5):
+        page = await told(alices, await send(alices, "/sources/act", do=f"fetch {mine.id}"))
+        for said in (page, await notice_told_live(alices, page, language)):
+            assert PAUSED_TOLD[language][0] in said
+        may_answer.set()
+        await alices.system.visits.wait()
+        until = f"{clock.now() + timedelta(hours=1):%Y-%m-%d %H:%M}"
+        said = await notice_told_live(alices, page, language)
+    assert PAUSED_TOLD[language][2].format(at=until) in re.sub(r"</?time[^>]*>", "", said)
+
+
+@pytest.mark.proves("G-05")
+async def test_a_paused_source_that_somebody_else_fetches_is_said_to_be_fetched(alices: Site, clock: ManualClock):
+    mine, until = await paused(alices, "mine"), clock.now() + timedelta(minutes=1)
+    await alices.system.store.write(runs.claim_now, mine.id, owner="another", now=clock.now(), until=until)
+    page = await told(alices, await send(alices, "/sources/act", do=f"fetch {mine.id}"))
+    assert "Fetching now: mine." in page
+
+
+async def paused(site: Site, name: str) -> Source:
+    source = await site.add_source(site.alice, name)
+    await send(site, "/sources/act", do=f"pause {source.id}")
+    return source
+
+
 @pytest.mark.proves("G-13")
 @pytest.mark.parametrize(
     "asked", ["{at}.0.{others}", "x.y", "9e9.1", "1" * 400 + ".0.1", "1.0.99999999999999999999999"]
@@ -779,10 +847,10 @@ def address_listened_to(page: str) -> str:
     return html.unescape(found[1])
 
 
-async def notice_told_live(site: Site, page: str) -> str:
+async def notice_told_live(site: Site, page: str, language: str = "en") -> str:
     """As it is sent to the browser that has this page open."""
     caller = await site.system.authenticator.identify(site.keys["alice"])
     assert caller
-    watch = Watch(caller=caller, language=Language.ENGLISH, page=address_listened_to(page))
+    watch = Watch(caller=caller, language=Language(language), page=address_listened_to(page))
     parts: dict[str, str] = json.loads(await read_watched(site.app, watch))["parts"]
     return html.unescape(parts.get("fetch-notice", ""))

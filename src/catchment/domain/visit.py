@@ -164,7 +164,6 @@ class VisitResult:
     #: Set when the visit was put off until then.
     postponed_until: datetime | None = None
     postponed_because: str = ""
-    #: Nothing but its host's pace is in the way, which is over soon.
-    waits_for_pace: bool = False
+    postponed_why: Why | None = None
     #: The lease was lost to another worker: nothing was stored.
     fenced: bool = False

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from catchment.clock import Clock
 from catchment.domain.confidential import holds_secrets
 from catchment.domain.run import RunStatus
-from catchment.domain.source import ADDRESS_KEY, Source, Why
+from catchment.domain.source import ADDRESS_KEY, Source
 from catchment.domain.visit import (
     Collected,
     Failed,
@@ -223,7 +223,7 @@ def _result(visit: Visit, found: ItemChanges, *, fenced: bool = False) -> VisitR
         skipped=ending.reason if isinstance(ending, Skipped) else None,
         postponed_until=ending.until if isinstance(ending, Postponed) else None,
         postponed_because=ending.message if isinstance(ending, Postponed) else "",
-        waits_for_pace=isinstance(ending, Postponed) and ending.why is Why.HOST_BUDGET,
+        postponed_why=ending.why if isinstance(ending, Postponed) else None,
         fenced=fenced,
     )
 

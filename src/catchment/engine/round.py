@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from catchment.domain.host import is_at_home, shows_the_way
+from catchment.domain.source import Why
 from catchment.domain.visit import Collected, Failed, Visit, VisitResult, network_is_down
 
 
@@ -83,7 +84,8 @@ class Round:
 
     def postponed_until(self) -> datetime | None:
         """When the first of the sources may be tried again that wait for nothing but their host's pace."""
-        return min((r.postponed_until for r in self.results if r.postponed_until and r.waits_for_pace), default=None)
+        paced = [result for result in self.results if result.postponed_why is Why.HOST_BUDGET]
+        return min((result.postponed_until for result in paced if result.postponed_until), default=None)
 
     def _release(self) -> list[Visit]:
         """Judge what is held once somebody was reached who shows the way there, or nobody is left to try."""

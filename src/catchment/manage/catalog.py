@@ -249,7 +249,7 @@ class Catalog:
         return [Removed(source=one, at=at, until=at + UNDO) for one, at in found if caller.may_change(one)]
 
     async def make_due(self, source_id: int, caller: Caller) -> Source:
-        """Have it looked at as soon as somebody collects, also one that rests. Conflict where nobody here can."""
+        """Have it looked at as soon as somebody collects, unless it is paused. Conflict where nobody here can."""
         return await self._store.write(self._make_due, source_id, caller)
 
     async def seal_plain(self) -> int:

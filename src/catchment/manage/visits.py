@@ -9,6 +9,7 @@ from contextlib import suppress
 from loguru import logger
 
 from catchment.domain.caller import Caller
+from catchment.domain.source import NextCheck
 from catchment.engine.collector import Collector
 from catchment.errors import CatchmentError, Conflict
 from catchment.manage.catalog import Catalog
@@ -19,6 +20,7 @@ class Visits:
         self._catalog = catalog
         self._collector = collector
         self._under_way: dict[int, asyncio.Task[None]] = {}
+        self._put_off: dict[int, NextCheck] = {}
         #: As many as the schedule has under way; more wait for their turn.
         self._turns = asyncio.Semaphore(collector.concurrency)
 
@@ -33,6 +35,7 @@ class Visits:
         """
         source = await self._catalog.make_due(source_id, caller)
         if self.are_made_here and source_id not in self._under_way:
+            self._put_off.pop(source_id, None)
             task = asyncio.create_task(self._visit(source_id))
             self._under_way[source_id] = task
             task.add_done_callback(lambda _: self._under_way.pop(source_id, None))
@@ -43,6 +46,14 @@ class Visits:
         for source_id in source_ids:
             with suppress(Conflict):
                 await self.start(source_id, caller)
+
+    def is_under_way(self, source_id: int) -> bool:
+        """Whether one that was asked for here is being made, or waits for its turn."""
+        return source_id in self._under_way
+
+    def put_off(self, source_id: int) -> NextCheck | None:
+        """Until when the last one that was asked for here had to be put off, and why; None where it had not."""
+        return self._put_off.get(source_id)
 
     async def close(self) -> None:
         tasks = list(self._under_way.values())
@@ -59,7 +70,9 @@ class Visits:
             if not self.are_made_here:
                 return  # it was told to stop meanwhile: the source stays due
             try:
-                await self._collector.collect_source(source_id)
+                result = await self._collector.collect_source(source_id)
+                if result.postponed_until is not None:
+                    self._put_off[source_id] = NextCheck(at=result.postponed_until, why=result.postponed_why)
             except Conflict:
                 logger.debug("source {} is being visited already", source_id)
             except CatchmentError as error:

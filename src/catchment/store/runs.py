@@ -156,6 +156,11 @@ def set_progress(conn: Connection, kind: RunKind, subject: str, progress: Mappin
     conn.execute(running.values(progress=dict(progress)))
 
 
+def being_visited(conn: Connection, source_ids: Sequence[int]) -> set[int]:
+    """Those of the sources that somebody works on."""
+    return set(conn.execute(_VISITED, {"ids": source_ids}).scalars())
+
+
 def list_running(conn: Connection, kind: RunKind) -> list[Run]:
     statement = select(runs).where(IS_RUNNING, runs.c.kind == kind).order_by(runs.c.id)
     return [_run(row) for row in conn.execute(statement)]
@@ -172,6 +177,7 @@ def purge(conn: Connection, *, finished_before: datetime, limit: int) -> int:
     return conn.execute(delete(runs).where(runs.c.id.in_(old.scalar_subquery()))).rowcount
 
 
+_VISITED = select(sources.c.id).where(among(sources.c.id, "ids"), running_on(sources.c.id))
 _HOLDS = select(runs.c.id).where(runs.c.id == bindparam("run"), IS_RUNNING).with_for_update(read=True)
 _HELD = select(runs.c.id).where(among(runs.c.id, "ids"), IS_RUNNING).with_for_update()
 _COUNT_HELD = select(func.count()).select_from(_HELD.subquery())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from math import log2
@@ -21,7 +21,7 @@ from catchment.errors import InvalidInput
 from catchment.monitor.status import Mark, SourceHealth, SourceViewer, is_network_away
 from catchment.monitor.why import explain
 from catchment.redact import redact_url
-from catchment.store import fetch_log, items, source_list, sources
+from catchment.store import fetch_log, items, runs, source_list, sources
 from catchment.store.fetch_log import DayOfVisits, LogLine
 from catchment.store.items import ItemQuery
 from catchment.store.source_list import Health, Sort, SourceQuery
@@ -313,22 +313,36 @@ async def fetch_notice(page: Page) -> dict[str, Markup]:
     found = await page.system.store.read(_read_fetched, asked, page.caller)
     if not found:
         return {}
-    told = await _told_of_one(page, asked, *found[0]) if len(found) == 1 else _told_of_some(page, asked, found)
+    told = await _told_of_one(page, asked, found[0]) if len(found) == 1 else _told_of_some(page, asked, found)
     return {"fetch-notice": page.part("parts/fetch_notice.html", mood=told[0], told=told[1])}
 
 
-def _read_fetched(conn: Connection, asked: AskedFetch, caller: Caller) -> list[tuple[Source, LogLine | None]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FetchState:
+    """How far a fetch is that was asked for."""
+
+    source: Source
+    #: That which answers it.
+    visit: LogLine | None
+    #: Somebody is there at this moment, whoever it is.
+    is_visited: bool
+
+
+def _read_fetched(conn: Connection, asked: AskedFetch, caller: Caller) -> list[_FetchState]:
     found = [source for source in sources.get_many(conn, asked.ids) if caller.may_change(source)]
-    visits = source_list.last_visits(conn, [source.id for source in found], most=1)
-    return [(source, asked.visit_of(visits.get(source.id, ()))) for source in found]
+    ids = [source.id for source in found]
+    visits, visited = source_list.last_visits(conn, ids, most=1), runs.being_visited(conn, ids)
+    return [
+        _FetchState(source=one, visit=asked.visit_of(visits.get(one.id, ())), is_visited=one.id in visited)
+        for one in found
+    ]
 
 
-async def _told_of_one(page: Page, asked: AskedFetch, source: Source, visit: LogLine | None) -> tuple[str, str]:
-    words, told = page.words, {"what": source.name}
+async def _told_of_one(page: Page, asked: AskedFetch, state: _FetchState) -> tuple[str, str]:
+    words, visit, told = page.words, state.visit, {"what": state.source.name}
     doing = "sources.followed" if asked.is_first else "sources.fetching"
-    if visit is None and _is_put_off(page, source):
-        reason = (await page.viewer()).describe(source).next_check_reason
-        return "warn", words(f"{doing}_later", reason=reason, **told)
+    if _is_put_off(page, state):
+        return "warn", await _told_of_delay(page, state.source, doing)
     if visit is None:
         return "ok", words(doing, **told)
     if not visit.ok:
@@ -336,14 +350,31 @@ async def _told_of_one(page: Page, asked: AskedFetch, source: Source, visit: Log
     return "ok", words(f"{doing}_brought" if visit.inserted else f"{doing}_nothing", count=visit.inserted, **told)
 
 
-def _is_put_off(page: Page, source: Source) -> bool:
+async def _told_of_delay(page: Page, source: Source, doing: str) -> str:
+    """One that is paused is not fetched later either, unless it is to be looked at all the same."""
+    viewer, words = await page.viewer(), page.words
+    if source.next_check.at is not None:
+        return words(f"{doing}_later", what=source.name, reason=viewer.describe(source).next_check_reason)
+    if put_off := page.system.visits.put_off(source.id):
+        reason = viewer.describe(replace(source, next_check=put_off)).next_check_reason
+        return words("sources.fetching_paused_later", what=source.name, reason=reason)
+    return words("sources.fetching_paused", what=source.name, reason=viewer.describe(source).next_check_reason)
+
+
+def _is_put_off(page: Page, state: _FetchState) -> bool:
     """It was not visited after all, and is not due any more; or nothing here can."""
-    at, is_skipped = source.next_check.at, page.system.registry.why_skipped(source.type)
-    return bool(is_skipped) or (source.is_active and (at is None or at > page.system.clock.now()))
+    source = state.source
+    if state.visit is not None:
+        return False
+    if page.system.registry.why_skipped(source.type):
+        return True
+    if not source.is_active:
+        return not state.is_visited and not page.system.visits.is_under_way(source.id)
+    return source.next_check.at is None or source.next_check.at > page.system.clock.now()
 
 
-def _told_of_some(page: Page, asked: AskedFetch, found: Sequence[tuple[Source, LogLine | None]]) -> tuple[str, str]:
-    done = [visit for source, visit in found if visit or _is_put_off(page, source)]
+def _told_of_some(page: Page, asked: AskedFetch, found: Sequence[_FetchState]) -> tuple[str, str]:
+    done = [state.visit for state in found if state.visit or _is_put_off(page, state)]
     if asked.is_first and not done:
         return "ok", page.words("sources.followed_all", count=len(found))
     if len(done) < len(found):
