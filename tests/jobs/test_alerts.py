@@ -478,6 +478,7 @@ async def test_each_turn_of_an_alert_stays_and_a_mute_is_of_all_of_them(system, 
         await watch(system, clock)
     second, first = await shown_alerts(system, clock)
     assert first.resolved_at < second.since
+    assert [one.id for one in await system.store.read(alerts.list_known)] == [second.id], "the next begins after that"
     assert first.event_id == second.event_id, "told once in its cool-down"
     assert first.is_told
     assert not second.is_told

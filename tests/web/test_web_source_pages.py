@@ -620,8 +620,9 @@ async def test_a_browser_tells_its_zone_so_that_the_first_page_has_its_days_too(
 @pytest.mark.proves("G-03", "G-11")
 async def test_where_there_is_no_keyboard_no_keys_are_spoken_of(lean_site: Site, tab: Tab):
     await tab.goto("/sources")
-    help_ = tab.locator("#pasted-help")
-    assert "Shift+Enter adds a line" in await help_.inner_text()
+    assert await tab.locator("#pasted-help").inner_text() == (
+        "Any address or name: a site, a feed, @handle, r/python. Enter looks it up, Shift+Enter adds a line."
+    )
     assert tab.context.browser
     phone = await tab.context.browser.new_context(
         base_url=tab.url, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True

@@ -249,6 +249,9 @@ def test_every_runbook_names_pages_and_buttons_as_they_are_written_there(rule: A
     assert "**" in looks + does
 
 
+ADD_ONE = "add one on the page Platforms or with `catchment cookies add`, sealed by COOKIE_MASTER_KEY."
+
+
 @pytest.mark.proves("G-11")
 @pytest.mark.parametrize(
     ("sentence", "english", "chinese"),
@@ -262,6 +265,11 @@ def test_every_runbook_names_pages_and_buttons_as_they_are_written_there(rule: A
             "Of 25 requests to wb in the last 10 minutes 64% succeeded.",
             "Of 25 requests to Weibo in the last 10 minutes 64% succeeded.",
             "最近 10 分钟对微博的 25 次请求成功率为 64%。",
+        ),
+        (
+            f"There is no cookie of dy left to use: {ADD_ONE}",
+            f"There is no cookie of Douyin left to use: {ADD_ONE}",
+            "没有可用的抖音 Cookie：请在“平台”页或用 `catchment cookies add` 添加（由 COOKIE_MASTER_KEY 加密）。",
         ),
         ("The page of dy is gone", "The page of dy is gone", "The page of dy is gone"),
     ],
