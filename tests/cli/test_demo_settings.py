@@ -22,6 +22,7 @@ ITS_OWN = {
     "tick_seconds",
     "crawl_spacing_seconds",
     "alert_pending_notes",
+    "origins",
 }
 
 

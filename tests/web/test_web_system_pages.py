@@ -17,6 +17,7 @@ from test_web_alert_pages import sign_in
 from web_site import Site
 
 from catchment.bootstrap import open_system
+from catchment.cli.up import listening_on
 from catchment.clock import ManualClock
 from catchment.domain.audit_trail import deed
 from catchment.manage.settings import list_settings
@@ -130,7 +131,7 @@ async def test_a_setting_says_where_it_comes_from_and_a_secret_only_that_it_is_s
         "COLLECTOR_CONCURRENCY": "9",
         "FETCH_INTERVAL_WEBSITE": "44",
     }
-    settings = load_settings(environ, dotenv=file)
+    settings = listening_on(load_settings(environ, dotenv=file), None, 8123)
     assert settings.origins["keep_days"] is Origin.FILE
     assert {one.value for one in list_settings(settings) if one.is_secret} == {""}
     async with open_system(settings, clock=clock) as system:
@@ -148,6 +149,8 @@ async def test_a_setting_says_where_it_comes_from_and_a_secret_only_that_it_is_s
     }
     by_name = {name or other: row for (name, other), row in rows.items()}
     assert by_name["CATCHMENT_KEEP_DAYS"].endswith("77 .env")
+    assert by_name["CATCHMENT_PORT"].endswith("8123 command")
+    assert by_name["CATCHMENT_HOST"].endswith("127.0.0.1 default")
     assert by_name["COLLECTOR_CONCURRENCY"].endswith("9 environment")
     assert by_name["COLLECTOR_TICK"].endswith("60 default")
     assert by_name["ADMIN_API_KEY"].endswith("set environment")

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from importlib.util import find_spec
@@ -67,8 +67,7 @@ def demo_settings(given: Settings, *, folder: Path, speed: float) -> Settings:
     from catchment.simulator.server import NETWORKS
 
     usual = Settings()
-    return replace(
-        given,
+    return given.as_told(
         **{name: getattr(usual, name) for name in LEFT_ALONE},
         home=given.home if given.is_store_named else folder,
         allow_networks=",".join(filter(None, (given.allow_networks, *NETWORKS))),
@@ -85,8 +84,7 @@ def demo_settings(given: Settings, *, folder: Path, speed: float) -> Settings:
 def pointed_at(web: SimulatedWeb, settings: Settings) -> Settings:
     """The services of the outside are asked for in the simulated web, and nobody outside is told of alerts."""
     root = web.url("")
-    return replace(
-        settings,
+    return settings.as_told(
         hackernews_base_url=root,
         reddit_base_url=root,
         github_base_url=root,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -61,7 +60,7 @@ def up(
 
 
 def listening_on(settings: Settings, host: str | None, port: int | None) -> Settings:
-    return replace(settings, host=settings.host if host is None else host, port=settings.port if port is None else port)
+    return settings.as_told(host=settings.host if host is None else host, port=settings.port if port is None else port)
 
 
 async def serve_and_collect(

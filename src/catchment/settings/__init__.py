@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,7 @@ class Origin(StrEnum):
     """Where a value comes from, what wins first."""
 
     DATABASE = "database"
+    COMMAND = "command"
     ENVIRONMENT = "environment"
     FILE = "file"
     DEFAULT = "default"
@@ -319,12 +320,17 @@ class Settings(XSettings, CrawlSettings):
     cookie_earlier_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     #: The values of the variables that CATCHMENT_API_ENV names; "" for one that is not set.
     api_env_values: Mapping[str, str] = field(default_factory=dict, repr=False)
-    #: By field, of those that the environment or `.env` sets.
+    #: By field, of those that a command, the environment or `.env` sets.
     origins: Mapping[str, Origin] = field(default_factory=dict)
     #: Whether a variable says where the store is.
     is_store_named: bool = False
     #: Variables that look like settings and are none, each with the one that is likely meant, or "".
     unknown_variables: Mapping[str, str] = field(default_factory=dict)
+
+    def as_told(self, **values: Any) -> Settings:
+        """With what a command was told or sets by itself, whatever the environment says."""
+        told = {name: Origin.COMMAND for name, value in values.items() if value != getattr(self, name)}
+        return replace(self, **values, origins={**self.origins, **told})
 
     def store_url(self) -> str:
         return self.database_url or f"sqlite:///{self.home / STORE_FILE}"
