@@ -19,7 +19,8 @@ from web_site import Site
 from catchment.bootstrap import open_system
 from catchment.cli.up import listening_on
 from catchment.clock import ManualClock
-from catchment.domain.audit_trail import deed
+from catchment.domain.audit_trail import SYSTEM, deed
+from catchment.domain.caller import OPERATOR, Caller, Role
 from catchment.manage.settings import list_settings
 from catchment.settings import Origin, Settings, load_settings
 from catchment.store import audit_trail
@@ -353,6 +354,25 @@ async def test_what_was_changed_is_told_by_the_names_that_people_know(admins: Si
     for in_english, in_chinese in told_as.values():
         assert f">{in_english}<" in english
         assert f">{in_chinese}<" in chinese
+
+
+@pytest.mark.proves("G-10", "G-11")
+async def test_who_changed_it_is_named_in_the_language_of_whoever_looks_but_for_people(admins: Site):
+    impostor = await admins.system.accounts.add_user("system@example.org", name="system")
+    named = {
+        OPERATOR: ("command line", "命令行"),
+        SYSTEM: ("Catchment", "系统"),
+        Caller(role=Role.ADMIN, name="admin"): ("admin key", "管理员密钥"),
+        Caller(role=Role.SERVICE, name="service"): ("service key", "服务密钥"),
+        Caller(role=Role.USER, user_id=impostor.id, name="system"): ("system", "system"),
+    }
+    for caller in named:
+        entry = deed("source.add", "source 1 (a)", now=admins.system.clock.now(), caller=caller)
+        await admins.system.store.write(audit_trail.record, entry)
+    for place, language in enumerate(("en", "zh")):
+        page = (await admins.get(f"/system/trail?lang={language}")).text
+        told = re.findall(r'<td class="name">([^<]+)</td>', page)
+        assert told[: len(named)] == [names[place] for names in reversed(named.values())]
 
 
 @pytest.mark.browser

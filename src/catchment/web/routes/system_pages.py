@@ -9,7 +9,7 @@ from typing import Any
 from fastapi.responses import Response
 
 from catchment.domain.audit_trail import AuditEntry
-from catchment.domain.caller import OPERATOR, Caller, Role, Scope
+from catchment.domain.caller import Caller, Role, Scope
 from catchment.domain.listing import ListFormat
 from catchment.domain.run import COLLECTOR_TICK, JobState
 from catchment.errors import InvalidInput
@@ -283,8 +283,13 @@ async def trail_page(page: AdminPage) -> Response:
 
 def _told(page: Page, line: AuditEntry) -> tuple[str, str, str, str]:
     """Who, what was done, to what, and more of it, in the words of whoever looks."""
-    who = page.words("trail.operator") if line.actor == OPERATOR.name else page.words.say(line.actor)
-    return who, _deed(page, line.action), _object(page, line.object), _summary(page, line.summary)
+    return _actor(page, line), _deed(page, line.action), _object(page, line.object), _summary(page, line.summary)
+
+
+def _actor(page: Page, line: AuditEntry) -> str:
+    """People are called what they are called; what is nobody has names of ours."""
+    said = page.words.say(line.actor)
+    return said if line.actor_id is not None else page.words.known(f"trail.actor_{line.actor}", said)
 
 
 def _deed(page: Page, action: str) -> str:
