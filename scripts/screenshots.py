@@ -250,6 +250,9 @@ async def opened(browser: Browser, address: str, look: Look, key: str) -> AsyncI
         color_scheme=look.theme,  # type: ignore[arg-type]
         locale="zh-CN" if look.language == "zh" else "en-GB",
         device_scale_factor=1,
+        # Who has no keys is told of none.
+        has_touch=look.size == "phone",
+        is_mobile=look.size == "phone",
         # What just changed is marked for seconds, which no picture should show.
         reduced_motion="reduce",
     )
@@ -287,10 +290,22 @@ async def _hrefs(page: Page, path: str, selector: str) -> list[str]:
 async def look_at(page: Page, path: str, file: Path) -> None:
     await page.goto(path)
     await page.wait_for_timeout(150)
-    await page.screenshot(path=file, full_page=True)
+    await take_whole(page, file)
     wide = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     if wide > 0:
         sys.stdout.write(f"{file.name}: {wide} pixels wider than the screen\n")
+
+
+async def take_whole(page: Page, file: Path) -> None:
+    """With a window as high as the page: else a bar at the bottom of the window would lie across the page, and what a
+    phone is told would be what a desk is told.
+    """
+    size = page.viewport_size
+    assert size
+    height = await page.evaluate("document.documentElement.scrollHeight")
+    await page.set_viewport_size({"width": size["width"], "height": max(height, size["height"])})
+    await page.screenshot(path=file)
+    await page.set_viewport_size(size)
 
 
 async def take_all(browser: Browser, address: str, state: str, folder: Path, looks: Sequence[Look]) -> None:
@@ -310,7 +325,7 @@ async def take_all(browser: Browser, address: str, state: str, folder: Path, loo
                 await page.locator("textarea[name=pasted]").fill("https://nowhere.example/\n@handle\nnot an address")
                 await page.locator("textarea[name=pasted]").press("Enter")
                 await page.locator("[data-ready]").wait_for()
-                await page.screenshot(path=folder / f"{state}-paste-{look.name}.png", full_page=True)
+                await take_whole(page, folder / f"{state}-paste-{look.name}.png")
 
 
 def _named(path: str) -> str:
