@@ -820,6 +820,31 @@ async def test_a_paused_source_that_somebody_else_fetches_is_said_to_be_fetched(
     assert "Fetching now: mine." in page
 
 
+@pytest.mark.proves("G-05", "G-11")
+@pytest.mark.parametrize(("language", "promise"), [("en", "tried again later"), ("zh", "稍后重试")])
+async def test_no_other_try_is_promised_of_a_paused_source_that_could_not_be_fetched(
+    alices: Site, clock: ManualClock, language: str, promise: str
+):
+    resting, active = await paused(alices, "resting"), await alices.add_source(alices.alice, "active")
+    alices.client.cookies.set(LANGUAGE_COOKIE, language)
+    for source, is_promised in ((resting, False), (active, True)):
+        page = await told(alices, await send(alices, "/sources/act", do=f"fetch {source.id}"))
+        await logged(alices, source, clock, ok=False, error="x.example took too long to answer; tried again later")
+        said = await notice_told_live(alices, page, language)
+        assert 'data-mood="bad"' in said
+        assert (promise in said) is is_promised
+
+
+@pytest.mark.proves("G-05")
+async def test_a_failure_from_before_it_was_resumed_is_not_said_to_be_none_of_its_own(alices: Site, clock: ManualClock):
+    mine = await paused(alices, "mine")
+    await logged(alices, mine, clock, ok=False, error="The server answered 500.")
+    await send(alices, "/sources/act", do=f"resume {mine.id}")
+    english, chinese = [html.unescape((await alices.get(f"/sources/{mine.id}?lang={x}")).text) for x in ("en", "zh")]
+    for page, failed in ((english, ", failed. No visit brought anything yet."), (chinese, "）失败。至今没有")):
+        assert failed in re.sub(r"</?time[^>]*>", "", page)
+
+
 async def paused(site: Site, name: str) -> Source:
     source = await site.add_source(site.alice, name)
     await send(site, "/sources/act", do=f"pause {source.id}")

@@ -18,6 +18,7 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "never": "It was not visited yet; next: {reason}.",
         "failed": "The last visit, at {at}, failed: {error} That was failure {failures} in a row.",
         "not_counted": "The last visit, at {at}, failed: {error} That is not counted against the source.",
+        "failed_anew": "The last visit, at {at}, failed: {error}",
         "failed_briefly": "The last visit, at {at}, failed.",
         "not_counted_briefly": "The last visit, at {at}, failed, which is not counted against the source.",
         "empty": "The last visit, at {at}, found nothing at all: the place is empty, or it is another than it was.",
@@ -41,6 +42,7 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "never": "尚未抓取过；下次：{reason}。",
         "failed": "上次抓取（{at}）失败：{error} 已连续失败 {failures} 次。",
         "not_counted": "上次抓取（{at}）失败：{error} 这不计为来源的失败。",
+        "failed_anew": "上次抓取（{at}）失败：{error}",
         "failed_briefly": "上次抓取（{at}）失败。",
         "not_counted_briefly": "上次抓取（{at}）失败，不计为来源的失败。",
         "empty": "上次抓取（{at}）没有找到任何内容：该处为空，或已不是原来的内容。",
@@ -59,7 +61,12 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
     },
 }
 #: What a page has beside these sentences, the error and the next visit, and what is left to say then.
-_BESIDE = {"failed": "failed_briefly", "not_counted": "not_counted_briefly", "next": ""}
+_BESIDE = {
+    "failed": "failed_briefly",
+    "failed_anew": "failed_briefly",
+    "not_counted": "not_counted_briefly",
+    "next": "",
+}
 _MARKS = {Mark.QUIET: "quiet", Mark.GAP: "gap", Mark.MOVED: "moved"}
 
 
@@ -111,7 +118,9 @@ def _last_visit(source: Source, visits: Sequence[LogLine]) -> Finding:
     visit = visits[0]
     at = {"at": _moment(visit.finished_at)}
     if not visit.ok:
-        name = "failed" if source.fetch_error_count and visit.excuse is None else "not_counted"
+        # Whoever resumes it, or gives it another address, has its failures counted anew.
+        blamed = "failed" if source.fetch_error_count else "failed_anew"
+        name = "not_counted" if visit.excuse else blamed
         return name, {**at, "error": _sentence(visit.error or ""), "failures": source.fetch_error_count}
     if visit.inserted:
         return "brought", {**at, "inserted": visit.inserted}

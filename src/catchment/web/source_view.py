@@ -346,7 +346,8 @@ async def _told_of_one(page: Page, asked: AskedFetch, state: _FetchState) -> tup
     if visit is None:
         return "ok", words(doing, **told)
     if not visit.ok:
-        return "bad", words(f"{doing}_failed", error=words.say(visit.error or ""), **told)
+        say = words.say if state.source.next_check.at else words.say_past
+        return "bad", words(f"{doing}_failed", error=say(visit.error or ""), **told)
     return "ok", words(f"{doing}_brought" if visit.inserted else f"{doing}_nothing", count=visit.inserted, **told)
 
 
