@@ -268,6 +268,12 @@ async def test_each_webhook_shows_how_it_is_however_much_another_is_sent(site: S
     for path in ("/webhooks", f"/webhooks/{fails}"):
         listed = (await site.get(path, "admin")).text.partition('id="deliveries"')[2]
         assert re.findall(r'id="delivery-(\d+)"', listed)[0] == str(failing.id)
+    newer = await site.system.webhooks.ping(fresh)
+    await site.system.store.write(outbox.record_failed, newer.id, **later)
+    listed = (await site.get("/webhooks", "admin")).text.partition('id="deliveries"')[2]
+    assert re.findall(r'id="delivery-(\d+)"', listed)[:2] == [str(newer.id), str(failing.id)], (
+        "the newest of them first"
+    )
     channels = (await site.get("/alerts", "admin")).text.partition('id="alert-channels"')[2]
     assert "HTTP 500" in channels
 

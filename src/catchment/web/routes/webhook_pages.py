@@ -58,7 +58,8 @@ async def read_webhooks(page: Page) -> Content:
 def _failing_first(letters: Sequence[Delivery], telling: Mapping[int, Delivery]) -> list[Delivery]:
     """What waits behind a delivery that fails does not push it out of sight."""
     failing = {one.id: one for one in telling.values() if one.attempts and one.next_try_at}
-    return [*failing.values(), *(one for one in letters if one.id not in failing)]
+    newest_first = sorted(failing.values(), key=lambda one: one.id, reverse=True)
+    return [*newest_first, *(one for one in letters if one.id not in failing)]
 
 
 def _letters(page: Page, letters: Any, hooks: dict[int, Webhook], *, back: str) -> dict[str, Any]:
