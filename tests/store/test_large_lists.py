@@ -24,7 +24,7 @@ from catchment.store.database import Store
 from catchment.store.fetch_log import LogLine, count_an_hour, count_since, write
 from catchment.store.items import ItemQuery
 from catchment.store.search import ItemFilter
-from catchment.store.source_list import SeenCounts, Sort, SourceQuery
+from catchment.store.source_list import SeenCounts, Sort, SourceQuery, VisitMark
 from catchment.store.tables import raw_items
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -229,9 +229,10 @@ async def test_the_last_visits_of_many_sources_are_read_in_one_statement(store: 
     ]
     await store.write(write, lines)
 
-    def read(conn: Connection) -> tuple[dict[int, list[LogLine]], int]:
+    def read(conn: Connection) -> tuple[dict[int, list[VisitMark]], int]:
         with statements() as asked:
             found = source_list.last_visits(conn, ids, most=3)
+        assert not any(column in sql for column in ("fetch_log.error", "fetch_log.items") for sql, _ in asked)
         return found, len(asked)
 
     found, asked = await store.read(read)
@@ -239,6 +240,8 @@ async def test_the_last_visits_of_many_sources_are_read_in_one_statement(store: 
     assert set(found) == set(ids[:10])
     for visits in found.values():
         assert [visit.started_at for visit in visits] == [NOW + timedelta(minutes=minute) for minute in (5, 6, 7)]
+    last = await store.read(source_list.last_lines, ids)
+    assert last == {line.source_id: line for line in lines}, "of those of a source the last"
 
 
 async def indexed(store: Store, monkeypatch: pytest.MonkeyPatch, **bounds: int) -> None:

@@ -96,6 +96,11 @@ class VisitOutcome(StrEnum):
     NETWORK_AWAY = "network_away"
     OUR_FAULT = "our_fault"
 
+    @classmethod
+    def of(cls, *, ok: bool, excuse: str | None) -> VisitOutcome:
+        """As it is stored: the excuse of a visit that failed by no fault of its source is its outcome."""
+        return cls(excuse) if excuse else cls.OK if ok else cls.FAILED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:

@@ -56,7 +56,7 @@ class LogLine:
 
     @property
     def outcome(self) -> VisitOutcome:
-        return self.excuse or (VisitOutcome.OK if self.ok else VisitOutcome.FAILED)
+        return VisitOutcome.of(ok=self.ok, excuse=self.excuse)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +106,6 @@ T = TypeVar("T", bound=LogLine)
 _NAMES = [field.name for field in fields(LogLine)]
 _values = attrgetter(*_NAMES)
 _write = BulkInsert(fetch_log, varying=_NAMES)
-#: The columns that a line has, in its order.
-LINE = [fetch_log.c[name] for name in _NAMES]
 # Indexes tell what failed, so that of all visits in them only these are looked up.
 _IS_EXCUSED = and_(fetch_log.c.ok.is_(False), fetch_log.c.excuse.is_not(None))
 _KEPT = ("visits", "failed", "excused", "items")
@@ -227,13 +225,6 @@ def page(conn: Connection, source_id: int, *, before: int | None, limit: int) ->
 
 def read_visit(kind: type[T], row: Row[Any]) -> T:
     return read_row(kind, row, excuse=VisitOutcome(row.excuse) if row.excuse else None)
-
-
-def read_line(row: Row[Any]) -> LogLine:
-    """Of the columns `LINE`, in their order: a page reads a thousand, and by their names it takes twice as long."""
-    values = dict(zip(_NAMES, row, strict=True))
-    values["excuse"] = VisitOutcome(row.excuse) if row.excuse else None
-    return LogLine(**values)
 
 
 def by_day(conn: Connection, source_id: int, days: Sequence[Day]) -> dict[date, DayOfVisits]:

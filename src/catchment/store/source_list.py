@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Any
+from functools import partial
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Integer,
@@ -28,13 +31,16 @@ from sqlalchemy import (
 from catchment.clock import Day
 from catchment.domain.caller import Caller
 from catchment.domain.source import PausedBy, Source
-from catchment.store.fetch_log import LINE, LogLine, place_among, read_line, read_visit
+from catchment.domain.visit import VisitOutcome
+from catchment.store.fetch_log import LogLine, place_among, read_visit
 from catchment.store.sources import get_many, seen_by
 from catchment.store.tables import fetch_log, raw_items, sources
-from catchment.store.types import dumps
+from catchment.store.types import among, dumps
 
 #: So many visits of each source are shown in a row.
 LAST_VISITS = 20
+V = TypeVar("V")
+_finished_at = attrgetter("finished_at")
 
 
 class Health(StrEnum):
@@ -179,12 +185,39 @@ def count_seen(conn: Connection, query: SourceQuery) -> SeenCounts:
     )
 
 
-def last_visits(conn: Connection, ids: Sequence[int], *, most: int = LAST_VISITS) -> dict[int, list[LogLine]]:
+class VisitMark(NamedTuple):
+    """Of a visit, what a row shows. A tuple: of these a page reads a thousand, and to read them is most of its work."""
+
+    source_id: int
+    started_at: datetime
+    finished_at: datetime
+    ok: bool
+    inserted: int
+    excuse: str | None
+
+    @property
+    def outcome(self) -> VisitOutcome:
+        return VisitOutcome.of(ok=self.ok, excuse=self.excuse)
+
+
+def last_visits(conn: Connection, ids: Sequence[int], *, most: int = LAST_VISITS) -> dict[int, list[VisitMark]]:
     """The last visits of each, the latest last; read by index, so many of each and no more."""
-    found: dict[int, list[LogLine]] = defaultdict(list)
-    for row in conn.execute(_LAST[conn.dialect.name], {"ids": ids, "most": most}).all():
-        found[row.source_id].append(read_line(row))
-    return {source_id: sorted(lines, key=lambda line: line.finished_at) for source_id, lines in found.items()}
+    return _last_of_each(conn, _LAST_MARKS, ids, most, VisitMark._make)
+
+
+def last_lines(conn: Connection, ids: Sequence[int]) -> dict[int, LogLine]:
+    """The last visit of each, with all that is known of it."""
+    found = _last_of_each(conn, _LAST_LINES, ids, 1, partial(read_visit, LogLine))
+    return {source_id: line for source_id, (line,) in found.items()}
+
+
+def _last_of_each(
+    conn: Connection, by_store: Mapping[str, Select[Any]], ids: Sequence[int], most: int, read: Callable[[Any], V]
+) -> dict[int, list[V]]:
+    found: dict[int, list[V]] = defaultdict(list)
+    for row in conn.execute(by_store[conn.dialect.name], {"ids": ids, "most": most}).all():
+        found[row.source_id].append(read(row))
+    return {source_id: sorted(visits, key=_finished_at) for source_id, visits in found.items()}
 
 
 def visits_of(conn: Connection, source_id: int, *, limit: int) -> list[LogLine]:
@@ -193,7 +226,7 @@ def visits_of(conn: Connection, source_id: int, *, limit: int) -> list[LogLine]:
 
 
 def items_since(conn: Connection, ids: Sequence[int], since: datetime) -> dict[int, int]:
-    wanted = and_(raw_items.c.source_id.in_(ids), raw_items.c.fetched_at >= since)
+    wanted = and_(among(raw_items.c.source_id, ids), raw_items.c.fetched_at >= since)
     rows = conn.execute(select(raw_items.c.source_id, func.count()).where(wanted).group_by(raw_items.c.source_id))
     return {row[0]: row[1] for row in rows}
 
@@ -232,20 +265,22 @@ def _latest(source_id: int, most: int) -> Any:
     )
 
 
-_OF_EACH = (
-    select(fetch_log.c.id)
-    .where(fetch_log.c.source_id == sources.c.id)
-    .order_by(fetch_log.c.finished_at.desc(), fetch_log.c.id.desc())
-    .limit(bindparam("most", type_=Integer))
-    .correlate(sources)
-)
-_NAMED = sources.c.id.in_(bindparam("ids", expanding=True))
-_SOME, _PART = _OF_EACH.subquery(), _OF_EACH.lateral()
-# So many of each; the stores have different words for it.
-_LAST = {
-    "sqlite": select(*LINE).join_from(sources, fetch_log, fetch_log.c.id.in_(select(_SOME.c.id))).where(_NAMED),
-    "postgresql": select(*LINE)
-    .join_from(sources, _PART, true())
-    .join(fetch_log, fetch_log.c.id == _PART.c.id)
-    .where(_NAMED),
-}
+def _statements(columns: Sequence[Column[Any]]) -> Mapping[str, Select[Any]]:
+    """So many visits of each of these sources; the stores have different words for it."""
+    of_each = (
+        select(*columns)
+        .where(fetch_log.c.source_id == sources.c.id)
+        .order_by(fetch_log.c.finished_at.desc(), fetch_log.c.id.desc())
+        .limit(bindparam("most", type_=Integer))
+        .correlate(sources)
+    )
+    some, part = of_each.with_only_columns(fetch_log.c.id).subquery(), of_each.lateral()
+    is_named = among(sources.c.id, "ids")
+    return {
+        "sqlite": select(*columns).join_from(sources, fetch_log, fetch_log.c.id.in_(select(some.c.id))).where(is_named),
+        "postgresql": select(*part.c).join_from(sources, part, true()).where(is_named),
+    }
+
+
+_LAST_MARKS = _statements([fetch_log.c[name] for name in VisitMark._fields])
+_LAST_LINES = _statements(list(fetch_log.c))

@@ -24,7 +24,7 @@ from catchment.redact import redact_url
 from catchment.store import fetch_log, items, runs, source_list, sources
 from catchment.store.fetch_log import DayOfVisits, LogLine
 from catchment.store.items import ItemQuery
-from catchment.store.source_list import Health, Sort, SourceQuery
+from catchment.store.source_list import Health, Sort, SourceQuery, VisitMark
 from catchment.web.inputs import number_of, page_number
 from catchment.web.pages import Page
 from catchment.web.translations import Words
@@ -114,7 +114,7 @@ async def rows_of(page: Page, viewer: SourceViewer, found: Sequence[Source]) -> 
 
 def _read_history(
     conn: Connection, ids: Sequence[int], *, since: datetime
-) -> tuple[dict[int, list[LogLine]], dict[int, int]]:
+) -> tuple[dict[int, list[VisitMark]], dict[int, int]]:
     return source_list.last_visits(conn, ids), source_list.items_since(conn, ids, since)
 
 
@@ -124,7 +124,7 @@ def _error(health: SourceHealth, words: Words) -> str:
     return said(health.last_error.message) if health.last_error else ""
 
 
-def _row(page: Page, source: Source, health: SourceHealth, visits: Sequence[LogLine], count: int) -> SourceTableRow:
+def _row(page: Page, source: Source, health: SourceHealth, visits: Sequence[VisitMark], count: int) -> SourceTableRow:
     words = page.words
     return SourceTableRow(
         source=source,
@@ -175,20 +175,19 @@ def marks_of(health: SourceHealth, words: Words) -> tuple[tuple[str, str], ...]:
     )
 
 
-def strip_of(visits: Sequence[LogLine], words: Words) -> Strip:
-    failed = sum(visit.outcome is VisitOutcome.FAILED for visit in visits)
-    strokes = sorted((_result(visit), place, _stroke_height(visit)) for place, visit in enumerate(visits))
+def strip_of(visits: Sequence[VisitMark], words: Words) -> Strip:
+    outcomes = [visit.outcome for visit in visits]
+    results = [
+        "new" if one.inserted and one.ok else _OUTCOMES[outcome] for one, outcome in zip(visits, outcomes, strict=True)
+    ]
+    strokes = sorted(zip(results, range(len(visits)), map(_stroke_height, visits), strict=True))
     paths = tuple(
         (mood, "".join(f"M{place * _MARK + 2} 17v-{height}" for _, place, height in group))
         for mood, group in groupby(strokes, key=lambda stroke: stroke[0])
     )
-    excused = sum(visit.excuse is not None for visit in visits)
+    failed, excused = outcomes.count(VisitOutcome.FAILED), sum(visit.excuse is not None for visit in visits)
     label = counted_visits("sources.strip", words, visits=len(visits) - excused, failed=failed, excused=excused)
     return Strip(width=max(len(visits) * _MARK, 1), count=len(visits), label=label, paths=paths)
-
-
-def _result(visit: LogLine) -> str:
-    return "new" if visit.inserted and visit.ok else _OUTCOMES[visit.outcome]
 
 
 def counted_visits(key: str, words: Words, *, excused: int, **counts: object) -> str:
@@ -202,7 +201,7 @@ def outcome_of(visit: LogLine, words: Words) -> tuple[str, str]:
     return _OUTCOMES[visit.outcome], words(f"sources.outcome_{visit.outcome}")
 
 
-def _stroke_height(visit: LogLine) -> int:
+def _stroke_height(visit: VisitMark) -> int:
     seconds = max(0.0, (visit.finished_at - visit.started_at).total_seconds())
     return min(_STRIP_HEIGHT, _LEAST_MARK + round(3 * log2(1 + seconds)))
 
@@ -300,9 +299,9 @@ class AskedFetch:
         except (ValueError, OverflowError, OSError, InvalidInput):
             return None
 
-    def visit_of(self, visits: Sequence[LogLine]) -> LogLine | None:
-        """That which answers it."""
-        return next((visit for visit in visits if visit.finished_at >= self.at), None)
+    def answered_by(self, last: LogLine | None) -> LogLine | None:
+        """The last visit of a source, if it came of this."""
+        return last if last and last.finished_at >= self.at else None
 
 
 async def fetch_notice(page: Page) -> dict[str, Markup]:
@@ -331,9 +330,9 @@ class _FetchState:
 def _read_fetched(conn: Connection, asked: AskedFetch, caller: Caller) -> list[_FetchState]:
     found = [source for source in sources.get_many(conn, asked.ids) if caller.may_change(source)]
     ids = [source.id for source in found]
-    visits, visited = source_list.last_visits(conn, ids, most=1), runs.being_visited(conn, ids)
+    visits, visited = source_list.last_lines(conn, ids), runs.being_visited(conn, ids)
     return [
-        _FetchState(source=one, visit=asked.visit_of(visits.get(one.id, ())), is_visited=one.id in visited)
+        _FetchState(source=one, visit=asked.answered_by(visits.get(one.id)), is_visited=one.id in visited)
         for one in found
     ]
 
