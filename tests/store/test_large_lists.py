@@ -20,7 +20,7 @@ from catchment.domain.search import read_query
 from catchment.domain.source import NewSource
 from catchment.manage.import_export import export_sources
 from catchment.store import changes, items, overview, runs, search, source_list, sources
-from catchment.store.database import Store
+from catchment.store.database import Store, open_store
 from catchment.store.fetch_log import LogLine, count_an_hour, count_since, write
 from catchment.store.items import ItemQuery
 from catchment.store.search import ItemFilter
@@ -242,6 +242,15 @@ async def test_the_last_visits_of_many_sources_are_read_in_one_statement(store: 
         assert [visit.started_at for visit in visits] == [NOW + timedelta(minutes=minute) for minute in (5, 6, 7)]
     last = await store.read(source_list.last_lines, ids)
     assert last == {line.source_id: line for line in lines}, "of those of a source the last"
+
+
+@pytest.mark.proves("S-03")
+async def test_moments_come_in_utc_from_a_postgres_of_another_zone(postgres_url: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PGTZ", "Etc/UTC")
+    store = open_store(postgres_url)
+    moment: datetime = await store.read(lambda conn: conn.execute(select(func.now())).scalar_one())
+    await store.close()
+    assert moment.tzinfo is UTC, "or each is turned into it by itself, a thousand for a page"
 
 
 async def indexed(store: Store, monkeypatch: pytest.MonkeyPatch, **bounds: int) -> None:

@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
 from importlib import import_module
@@ -326,6 +326,13 @@ def reading_engine(url: URL) -> Engine:
     return create_engine(url, poolclass=NullPool, isolation_level="REPEATABLE READ", **AS_JSON)
 
 
+def _speak_utc(connection: Any, _record: Any) -> None:
+    """Moments come in UTC, as they are shown: to read one of any other zone, be it Etc/UTC, takes twice as long."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("SET TIME ZONE 'UTC'")
+    connection.commit()
+
+
 class PostgresStore:
     def __init__(self, url: URL) -> None:
         self.url = url
@@ -334,6 +341,7 @@ class PostgresStore:
         from sqlalchemy.ext.asyncio import create_async_engine
 
         self._engine = create_async_engine(url, pool_size=10, max_overflow=10, pool_pre_ping=True, **AS_JSON)
+        event.listen(self._engine.sync_engine, "connect", _speak_utc)
         self._under_way: set[asyncio.Task[Any]] = set()
 
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
