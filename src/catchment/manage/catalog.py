@@ -41,7 +41,14 @@ from catchment.settings.spec import refuse_unknown
 from catchment.sources.registry import Registry
 from catchment.store import audit_trail, changes, overview, sources
 from catchment.store.database import Store
-from catchment.store.source_list import SourceOutline, SourceQuery, count_seen, list_names, list_outlines
+from catchment.store.source_list import (
+    SourceOutline,
+    SourceQuery,
+    count_tags,
+    list_names,
+    list_outlines,
+    list_types,
+)
 
 T = TypeVar("T")
 
@@ -563,9 +570,8 @@ def _read_offers(conn: Connection, caller: Caller, known: Offers | None) -> Offe
     if known is not None and known.edits == edits:
         return known
     query = SourceQuery(caller=caller, limit=MAX_OFFERED)
-    seen = count_seen(conn, query)
-    tags = [tag for tag, _ in seen.tags.most_common(MAX_OFFERED)]
-    return Offers(types=sorted(seen.types), tags=tags, names=list_names(conn, query), edits=edits)
+    tags = [tag for tag, _ in count_tags(conn, caller).most_common(MAX_OFFERED)]
+    return Offers(types=list_types(conn, caller), tags=tags, names=list_names(conn, query), edits=edits)
 
 
 def _checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:

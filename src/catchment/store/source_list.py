@@ -83,13 +83,11 @@ class SourceQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenCounts:
-    """How many sources there are for a caller to see, and how many of each type and with each tag."""
+    """How many sources there are for a caller to see."""
 
     total: int
     #: Of these, so many need somebody.
     needy: int
-    types: Mapping[str, int]
-    tags: Counter[str]
 
 
 _BROKEN = sources.c.paused_by.in_([PausedBy.ERROR, PausedBy.GONE])
@@ -168,21 +166,25 @@ def count(conn: Connection, query: SourceQuery) -> int:
     return conn.execute(select(func.count()).select_from(sources).where(_wanted(conn, query))).scalar_one()
 
 
-def count_seen(conn: Connection, query: SourceQuery) -> SeenCounts:
-    """What the caller may see, by two looks: types by their index, all else by sets of tags, as most share a few."""
-    seen = seen_by(query.caller)
-    types = conn.execute(select(sources.c.type, func.count()).where(seen).group_by(sources.c.type))
+def count_seen(conn: Connection, caller: Caller) -> SeenCounts:
+    """By one look at them all."""
     needy = func.count().filter(_IS[Health.NEEDS_YOU])
-    sets = conn.execute(select(sources.c.tags, func.count(), needy).where(seen).group_by(sources.c.tags)).all()
+    total, in_need = conn.execute(select(func.count(), needy).select_from(sources).where(seen_by(caller))).one()
+    return SeenCounts(total=total, needy=in_need)
+
+
+def list_types(conn: Connection, caller: Caller) -> list[str]:
+    """Of what the caller may see, in the order of the alphabet."""
+    return sorted(conn.execute(select(sources.c.type).where(seen_by(caller)).distinct()).scalars())
+
+
+def count_tags(conn: Connection, caller: Caller) -> Counter[str]:
+    """How many of what the caller may see have each tag: by sets of tags, as most share a few."""
+    sets = conn.execute(select(sources.c.tags, func.count()).where(seen_by(caller)).group_by(sources.c.tags))
     tags: Counter[str] = Counter()
-    for names, times, _ in sets:
+    for names, times in sets:
         tags.update(dict.fromkeys(names, times))
-    return SeenCounts(
-        total=sum(row[1] for row in sets),
-        needy=sum(row[2] for row in sets),
-        types={row[0]: row[1] for row in types},
-        tags=tags,
-    )
+    return tags
 
 
 class VisitMark(NamedTuple):

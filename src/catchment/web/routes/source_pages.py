@@ -86,8 +86,7 @@ async def read_sources(page: Page) -> Content:
         "total": seen.total,
         "page_number": at,
         "pages": pages,
-        "types": sorted(seen.types),
-        "tags": [tag for tag, _ in seen.tags.most_common(200)],
+        "offers": await page.system.catalog.offers(page.caller),
         "healths": list(Health),
         "sorts": list(Sort),
         "removed": await page.system.catalog.list_removed(page.caller) if page.may_write else [],
@@ -103,7 +102,7 @@ async def read_sources(page: Page) -> Content:
 def _read_list(
     conn: Connection, query: SourceQuery, page: Page
 ) -> tuple[list[Source], int, SeenCounts, CollectorState]:
-    seen = source_list.count_seen(conn, query)
+    seen = source_list.count_seen(conn, page.caller)
     collector = read_collector(conn, page.caller, now=page.system.clock.now())
     if query.is_narrowed:
         return *source_list.list_counted(conn, query), seen, collector
