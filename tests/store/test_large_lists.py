@@ -430,7 +430,7 @@ async def test_a_list_of_all_sources_begins_after_one_look_at_what_orders_it(sys
 
 @pytest.mark.proves("S-03")
 @pytest.mark.stores("sqlite")
-async def test_what_everybody_sees_and_what_is_excused_is_found_without_a_look_at_all_sources(store: Store):
+async def test_what_everybody_sees_is_excused_or_was_removed_is_found_without_a_look_at_all_sources(store: Store):
     def plans(conn: Connection) -> set[str]:
         with statements() as asked:
             for caller in (ANONYMOUS, Caller(role=Role.USER, user_id=7)):
@@ -438,13 +438,15 @@ async def test_what_everybody_sees_and_what_is_excused_is_found_without_a_look_a
                 overview.count_due(conn, caller, now=NOW)
                 count_since(conn, NOW - timedelta(days=1), caller, now=NOW)
             overview.latest_excuses(conn)
+            sources.list_removed(conn, since=NOW, limit=10)
         return {
             line[3] for sql, values in asked for line in conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values).all()
         }
 
     found = " ".join(await store.read(plans))
     assert re.findall(r"SCAN sources(?! USING INDEX ix_sources_(?:public|offline))[^)]*", found) == []
-    assert {"ix_sources_public", "ix_sources_offline", "ix_sources_created_by"} <= set(re.findall(r"ix_\w+", found))
+    served = {f"ix_sources_{name}" for name in ("public", "offline", "created_by", "deleted_at")}
+    assert served <= set(re.findall(r"ix_\w+", found))
     assert "CORRELATED" not in found, "what may be seen is looked up once, and not for every visit"
 
 

@@ -126,6 +126,7 @@ Index("ix_sources_type", sources.c.type)
 Index("ix_sources_host", sources.c.host, **where(sources.c.host.is_not(None)))
 Index("ix_sources_created_by", sources.c.created_by)
 Index("ix_sources_public", sources.c.is_public, **where(sources.c.is_public.is_(true())))
+Index("ix_sources_deleted_at", sources.c.deleted_at, **where(sources.c.deleted_at.is_not(None)))
 Index("ix_sources_offline", sources.c.host, **where(sources.c.next_check_why == text("'offline'")))
 
 # The hosts that several sources share, so that all processes together are as polite as one. One process at a time looks
