@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -35,7 +35,7 @@ from catchment.domain.visit import VisitOutcome
 from catchment.store.fetch_log import LogLine, place_among, read_visit
 from catchment.store.sources import get_many, seen_by
 from catchment.store.tables import fetch_log, raw_items, sources
-from catchment.store.types import among, dumps
+from catchment.store.types import among, dumps, loads
 
 #: So many visits of each source are shown in a row.
 LAST_VISITS = 20
@@ -145,8 +145,7 @@ def list_names(conn: Connection, query: SourceQuery) -> list[str]:
     return list(conn.execute(names.limit(query.limit)).scalars())
 
 
-@dataclass(frozen=True, slots=True)
-class SourceOutline:
+class SourceOutline(NamedTuple):
     """Of a source, what its place in a file of all depends on."""
 
     id: int
@@ -156,10 +155,11 @@ class SourceOutline:
 
 
 def list_outlines(conn: Connection, query: SourceQuery) -> list[SourceOutline]:
-    """Of all that the caller may see, the oldest first."""
-    columns = (sources.c.id, sources.c.identity, sources.c.created_by, sources.c.tags)
-    rows = conn.execute(select(*columns).where(_wanted(conn, query)).order_by(sources.c.id))
-    return [SourceOutline(*row) for row in rows]
+    """Of all that the caller may see, the oldest first. Most share a few sets of tags, each of which is read once."""
+    columns = (sources.c.id, sources.c.identity, sources.c.created_by, cast(sources.c.tags, String))
+    rows = conn.execute(select(*columns).where(_wanted(conn, query)).order_by(sources.c.id)).all()
+    tags_of = cache(loads)
+    return [SourceOutline(source_id, identity, owner, tags_of(tags)) for source_id, identity, owner, tags in rows]
 
 
 def count(conn: Connection, query: SourceQuery) -> int:
