@@ -19,7 +19,7 @@ from catchment.domain.run import RunStatus
 from catchment.domain.search import read_query
 from catchment.domain.source import NewSource
 from catchment.manage.import_export import export_sources
-from catchment.store import changes, items, overview, runs, search, source_list, sources
+from catchment.store import candidates, changes, items, overview, runs, search, source_list, sources, subscriptions
 from catchment.store.database import Store, open_store
 from catchment.store.fetch_log import LogLine, count_an_hour, count_since, write
 from catchment.store.items import ItemQuery
@@ -242,6 +242,24 @@ async def test_the_last_visits_of_many_sources_are_read_in_one_statement(store: 
         assert [visit.started_at for visit in visits] == [NOW + timedelta(minutes=minute) for minute in (5, 6, 7)]
     last = await store.read(source_list.last_lines, ids)
     assert last == {line.source_id: line for line in lines}, "of those of a source the last"
+
+
+@pytest.mark.proves("S-03")
+async def test_beside_some_sources_no_more_is_read_than_is_shown_of_them(system: System):
+    ids = await system.store.write(fill)
+    user = await system.accounts.add_user("alice@example.org")
+    for source_id in ids[:3]:
+        await system.store.write(sources.subscribe, user.id, source_id, now=NOW)
+
+    def read(conn: Connection) -> set[int]:
+        with statements() as asked:
+            assert set(candidates.backlogs(conn, ids, most=3)) == set(ids)
+            assert candidates.backlogs(conn, [], most=3) == {}
+        assert len(asked) == 2
+        assert not any("candidates.facts" in sql for sql, _ in asked)
+        return subscriptions.followed_of(conn, user.id, ids[2:])
+
+    assert await system.store.read(read) == {ids[2]}
 
 
 @pytest.mark.proves("S-03")

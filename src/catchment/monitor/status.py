@@ -332,10 +332,10 @@ class SourceViewer:
         return [self._show(source, beside) for source in found]
 
     def _read_beside(self, conn: Connection, found: Sequence[Source]) -> _Beside:
-        caller = self.view.caller
+        caller, ids = self.view.caller, [source.id for source in found]
         return _Beside(
             names=users.names(conn, {source.created_by for source in found if source.created_by is not None}),
-            subscribed=set() if caller.user_id is None else subscriptions.source_ids(conn, caller.user_id),
+            subscribed=set() if caller.user_id is None else subscriptions.followed_of(conn, caller.user_id, ids),
             backlogs=read_backlogs(conn, found, registry=self.registry) if caller.is_known else {},
         )
 

@@ -6,8 +6,8 @@ own.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -47,7 +47,7 @@ from catchment.domain.candidate import (
 )
 from catchment.store.bulk import BulkInsert, BulkUpdate
 from catchment.store.tables import candidates, listings, runs, sources
-from catchment.store.types import Json, read_row
+from catchment.store.types import Json, among, read_row
 
 #: Errors are for people to read.
 MAX_MESSAGE = 500
@@ -194,14 +194,17 @@ def pending_keys(conn: Connection, source_id: int, keys: Sequence[bytes]) -> set
 
 def backlogs(conn: Connection, source_ids: Sequence[int], *, most: int) -> dict[int, Backlog]:
     """What each of the sources listed and was not collected: counted, and `most` of it."""
-    found = {source_id: Backlog() for source_id in source_ids}
-    for start in range(0, len(source_ids), 1000):
-        some = {"sources": source_ids[start : start + 1000], "most": most}
-        for source_id, pending, failed in conn.execute(_COUNT_OUTSTANDING, some):
-            found[source_id] = Backlog(pending=pending, failed=failed)
-        for row in conn.execute(_OUTSTANDING, some):
-            before = found[row.source_id]
-            found[row.source_id] = replace(before, listed=(*before.listed, _outstanding(row)))
+    if not source_ids:
+        return {}
+    asked = {"sources": source_ids, "most": most}
+    counted = {source_id: counts for source_id, *counts in conn.execute(_COUNT_OUTSTANDING, asked)}
+    listed: dict[int, list[Outstanding]] = defaultdict(list)
+    for row in conn.execute(_OUTSTANDING, asked):
+        listed[row.source_id].append(_outstanding(row))
+    found = {}
+    for source_id in source_ids:
+        pending, failed = counted.get(source_id, (0, 0))
+        found[source_id] = Backlog(pending=pending, failed=failed, listed=tuple(listed[source_id]))
     return found
 
 
@@ -364,7 +367,7 @@ def _bring_notes_up_to_date(conn: Connection, source_id: int, listed: Sequence[L
 
 
 _IS_OUTSTANDING = (
-    candidates.c.source_id.in_(bindparam("sources", expanding=True)),
+    among(candidates.c.source_id, "sources"),
     candidates.c.state.in_([CandidateState.PENDING, CandidateState.FAILED]),
     candidates.c.deleted_at.is_(None),
 )
@@ -373,9 +376,11 @@ _COUNT_OUTSTANDING = (
     .where(*_IS_OUTSTANDING)
     .group_by(candidates.c.source_id)
 )
+# Not what it was found by, which nobody is shown.
+_SHOWN = ("source_id", "url", "state", "attempts", "last_error", "platform")
 _RANKED = (
     select(
-        candidates,
+        *(candidates.c[name] for name in _SHOWN),
         func.row_number()
         .over(partition_by=candidates.c.source_id, order_by=(candidates.c.state.desc(), candidates.c.id))
         .label("rank"),
@@ -391,11 +396,14 @@ _OUTSTANDING = (
 )
 
 
+_USUAL = CandidatePolicy()
+
+
 def _outstanding(row: Row[Any]) -> Outstanding:
     state = CandidateState(row.state)
     is_tried_again = (
         row.platform is None
-        and row.attempts < CandidatePolicy().most_attempts
+        and row.attempts < _USUAL.most_attempts
         and row.config.get("retry_failed_urls") is not False
     )
     return Outstanding(

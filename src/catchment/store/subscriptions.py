@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, delete, select
 
 from catchment.store.tables import sources, subscriptions
-from catchment.store.types import read_row
+from catchment.store.types import among, read_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +40,10 @@ def list_of(conn: Connection, user_id: int) -> list[Subscription]:
     return [read_row(Subscription, row) for row in conn.execute(statement)]
 
 
-def source_ids(conn: Connection, user_id: int) -> set[int]:
-    statement = select(subscriptions.c.source_id).where(subscriptions.c.user_id == user_id)
-    return set(conn.execute(statement).scalars())
+def followed_of(conn: Connection, user_id: int, source_ids: Sequence[int]) -> set[int]:
+    """Those of the sources that somebody subscribed to."""
+    mine = (subscriptions.c.user_id == user_id, among(subscriptions.c.source_id, source_ids))
+    return set(conn.execute(select(subscriptions.c.source_id).where(*mine)).scalars())
 
 
 def remove(conn: Connection, user_id: int, source_id: int) -> bool:
