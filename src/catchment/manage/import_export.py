@@ -230,7 +230,7 @@ TITLE = "Catchment subscriptions"
 
 
 #: Sources that are in memory at a time while they are exported.
-AT_ONCE = 100
+AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from catchment.web.middleware import only_looks
 from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Out, stream_list
 from catchment.web.translations import TheLanguage
 
-SOURCES_AT_ONCE = 100
+SOURCES_AT_ONCE = 50
 _SOURCES, _NO_SOURCES = b'"sources":', b'"sources":[]'
 alerts_router = APIRouter(prefix="/api/alerts", tags=["alerts"])
 

@@ -23,7 +23,7 @@ from catchment.web.inputs import MAX_ID, Config, In, ListCursor, PathId, Text, n
 from catchment.web.middleware import only_looks
 from catchment.web.outputs import BacklogOut, ErrorOut, Moment, Ok, Out, stream, stream_list
 
-MAX_LISTED, AT_ONCE = 200, 100
+MAX_LISTED, AT_ONCE = 200, 50
 #: Of a list that is whole without it.
 MostListed = Annotated[int | None, Query(ge=1, le=MAX_ID, description="So many; the whole list without it.")]
 # What has a name of its own comes before the numbers of sources: "export" is none.
