@@ -79,6 +79,8 @@ async def test_items_are_found_by_words_source_tag_type_and_time(site: Site, clo
     assert await titles(site, "source=news") == ["内容采集系统"]
     assert await titles(site, f"source={blog.id}") == ["Rivers of Europe"]
     assert await titles(site, "tag=daily&type=rss") == ["内容采集系统"]
+    page = (await site.get("/items?tag=daily&type=rss", "alice")).text
+    assert (page.count(">daily</option>"), page.count('<option value="rss"')) == (1, 1), "what is chosen is there once"
     assert await titles(site, "days=7") == ["Rivers of Europe"]
     assert await titles(site, "days=nonsense&q=%00") == ["Rivers of Europe", "内容采集系统"]
     assert "There is no source hidden." in (await site.get("/items?source=hidden", "alice")).text
