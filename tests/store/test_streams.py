@@ -12,7 +12,7 @@ from test_large_lists import statements
 
 from catchment.domain.caller import ANONYMOUS, OPERATOR, Caller, Role
 from catchment.domain.item import make_item
-from catchment.domain.reading import Marks, Position, Stream, StreamKind, StreamQuery
+from catchment.domain.reading import Followed, Marks, Position, Stream, StreamKind, StreamQuery, UnreadCount
 from catchment.domain.source import NewSource
 from catchment.store import fetch_log, items, reading, sources, tables, users
 from catchment.store.database import Store
@@ -180,6 +180,26 @@ async def test_one_of_all_that_somebody_follows_is_read_alone(store: Store):
     for one in known:
         assert await store.read(reading.followed, reader, one.source_id) == [one]
     assert await store.read(reading.followed, reader, known[0].source_id + 1) == []
+
+
+@on_both_stores
+@pytest.mark.proves("S-03", "H-01")
+async def test_unread_items_are_counted_by_one_statement_that_knows_the_folders_too(store: Store):
+    reader = await store.write(fill)
+
+    def count(conn: Connection) -> tuple[list[UnreadCount], list[Followed], int]:
+        tagged = [one.source_id for one in reading.count_unread(conn, reader) if one.folders]
+        reading.arrange(conn, reader.user_id, tagged[0], folders=["mine", "too"])
+        reading.arrange(conn, reader.user_id, tagged[1], folders=[])
+        with statements() as asked:
+            counts = reading.count_unread(conn, reader)
+        return counts, reading.followed(conn, reader), len(asked)
+
+    counts, followed, asked = await store.write(count)
+    folders = {one.source_id: one.folders for one in followed}
+    assert asked == 1
+    assert [tuple(one.folders) for one in counts] == [folders[one.source_id] for one in counts]
+    assert {("mine", "too"), (FOLDER,), ()} == {tuple(one.folders) for one in counts}
 
 
 @on_sqlite_alone

@@ -118,6 +118,8 @@ class ReadItem:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadCount:
     source_id: int
+    #: Where its reader keeps the source.
+    folders: Sequence[str]
     unread: int
     newest_at: datetime
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -53,7 +54,7 @@ from catchment.store.bulk import insert_into, insert_or_ignore
 from catchment.store.items import item_of, newest_of
 from catchment.store.sources import visible_to
 from catchment.store.tables import item_labels, item_states, raw_items, sources, subscriptions
-from catchment.store.types import UtcDateTime, dumps
+from catchment.store.types import UtcDateTime, dumps, loads
 
 #: Single items that somebody marked as read are kept up to this number; beyond it, everything older is read.
 MAX_STATES: Final = 100_000
@@ -156,15 +157,27 @@ def count_unread(conn: Connection, reader: Reader) -> list[UnreadCount]:
     counts = [one.correlate(subscriptions).scalar_subquery() for one in (newer, read, kept)]
     unread, newest_at = counts[0] - counts[1] + counts[2], newest.correlate(subscriptions).scalar_subquery()
     counted = (
-        select(subscriptions.c.source_id, unread.label("unread"), newest_at.label("newest_at"))
+        select(
+            subscriptions.c.source_id,
+            *(cast(column, String) for column in _FOLDERS),
+            unread.label("unread"),
+            newest_at.label("newest_at"),
+        )
         .join(sources, sources.c.id == subscriptions.c.source_id)
         .where(subscriptions.c.user_id == reader.user_id, reader.sees())
         .order_by(subscriptions.c.id)
     )
+    # As text: most share a few sets of tags, each of which is read once.
+    names_of = cache(loads)
     return [
-        UnreadCount(source_id=row.source_id, unread=row.unread, newest_at=row.newest_at)
-        for row in conn.execute(counted)
-        if row.unread > 0
+        UnreadCount(
+            source_id=source_id,
+            folders=names_of(tags) if (own := names_of(folders or "null")) is None else own,
+            unread=unread,
+            newest_at=newest_at,
+        )
+        for source_id, tags, folders, unread, newest_at in conn.execute(counted).all()
+        if unread > 0
     ]
 
 

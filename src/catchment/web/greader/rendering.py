@@ -50,18 +50,15 @@ def tags(followed: Iterable[Followed], labels: Iterable[str]) -> list[dict[str, 
     ]
 
 
-def unread_counts(counts: Sequence[UnreadCount], followed: Iterable[Followed]) -> dict[str, Any]:
+def unread_counts(counts: Sequence[UnreadCount]) -> dict[str, Any]:
     """By source, by folder and of all of them."""
-    by_id = {one.source_id: one for one in counts}
     totals: Counter[str] = Counter()
     newest: dict[str, int] = {}
-    for one in followed:
-        count = by_id.get(one.source_id)
-        if count is None:
-            continue
+    for one in counts:
+        newest_at = microseconds(one.newest_at)
         for name in (feed_id(one.source_id), *(f"{LABEL}{folder}" for folder in one.folders), f"{STATE}reading-list"):
-            totals[name] += count.unread
-            newest[name] = max(newest.get(name, 0), microseconds(count.newest_at))
+            totals[name] += one.unread
+            newest[name] = max(newest.get(name, 0), newest_at)
     told = [
         {"id": name, "count": count, "newestItemTimestampUsec": str(newest[name])} for name, count in totals.items()
     ]

@@ -254,8 +254,7 @@ async def disable_tag(system: TheSystem, caller: TheWriter, given: TheParameters
 
 @router.get(f"{_API}/unread-count", responses=_shows({"max": 11, "unreadcounts": [{"id": "feed/3", "count": 11}]}))
 async def unread_count(system: TheSystem, caller: TheReader) -> dict[str, Any]:
-    counts, followed = await system.reading.unread(caller), await system.reading.followed(caller)
-    return rendering.unread_counts(counts, followed)
+    return rendering.unread_counts(await system.reading.unread(caller))
 
 
 @router.get(f"{_API}/preference/list", responses=_shows({"prefs": []}))
