@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
+from time import monotonic
 from typing import Annotated, Any, Final, Literal
 
 from fastapi.responses import StreamingResponse
@@ -58,6 +60,10 @@ class Out(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
 
+#: In seconds: a store that answers slowly is no reason to rest.
+_LONGEST_REST: Final = 0.05
+
+
 async def stream_list(
     pages: AsyncIterator[Sequence[Out]], *, before: bytes = b"", after: bytes = b""
 ) -> StreamingResponse:
@@ -78,13 +84,21 @@ async def stream_list(
 async def stream(
     parts: AsyncIterator[bytes], *, media_type: str, headers: Mapping[str, str] | None = None
 ) -> StreamingResponse:
-    """The first part is made before anything is sent, so that what goes wrong is told by its own status."""
+    """The first part is made before anything is sent, so that what goes wrong is told by its own status.
+
+    After each part it rests for half of what that took: whoever is answered beside it asks the store a dozen things,
+    and would wait for a whole part before each of them.
+    """
     first = await anext(parts, b"")
 
     async def all_parts() -> AsyncIterator[bytes]:
         yield first
+        began = monotonic()
         async for part in parts:
+            rest = (monotonic() - began) / 2
             yield part
+            await asyncio.sleep(min(rest, _LONGEST_REST))
+            began = monotonic()
 
     return StreamingResponse(all_parts(), media_type=media_type, headers=headers)
 
