@@ -49,6 +49,7 @@ async def test_one_round_tells_what_became_of_each_source(catchment: Command, si
         "failed": 1,
         "excused": 0,
         "skipped": 0,
+        "takenOver": 0,
         "fetched": 2,
         "inserted": 2,
         "updated": 0,

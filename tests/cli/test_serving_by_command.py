@@ -181,7 +181,7 @@ async def test_while_much_is_due_several_collectors_share_it_and_what_may_be_in_
     assert await collector.ends() == 0
     said = "".join(collector.said)
     assert json.loads(said[said.index("{\n") :])["totals"] == {
-        "sources": count, "collected": count, "failed": 0, "excused": 0, "skipped": 0,
+        "sources": count, "collected": count, "failed": 0, "excused": 0, "skipped": 0, "takenOver": 0,
         "fetched": count, "inserted": count, "updated": 0,
     }  # fmt: skip
     assert set(site.hits.values()) == {1}
@@ -189,6 +189,42 @@ async def test_while_much_is_due_several_collectors_share_it_and_what_may_be_in_
     with sqlite3.connect(catchment.home / "catchment.sqlite3") as store:
         owners = store.execute("SELECT DISTINCT owner FROM runs WHERE kind = 'source'").fetchall()
     assert len(owners) == 2
+
+
+@pytest.mark.proves("A-12")
+async def test_a_round_that_is_stopped_tells_what_all_its_collectors_did_and_what_is_left(
+    start: Start, catchment: Command, site: FeedSite
+) -> None:
+    gate = Gate(rss("1"))
+    count = await import_many(catchment, site, gate)
+    patient = {"COLLECTOR_STOP_SECONDS": "600", "CATCHMENT_TIMEOUT_SECONDS": "600"}
+    collector = await start("collect", "--json", **patient, **MANY)
+    for _ in range(20):
+        await collector.visits(gate)
+    collector.signal(signal.SIGTERM)
+    await collector.says("finishing what is under way")
+    gate.opened.set()
+    assert await collector.ends() == 0
+    said = "".join(collector.said)
+    told, _ = json.JSONDecoder().raw_decode(said[said.index("{\n") :])
+    assert told["totals"]["collected"] == 20
+    assert f"Stopped: {count - 20} of what was due was not collected, and is due still." in said
+    assert "stop completed" in said
+
+
+@pytest.mark.proves("A-12", "A-26")
+async def test_a_stop_that_cuts_off_gives_the_leases_of_every_collector_back(
+    start: Start, catchment: Command, site: FeedSite
+) -> None:
+    gate = Gate(rss("never"))
+    await import_many(catchment, site, gate)
+    collector = await start("collect", COLLECTOR_STOP_SECONDS="0.2", **MANY)
+    for _ in range(20):
+        await collector.visits(gate)
+    collector.signal(signal.SIGTERM)
+    assert await collector.ends() == 1
+    with sqlite3.connect(catchment.home / "catchment.sqlite3") as store:
+        assert store.execute("SELECT kind, subject FROM runs WHERE status = 'running'").fetchall() == []
 
 
 @pytest.mark.proves("S-01")

@@ -84,25 +84,37 @@ class _DueRound:
 
     rounds: list[Round] = field(default_factory=list)
     elsewhere: list[VisitResult] = field(default_factory=list)
+    is_stopped: bool = False
 
     async def collect(self, system: System, forks: ForkServer) -> bool:
         """Whether collecting is paused."""
         collect = partial(system.collector.collect_due, on_round=self.rounds.append)
         shown = watched_progress("Collecting", self._progress)
         async with shown, stop_on_signals() as stop, helpers(system, forks, stop, results=self.elsewhere) as others:
-            await collect_before(stop, system, collect)
-            await others.finish()
-            if others.has_broken and not stop.is_set():
-                # One of them broke; what it had taken is due again.
+            try:
                 await collect_before(stop, system, collect)
+                await others.finish()
+                if others.has_broken and not stop.is_set():
+                    # One of them broke; what it had taken is due again.
+                    await collect_before(stop, system, collect)
+            finally:
+                self.is_stopped = stop.is_set()
         if others.was_cut_off:
             raise TimeoutError("work in flight of another process was cut off")
+        if self.is_stopped:
+            from catchment.engine.collector import log_stop
+
+            log_stop()
         return await _is_paused(system)
 
     def results(self) -> list[VisitResult]:
         """A source that had to wait for its host is in several rounds: the last word counts."""
         here = (result for round_ in self.rounds for result in round_.results)
         return list({result.source_id: result for result in (*self.elsewhere, *here)}.values())
+
+    def count_left(self) -> int:
+        """Of all that was due, what was not begun, or was cut off."""
+        return len({id_ for round_ in self.rounds for id_ in round_.ids} - {one.source_id for one in self.results()})
 
     def _progress(self) -> tuple[int, int | None]:
         due = sum(len(round_.ids) for round_ in self.rounds)
@@ -125,6 +137,8 @@ def _collect_round(*, show_all: bool, as_json: bool) -> bool:
         print_results(results, show_all=show_all)
     elif not is_paused:
         say("Nothing is due.")
+    if due.is_stopped and (left := due.count_left()):
+        say(f"Stopped: {left:,} of what was due was not collected, and is due still.")
     if is_paused and not found:
         say("Collecting is paused: `catchment jobs resume collector_tick` lets it go on.")
     return clean
@@ -158,8 +172,9 @@ def totals(results: Sequence[VisitResult]) -> dict[str, int]:
         "sources": len(results),
         "collected": outcomes["ok"],
         "failed": outcomes["failed"],
-        "excused": sum(result.excuse is not None for result in results),
+        "excused": sum(result.excuse is not None and not result.fenced for result in results),
         "skipped": sum(result.skipped is not None for result in results),
+        "takenOver": outcomes["taken over"],
         "fetched": sum(result.fetched for result in results),
         "inserted": sum(result.inserted for result in results),
         "updated": sum(result.updated for result in results),
@@ -167,14 +182,15 @@ def totals(results: Sequence[VisitResult]) -> dict[str, int]:
 
 
 def outcome(result: VisitResult) -> str:
+    if result.fenced:
+        # Whatever became of it here: it is told by whoever took it over.
+        return "taken over"
     if result.excuse is not None:
         return result.excuse.replace("_", " ")
     if result.error is not None:
         return "failed"
     if result.skipped is not None:
         return "skipped"
-    if result.fenced:
-        return "taken over"
     return "postponed" if result.postponed_until else "ok"
 
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from catchment.bootstrap import System
     from catchment.domain.visit import VisitResult
+    from catchment.engine.round import Round
     from catchment.settings import Settings
 
 #: With fewer sources due it is not worth starting a process.
@@ -35,6 +36,8 @@ _TYPES = frozenset({"rss", "digest_feed"})
 _PID = struct.Struct("!i")
 _FORK = b"f"
 _CUT_OFF = 1
+#: How much longer than this one another may take to leave.
+_LEAVE_SECONDS = 10.0
 
 
 def collectors_at_most(settings: Settings) -> int:
@@ -154,23 +157,30 @@ async def _collect_beside(line: socket.socket, settings: Settings) -> None:
     """Feeds that are due, until none is; then say what became of them."""
     from catchment.bootstrap import open_system
     from catchment.cli.signals import collect_before, stop_on_signals
-    from catchment.engine.collector import LOOK_LIMIT
+    from catchment.engine.collector import LOOK_LIMIT, log_round
     from catchment.eventloop import background_tasks
 
     reader, writer = await asyncio.open_unix_connection(sock=line)
     writer.write(_PID.pack(os.getpid()))
-    clean, results = True, None
+    clean = True
+    rounds: list[Round] = []
+
+    def begin(round_: Round) -> None:
+        rounds.append(round_)
+        round_.when_over(log_round)
+
     async with (
         open_system(settings) as system,
         stop_on_signals() as stop,
         background_tasks(_stop_at_end(reader, stop)),
     ):
-        collect = partial(system.collector.collect_some, LOOK_LIMIT, types=_TYPES)
+        collect = partial(system.collector.collect_some, LOOK_LIMIT, types=_TYPES, on_round=begin)
         try:
-            results = await collect_before(stop, system, collect, is_helping=True)
+            await collect_before(stop, system, collect, is_helping=True)
         except TimeoutError:
             clean = False
-    writer.write(pickle.dumps((clean, results or [])))
+    # Also of rounds that a stop ended.
+    writer.write(pickle.dumps((clean, [result for round_ in rounds for result in round_.results])))
     writer.close()
     # Whoever called may be gone by now, and wants to know nothing any more.
     with suppress(ConnectionError):
@@ -217,6 +227,11 @@ class Helpers:
         """Wait until all of them are done."""
         while self._tasks:
             await asyncio.wait(self._tasks)
+
+    async def cut_off(self) -> None:
+        """Let them cut off what they are at, as was done here: each gives its leases back. Not for ever."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_LEAVE_SECONDS)
 
     async def end(self) -> None:
         """Those that are left, at once."""
@@ -274,6 +289,9 @@ async def helpers(
     try:
         yield ours
         await ours.finish()
+    except TimeoutError:
+        await ours.cut_off()
+        raise
     finally:
         system.collector.when_due = None
         await ours.end()

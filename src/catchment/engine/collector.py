@@ -137,7 +137,7 @@ class Collector:
         round_.put_off = len(seating.later)
         if round_.ids:
             logger.info("{} source(s) due", len(round_.ids))
-            round_.when_over(_log_round)
+            round_.when_over(log_round)
             if self.when_due is not None:
                 self.when_due(len(round_.ids))
         return round_
@@ -181,7 +181,13 @@ class Collector:
         await self._cleaner.tidy_if_due()
         return list(results.values())
 
-    async def collect_some(self, limit: int, *, types: Container[str] | None = None) -> list[VisitResult]:
+    async def collect_some(
+        self,
+        limit: int,
+        *,
+        types: Container[str] | None = None,
+        on_round: Callable[[Round], None] | None = None,
+    ) -> list[VisitResult]:
         """Collect up to `limit` of what is due, or of these types. What others take meanwhile does not count."""
         results: list[VisitResult] = []
         while (wanted := limit - len(results)) > 0:
@@ -193,6 +199,8 @@ class Collector:
                 round_ = self._pool.add(chosen, most=wanted)
             if not round_.ids:
                 break
+            if on_round is not None:
+                on_round(round_)
             await round_.wait()
             results += round_.results
             if not round_.results:
@@ -211,7 +219,7 @@ class Collector:
         """Work until told to stop, then finish what is in flight within the grace, or raise TimeoutError."""
         async with self.working(grace_seconds=grace_seconds, stop=stop):
             await self.run(stop, tick_seconds=tick_seconds)
-        logger.bind(event="collector.stopped").info("collector: stop completed")
+        log_stop()
 
     async def run(self, stop: asyncio.Event, *, tick_seconds: float) -> None:
         """Tick until told to stop. State is in the database: nothing that is not due is fetched."""
@@ -318,7 +326,11 @@ async def _rest(stop: asyncio.Event, round_: Round, tick_seconds: float, *, is_l
         wait.cancel()
 
 
-def _log_round(round_: Round) -> None:
+def log_stop() -> None:
+    logger.bind(event="collector.stopped").info("collector: stop completed")
+
+
+def log_round(round_: Round) -> None:
     counts = round_.summary()
     said = ", ".join(f"{count} {name}" for name, count in counts.items())
     logger.bind(event="round.over", **counts).info("round over: {}", said)

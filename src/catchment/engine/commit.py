@@ -101,6 +101,9 @@ def commit_visits(conn: Connection, visits: Sequence[Visit], rules: Rules, now: 
             results[visit.run.id] = _result(replace(visit, ending=Skipped(reason=ADDRESS_CHANGED)), NO_NEWS)
         else:
             counted.append((visit, source))
+    if lost := sum(result.fenced for result in results.values()):
+        told = "{} visit(s) came too late: others took them over, so that nothing of them is stored here"
+        logger.bind(event="visit.lost", visits=lost).warning(told, lost)
     stored = store_items(conn, [_found(visit, source, rules) for visit, source in counted], now=now)
     states = []
     for (visit, source), news in zip(counted, stored, strict=True):

@@ -68,11 +68,12 @@ class Round:
         self._then.append(then)
 
     def summary(self) -> dict[str, int]:
-        """Counts for people and logs."""
-        done = self.results
+        """Counts for people and logs. What others took, before a visit or during it, is counted by them."""
+        done = [result for result in self.results if not result.fenced]
         return {
             "due": len(self.ids),
-            "collected": sum(not (r.error or r.skipped or r.postponed_until or r.fenced) for r in done),
+            "elsewhere": self.dropped + len(self.results) - len(done),
+            "collected": sum(not (r.error or r.skipped or r.postponed_until) for r in done),
             "failed": sum(r.error is not None and r.excuse is None for r in done),
             "excused": sum(r.excuse is not None for r in done),
             "skipped": sum(r.skipped is not None for r in done),
