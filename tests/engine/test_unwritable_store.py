@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,6 +20,7 @@ from catchment.domain.caller import OPERATOR
 from catchment.errors import FullStore, ReadOnlyStore, StoreError
 from catchment.monitor.status import View
 from catchment.settings import Settings
+from catchment.store import database
 from catchment.store.database import WriteCheck, WriteTrouble, open_store, store_url
 from catchment.web.app import create_app
 from collecting import add, get, stored
@@ -219,3 +221,14 @@ async def _writing(url, change):
         await other.write(change)
     finally:
         await other.close()
+
+
+@pytest.mark.proves("R-25")
+async def test_a_store_that_another_program_holds_says_so_and_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0)
+    async with open_system(Settings(home=tmp_path)) as system:
+        with sqlite3.connect(tmp_path / "catchment.sqlite3", isolation_level=None) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreError, match="is locked: another program holds it"):
+                await system.store.write(lambda conn: conn.execute(text("UPDATE sources SET name = ''")))
+            other.execute("ROLLBACK")

@@ -37,6 +37,8 @@ COMPANIONS = ("-wal", "-shm", "-journal")
 DAMAGE = ("malformed", "not a database")
 #: How the stores call a disk without room, and a store that must not be written: by SQLSTATE, or by SQLite's code.
 FULL, READ_ONLY = {"53100", sqlite3.SQLITE_FULL}, {"25006", sqlite3.SQLITE_READONLY}
+#: SQLite lets nobody wait any longer.
+LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 #: SQLite tells more about an error in the bits above these.
 _PRIMARY = 0xFF
 #: Less than SQLite needs for a page and its log.
@@ -58,6 +60,9 @@ def translated_errors(url: URL) -> Iterator[None]:
             raise FullStore(f"The store {shown} cannot be written, its disk is full: {error.orig}") from error
         if _code(error) in READ_ONLY:
             raise ReadOnlyStore(f"The store {shown} cannot be written, it is read-only: {error.orig}") from error
+        if _code(error) in LOCKED:
+            held = "another program holds it, or it lies on a network file system; end that program and try again"
+            raise StoreError(f"The store {shown} is locked: {held}.") from error
         # A server that ends an idle transaction calls that an error of ours.
         if isinstance(error, OperationalError) or error.connection_invalidated:
             raise StoreError(f"The store {shown} failed: {error.orig}") from error
