@@ -85,6 +85,8 @@ def test_every_command_explains_itself_with_an_example(catchment: Command, words
     [
         ("fly",),
         ("add",),
+        ("add", ""),
+        ("add", " "),
         ("apply",),
         ("export", "--format", "csv"),
         ("sources", "show", "five"),

@@ -18,12 +18,22 @@ if TYPE_CHECKING:
     from catchment.manage.catalog import Draft
     from catchment.manage.resolve import Pasted, Resolved
 
+
+def _something(text: str) -> str:
+    if not text.strip():
+        raise typer.BadParameter("it is empty; name an address, or a name such as @handle.")
+    return text
+
+
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be given several times.")]
 
 
 def add(
     text: Annotated[
-        str, typer.Argument(metavar="URL", help="An address of any kind, or a name: @handle, r/python, hn.")
+        str,
+        typer.Argument(
+            metavar="URL", help="An address of any kind, or a name: @handle, r/python, hn.", callback=_something
+        ),
     ],
     *,
     type_: Annotated[
