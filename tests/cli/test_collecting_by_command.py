@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import signal
 from asyncio import to_thread
+from datetime import UTC, datetime
 
 import pytest
 from command import Command, Start
@@ -255,6 +256,18 @@ def test_a_large_round_shows_what_failed_and_what_is_new_and_counts_the_rest(cap
     assert [line.split()[0] for line in shown.out.splitlines() if "Source number" in line] == ["101", "100"]
     assert f"{MAX_ROWS} more: --all shows all." in shown.err
     assert "52 sources: 51 collected, 1 failed, 2 new items." in shown.err
+
+
+def test_the_summary_names_the_postponed_and_the_skipped_where_there_are_any(capsys):
+    later = datetime(2026, 1, 2, tzinfo=UTC)
+    print_results([visited(1), visited(2, postponed_until=later), visited(3, skipped="paused"), visited(4, inserted=1)])
+    said = capsys.readouterr().err
+    assert "4 sources: 2 collected, 0 failed, 1 postponed, 1 skipped, 1 new item." in said
+
+
+def test_one_source_is_not_called_sources(capsys):
+    print_results([visited(1)])
+    assert "1 source: 1 collected, 0 failed, 0 new items." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("count", "rows"), [(MAX_ROWS, MAX_ROWS), (MAX_ROWS + 1, 0)])

@@ -206,10 +206,25 @@ def print_results(results: Sequence[VisitResult], *, show_all: bool = True) -> N
         print_page(columns, rows, show_all=show_all, total=len(results))
     elif results:
         say("Nothing new: --all shows every source.")
-    counts = totals(results)
-    excused = "{excused} not counted (network away, or our fault), " if counts["excused"] else ""
-    said = "{sources} sources: {collected} collected, {failed} failed, " + excused + "{inserted} new items."
-    say(said.format(**counts))
+    say(_summary(results))
+
+
+def _summary(results: Sequence[VisitResult]) -> str:
+    """What there is none of is left out, but for what everybody looks for."""
+    counts, outcomes = totals(results), Counter(map(outcome, results))
+    rare = {
+        "postponed": outcomes["postponed"],
+        "skipped": outcomes["skipped"],
+        "not counted (network away, or our fault)": counts["excused"],
+    }
+    parts = [f"{counts['collected']} collected", f"{counts['failed']} failed"]
+    parts += [f"{count} {what}" for what, count in rare.items() if count]
+    parts.append(_counted(counts["inserted"], "new item"))
+    return f"{_counted(counts['sources'], 'source')}: {', '.join(parts)}."
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _has_news(result: VisitResult) -> bool:
