@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from command import Command, Start
+from command import Command, Start, environment
 from typer.core import TyperGroup
 from typer.main import get_command
 
@@ -240,3 +243,17 @@ class TestDoctor:
 def test_the_version_can_be_asked_for(catchment: Command) -> None:
     result = catchment("--version")
     assert (result.exit_code, result.stdout) == (0, f"catchment {__version__}\n")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_what_is_closed_is_as_if_nobody_looked_at_it(catchment: Command, closed: str) -> None:
+    catchment.json("add", "https://example.org/feed", "--no-check")
+    ended = in_a_shell(catchment.home, f"status --json {closed}")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""
+    assert bool(ended.stdout) == (">&-" not in closed.replace("2>&-", ""))
+
+
+def in_a_shell(home: Path, line: str) -> subprocess.CompletedProcess[str]:
+    script = ["bash", "-c", f'"{sys.executable}" -m catchment.cli {line}']
+    return subprocess.run(script, env=environment(home), cwd=home, capture_output=True, text=True, check=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -32,6 +33,18 @@ def storable(number: int | None) -> int | None:
     if number is not None and not -MOST <= number <= MOST:
         raise typer.BadParameter(f"{number} is more than any number here; at most {MOST}.")
     return number
+
+
+def open_what_is_closed() -> None:
+    """Whoever closed stdin, stdout or stderr wants nothing of it: the next file to be opened must not pass for it."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free is this one.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - it stays open
 
 
 STANDARD_INPUT = "-"

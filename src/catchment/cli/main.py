@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command as as_command
 
 from catchment import __version__
-from catchment.cli.console import say
+from catchment.cli.console import open_what_is_closed, say
 from catchment.cli.session import FAILED, WRONG_USAGE
 from catchment.errors import CatchmentError, SettingsError
 
@@ -136,6 +136,7 @@ def catchment(
 
 
 def run() -> None:
+    open_what_is_closed()
     # While a command starts, much is made and little dropped: to look for cycles took an eighth of it.
     gc.set_threshold(OBJECTS_BETWEEN_LOOKS)
     app()
