@@ -254,6 +254,21 @@ def test_what_is_closed_is_as_if_nobody_looked_at_it(catchment: Command, closed:
     assert bool(ended.stdout) == (">&-" not in closed.replace("2>&-", ""))
 
 
+@pytest.mark.parametrize("words", ["status", "status --json", "export", "items export", "--help"])
+def test_stdout_that_cannot_be_written_is_a_sentence_not_a_trace(catchment: Command, words: str) -> None:
+    catchment.json("add", "https://example.org/feed", "--no-check")
+    ended = in_a_shell(catchment.home, f"{words} >/dev/full")
+    assert ended.returncode == 1
+    assert ended.stderr == "Error: Standard output cannot be written: No space left on device.\n"
+
+
+@pytest.mark.parametrize("words", ["export", "sources list --json", "sources list"])
+def test_a_reader_who_has_seen_enough_is_no_failure(catchment: Command, words: str) -> None:
+    catchment.json("add", "https://example.org/feed", "--no-check")
+    ended = in_a_shell(catchment.home, f"{words} | true; exit ${{PIPESTATUS[0]}}")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def in_a_shell(home: Path, line: str) -> subprocess.CompletedProcess[str]:
     script = ["bash", "-c", f'"{sys.executable}" -m catchment.cli {line}']
     return subprocess.run(script, env=environment(home), cwd=home, capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import sys
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from catchment.clock import iso
-from catchment.errors import InvalidInput
+from catchment.errors import CatchmentError, InvalidInput
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,6 +46,38 @@ def open_what_is_closed() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - it stays open
+
+
+class ReaderGone(CatchmentError):
+    """Whoever read stdout has seen enough, as `head` does."""
+
+
+class _Stdout(io.FileIO):
+    """Stdout, which says in a sentence that it cannot be written; what is left for it then goes nowhere."""
+
+    def write(self, written: Any, /) -> int:
+        try:
+            return super().write(written)
+        except BrokenPipeError as error:
+            self._discard()
+            raise ReaderGone("nobody reads stdout any more") from error
+        except OSError as error:
+            self._discard()
+            raise InvalidInput(f"Standard output cannot be written: {error.strerror}.") from error
+
+    def _discard(self) -> None:
+        """It is flushed once more when the interpreter ends."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.fileno())
+        os.close(nowhere)
+
+
+def watch_stdout() -> None:
+    old = sys.stdout
+    raw = _Stdout(old.fileno(), "w", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(raw), encoding=old.encoding, errors=old.errors, line_buffering=old.isatty()
+    )
 
 
 STANDARD_INPUT = "-"

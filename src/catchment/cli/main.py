@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any
@@ -12,8 +13,8 @@ from typer.core import TyperGroup
 from typer.main import get_command as as_command
 
 from catchment import __version__
-from catchment.cli.console import open_what_is_closed, say
-from catchment.cli.session import FAILED, WRONG_USAGE
+from catchment.cli.console import ReaderGone, open_what_is_closed, say, watch_stdout
+from catchment.cli.session import DONE, FAILED, WRONG_USAGE
 from catchment.errors import CatchmentError, SettingsError
 
 OBJECTS_BETWEEN_LOOKS = 50_000
@@ -99,6 +100,8 @@ def _imported(name: str) -> Any:
 
 
 def _told(error: BaseException) -> typer.Exit:
+    if isinstance(error, ReaderGone):
+        return typer.Exit(DONE)
     say(f"Error: {error}")
     return typer.Exit(WRONG_USAGE if isinstance(error, SettingsError) else FAILED)
 
@@ -137,6 +140,11 @@ def catchment(
 
 def run() -> None:
     open_what_is_closed()
+    watch_stdout()
     # While a command starts, much is made and little dropped: to look for cycles took an eighth of it.
     gc.set_threshold(OBJECTS_BETWEEN_LOOKS)
-    app()
+    try:
+        app()
+    except CatchmentError as error:
+        # Help and the version are printed before there is a command.
+        sys.exit(_told(error).exit_code)

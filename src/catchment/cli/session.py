@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 from catchment.errors import MissingStore
 
+DONE = 0
 FAILED = 1
 WRONG_USAGE = 2
 
