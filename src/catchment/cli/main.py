@@ -14,7 +14,7 @@ from typer.main import get_command as as_command
 
 from catchment import __version__
 from catchment.cli.console import ReaderGone, open_what_is_closed, say, watch_stdout
-from catchment.cli.session import DONE, FAILED, WRONG_USAGE
+from catchment.cli.session import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from catchment.errors import CatchmentError, SettingsError
 
 OBJECTS_BETWEEN_LOOKS = 50_000
@@ -145,6 +145,9 @@ def run() -> None:
     gc.set_threshold(OBJECTS_BETWEEN_LOOKS)
     try:
         app()
+    except KeyboardInterrupt:
+        # Before there was anything to finish.
+        sys.exit(INTERRUPTED)
     except CatchmentError as error:
         # Help and the version are printed before there is a command.
         sys.exit(_told(error).exit_code)

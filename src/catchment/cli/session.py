@@ -26,6 +26,8 @@ from catchment.errors import MissingStore
 DONE = 0
 FAILED = 1
 WRONG_USAGE = 2
+#: As shells have it: 128, and the number of the signal.
+INTERRUPTED = 130
 
 
 T = TypeVar("T")
