@@ -12,7 +12,7 @@ from sqlalchemy import update
 
 from catchment.domain.alert_rules import SourceTrouble
 from catchment.domain.caller import OPERATOR
-from catchment.domain.source import MOVES_UNTIL_ADOPTED, PausedBy, Why
+from catchment.domain.source import MOVES_UNTIL_ADOPTED, NextCheck, PausedBy, Why
 from catchment.errors import Conflict
 from catchment.manage.catalog import Change
 from catchment.monitor.status import Mark, View
@@ -129,6 +129,21 @@ async def test_missed_items_are_marked_on_the_source_until_windows_meet_again(sy
     assert await marks_of(system, source) == (Mark.GAP,)
     site.feed("z", "w", "v")
     assert (await visit(system, source)).rhythm.gap_at is None
+
+
+@pytest.mark.proves("A-35")
+@pytest.mark.parametrize("status", [200, 304])
+async def test_missed_items_are_no_longer_marked_once_nothing_changed_between_two_visits(system, site, clock, status):
+    source = await add(system, site.feed("a", "b", "c"))
+    await visit(system, source)
+    site.feed("x", "y", "z")
+    assert (await visit(system, source)).rhythm.gap_at is not None
+    if status != 200:
+        site.serve("", status=status)
+    met = await visit(system, source)
+    assert met.rhythm.gap_at is None
+    assert await marks_of(system, source) == ()
+    assert met.next_check == NextCheck(at=clock.now() + 2 * HOUR, why=Why.GAP), "what let them meet stays for a while"
 
 
 async def test_a_source_with_filters_is_not_blamed_for_what_they_dropped(system, site):

@@ -18,7 +18,8 @@ FORGETTING = 0.97
 QUIET_SILENCES, QUIET_SPACINGS, QUIET_LEAST = 3, 10, timedelta(days=1)
 #: Fewer items than this tell nothing about what lies between two visits.
 LEAST_WINDOW = 3
-#: Each time that items were missed the interval is halved, down to a sixteenth; it is let out again step by step.
+#: Each time that items were missed the interval is halved, down to a sixteenth but not below five minutes; it is let
+#: out again step by step.
 MAX_SQUEEZE, RELAX_AFTER, LEAST_SQUEEZED = 4, timedelta(days=7), timedelta(minutes=5)
 #: Arrivals that are looked at; the oldest of a long list say little about today.
 MAX_ARRIVALS = 30
@@ -83,7 +84,12 @@ def mark_gap(rhythm: Rhythm, now: datetime, *, new: int, known: int) -> Rhythm:
     """Two successive windows without a common item: what lay between them was missed."""
     if rhythm.last_new_at is not None and known == 0 and new >= LEAST_WINDOW:
         return replace(rhythm, gap_at=now, squeeze=min(rhythm.squeeze + 1, MAX_SQUEEZE), squeezed_at=now)
-    return replace(rhythm, gap_at=None) if known and rhythm.gap_at else rhythm
+    return end_gap(rhythm) if known else rhythm
+
+
+def end_gap(rhythm: Rhythm) -> Rhythm:
+    """A visit met what was known. The interval stays as it is: it was the shorter one that let them meet."""
+    return replace(rhythm, gap_at=None) if rhythm.gap_at else rhythm
 
 
 def _silences(last: datetime | None, published: Sequence[datetime | None], now: datetime) -> list[float]:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from catchment.domain.host import shows_the_way
 from catchment.domain.item import Item, fingerprint, former_fingerprint, former_key
-from catchment.domain.rhythm import Rhythm, learn, mark_gap
+from catchment.domain.rhythm import Rhythm, end_gap, learn, mark_gap
 from catchment.domain.source import (
     ADDRESS_KEY,
     FAILURES_UNTIL_PAUSE,
@@ -242,6 +242,8 @@ def _after_success(source: Source, fetched: Fetched, cadence: Cadence, now: date
 
 
 def _heard(rhythm: Rhythm, fetched: Fetched, news: ItemChanges, now: datetime) -> Rhythm:
+    if fetched.unchanged:
+        return end_gap(rhythm)  # it is nothing but known items
     if fetched.is_window:
         rhythm = mark_gap(rhythm, now, new=len(news.new), known=news.known)
     return learn(rhythm, [item.published_at for item in news.new], now) if news.new else rhythm
