@@ -190,10 +190,11 @@ def test_five_failures_in_a_row_pause_a_source_and_no_fewer():
 
 @pytest.mark.proves("A-11")
 def test_a_failure_that_is_ours_is_told_but_not_counted():
-    source = after(make_source(), *[Failed(message="no network", ours=True)] * 9)
-    assert (source.is_active, source.fetch_error_count) == (True, 0)
-    assert source.last_error.message == "no network"
-    assert source.next_check.why is Why.OFFLINE
+    for host, why in (("a.example", Why.OFFLINE), (None, Why.OUR_FAULT)):
+        source = after(make_source(), *[Failed(message="no network", ours=True, unreachable_host=host)] * 9)
+        assert (source.is_active, source.fetch_error_count, source.is_excused) == (True, 0, True)
+        assert source.last_error.message == "no network"
+        assert source.next_check.why is why
 
 
 @pytest.mark.proves("A-08")

@@ -10,18 +10,20 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from loguru import logger
 
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
 from catchment.domain.caller import OPERATOR
 from catchment.domain.source import SourceStatus
 from catchment.domain.visit import VisitOutcome
-from catchment.errors import Conflict
+from catchment.errors import Conflict, ParserUnavailable
 from catchment.fetch import connections
 from catchment.manage.catalog import Draft
 from catchment.monitor.status import Language, StatusSnapshot, View
 from catchment.monitor.why import explain
 from catchment.settings import Settings
+from catchment.sources import rss
 from catchment.store import fetch_log
 from catchment.store.fetch_log import LogLine
 from catchment.web.dashboard import Board, read_board
@@ -137,6 +139,29 @@ async def test_running_out_of_descriptors_is_our_fault_though_others_are_reached
     assert not found.collector.network_away
     [*_, visit] = await system.history.visits(kept_out.id, OPERATOR)
     assert (visit.outcome, "ulimit -n" in (visit.error or "")) == ("our_fault", True)
+
+
+@pytest.mark.proves("R-41")
+async def test_a_fault_of_ours_that_is_not_of_the_network_does_not_say_that_the_network_is_away(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unread(*_: Any, **__: Any) -> None:
+        raise ParserUnavailable("no process that reads documents can be started (-9)")
+
+    told: list[str] = []
+    handler = logger.add(lambda message: told.append(message.record["message"]))
+    async with FeedSite() as site:
+        source = await add(system, site.feed("a"))
+        monkeypatch.setattr(rss, "visit_page", unread)
+        await collect(system)
+    logger.remove(handler)
+    found = await taken(system)
+    [seen] = found.sources
+    assert not found.collector.network_away
+    assert (seen.status, seen.last_error) == (SourceStatus.PENDING, None)
+    assert seen.next_check_reason == "a fault on our side kept it from being fetched; tried again soon"
+    [line] = [line for line in told if line.startswith(f"source {source.id} ")]
+    assert "not counted, as the fault is on our side: no process that reads" in line
 
 
 @pytest.mark.proves("R-41", "A-11")

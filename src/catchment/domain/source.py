@@ -59,6 +59,8 @@ class Why(StrEnum):
     RETRY_AFTER = "retry_after"
     BACK_OFF = "back_off"
     OFFLINE = "offline"
+    #: A fault on our side that says nothing of the network.
+    OUR_FAULT = "our_fault"
     #: All turns at its host are given away until then.
     HOST_BUDGET = "host_budget"
     #: Its host asked to be left alone until then.
@@ -164,7 +166,7 @@ class Source:
     @property
     def is_excused(self) -> bool:
         """Its last visit failed by a fault of ours."""
-        return self.next_check.why is Why.OFFLINE
+        return self.next_check.why in {Why.OFFLINE, Why.OUR_FAULT}
 
     def status(self, *, has_fetcher: bool) -> SourceStatus:
         if not self.is_active:

@@ -25,6 +25,7 @@ from catchment.domain.visit import (
     Skipped,
     SourceState,
     Visit,
+    VisitOutcome,
     VisitResult,
 )
 from catchment.engine.decide import (
@@ -121,12 +122,18 @@ def commit_visits(conn: Connection, visits: Sequence[Visit], rules: Rules, now: 
     return [results[visit.run.id] for visit in visits]
 
 
+_EXCUSES = {
+    VisitOutcome.NETWORK_AWAY: "not counted, as the network is away",
+    VisitOutcome.OUR_FAULT: "not counted, as the fault is on our side",
+}
+
+
 def _log_change(source: Source, state: SourceState, result: VisitResult) -> None:
     """What operators filter by: a visit that failed, a source that was paused for it, and one that is back."""
     about = logger.bind(source_id=source.id, type=source.type, failures=state.fetch_error_count)
     if state.last_error is not None and state.last_error != source.last_error:
         failed = about.bind(event="visit.excused" if result.excuse else "visit.failed")
-        said = result.excuse or "visit failed"
+        said = _EXCUSES[result.excuse] if result.excuse else "visit failed"
         failed.info("source {} ({}): {}: {}", source.id, source.name, said, state.last_error.message)
     if source.is_active and not state.is_active:
         paused = about.bind(event="source.paused")

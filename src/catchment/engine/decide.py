@@ -19,6 +19,7 @@ from catchment.domain.source import (
     NextCheck,
     PausedBy,
     Source,
+    Why,
 )
 from catchment.domain.visit import (
     Collected,
@@ -33,10 +34,10 @@ from catchment.domain.visit import (
 )
 from catchment.schedule.due import (
     Cadence,
+    after_excuse,
     after_failure,
     after_pause_by_error,
     after_success,
-    while_offline,
     without_fetcher,
 )
 
@@ -269,8 +270,9 @@ def _after_farewell(source: Source, failure: Failed, now: datetime) -> SourceSta
 
 
 def _after_outage(source: Source, failure: Failed, cadence: Cadence, now: datetime) -> SourceState:
-    """Our own network is down: the source is told of it, but it is not to blame."""
-    check = while_offline(now, cadence) if source.is_active else after_pause_by_error(now, cadence)
+    """The fault is ours: the source is told of it, but it is not to blame."""
+    why = Why.OFFLINE if excuse_of(failure) is VisitOutcome.NETWORK_AWAY else Why.OUR_FAULT
+    check = after_excuse(now, cadence, why) if source.is_active else after_pause_by_error(now, cadence)
     return replace(_unchanged(source), last_attempt_at=now, last_error=_error(failure, now), next_check=check)
 
 

@@ -59,7 +59,8 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
         Why.SERVER_CACHE: "the server says nothing new before {at}",
         Why.RETRY_AFTER: "the server asked to wait until {at}",
         Why.BACK_OFF: "waits after {failures}",
-        Why.OFFLINE: "the network is away, or another fault on our side; tried again soon",
+        Why.OFFLINE: "the network is away; tried again soon",
+        Why.OUR_FAULT: "a fault on our side kept it from being fetched; tried again soon",
         Why.HOST_BUDGET: "waits for its turn at {host} until {at}",
         Why.HOST_WAIT: "waits for {host} until {at}, as the host asked",
         Why.NO_COOKIE: (
@@ -77,7 +78,8 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
         Why.SERVER_CACHE: "服务器表示 {at} 之前不会更新",
         Why.RETRY_AFTER: "服务器要求等到 {at}",
         Why.BACK_OFF: "连续失败 {failures}，稍后重试",
-        Why.OFFLINE: "网络不通或本机故障，稍后重试",
+        Why.OFFLINE: "网络不通，稍后重试",
+        Why.OUR_FAULT: "本机故障，未能抓取，稍后重试",
         Why.HOST_BUDGET: "等待主机 {host} 的请求配额，{at} 轮到它",
         Why.HOST_WAIT: "应主机 {host} 的要求等到 {at}",
         Why.NO_COOKIE: (
@@ -445,7 +447,7 @@ def read_collector(conn: Connection, caller: Caller, *, now: datetime) -> Collec
 
 
 def is_network_away(conn: Connection) -> bool:
-    """Sources were last excused, and none was collected since that shows the way to them."""
+    """Sources were last excused by the network, and none was collected since that shows the way to them."""
     excuses = overview.latest_excuses(conn)
     if not excuses:
         return False

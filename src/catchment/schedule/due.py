@@ -84,8 +84,8 @@ def after_pause_by_error(now: datetime, cadence: Cadence) -> NextCheck:
     return NextCheck(at=now + cadence.probe_after, why=Why.PROBE)
 
 
-def while_offline(now: datetime, cadence: Cadence) -> NextCheck:
-    return NextCheck(at=now + min(cadence.interval, FIRST_RETRY), why=Why.OFFLINE)
+def after_excuse(now: datetime, cadence: Cadence, why: Why) -> NextCheck:
+    return NextCheck(at=now + min(cadence.interval, FIRST_RETRY), why=why)
 
 
 def without_fetcher(now: datetime, cadence: Cadence) -> NextCheck:

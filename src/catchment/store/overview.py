@@ -104,7 +104,7 @@ def pulse(conn: Connection) -> tuple[Any, ...]:
 
 
 def latest_excuses(conn: Connection) -> dict[str | None, datetime]:
-    """When sources were visited last that are excused, as the fault was ours, by their hosts; of very many some."""
+    """When sources were visited last that the network kept from us, by their hosts; of very many some."""
     # The reason is spelled out, so that the partial index of those serves.
     is_excused = sources.c.next_check_why == text(f"'{Why.OFFLINE}'")
     excused = select(sources.c.host, func.max(sources.c.last_attempt_at)).where(
