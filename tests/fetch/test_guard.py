@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from yarl import URL
 
 from catchment.errors import RefusedAddress, SettingsError
+from catchment.fetch.failures import status_error
 from catchment.fetch.guard import AddressGuard, is_public, written_address
 
 pytestmark = pytest.mark.proves("F-05")
@@ -143,6 +146,16 @@ def test_a_url_that_is_junk_or_leads_inside_is_refused(url: str) -> None:
 )
 def test_a_url_of_the_public_web_is_let_through(url: str) -> None:
     assert NOBODY.check_url(url).raw_host
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "fe80::1", "::ffff:169.254.169.254"])
+def test_nobody_is_advised_to_let_a_link_local_address_through(address: str) -> None:
+    url = f"http://[{address}]/" if ":" in address else f"http://{address}/"
+    for look in (lambda: NOBODY.check_url(url), lambda: NOBODY.check_address("a.example", 80, address)):
+        with pytest.raises(RefusedAddress, match=r"a link-local one, which machines keep for themselves$"):
+            look()
+    with pytest.raises(RefusedAddress, match="if it is yours, add it to CATCHMENT_ALLOW_NETWORKS"):
+        NOBODY.check_url("http://10.0.0.1/")
 
 
 def test_a_refusal_does_not_repeat_the_password() -> None:
@@ -291,3 +304,8 @@ def test_an_address_is_known_by_how_it_is_written(host):
 @pytest.mark.parametrize("host", ["", "example.org", "node1", "1.2.3.4.5", "127.0.0.1.", "300.1.1.1"])
 def test_what_only_looks_like_an_address_is_a_name(host):
     assert written_address(host) is None
+
+
+def test_several_addresses_to_choose_from_are_not_called_a_refusal() -> None:
+    error = status_error(300, URL("http://a.example/feed"), {}, datetime(2026, 1, 1, tzinfo=UTC))
+    assert str(error).endswith("it offers several addresses instead of one: give the address of the one that is wanted")

@@ -411,7 +411,7 @@ CHALLENGE = b"<!DOCTYPE html><html><head><title>Just a moment...</title></head><
         (b"<html><body>no title", "this is an HTML page, not a feed"),
         (b'{"error": "no"}', "no JSON Feed: it has 'error'"),
         (b"[1, 2]", "this is JSON but no feed"),
-        (b'{"items": [', "looks like JSON but cannot be read"),
+        (b'{"items": [', "this is JSON with a mistake in it: "),
         (b"hello there", "this is no feed; it starts with 'hello there'"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "this is no feed"),
         (b"<?xml version='1.0'?><note>x</note>", "this is no feed"),

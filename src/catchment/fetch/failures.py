@@ -65,6 +65,7 @@ def _is_html(headers: Mapping[str, str], body: bytes) -> bool:
 
 _ADVICE: Final = {
     206: "it gave a part, though the whole was asked for",
+    300: "it offers several addresses instead of one: give the address of the one that is wanted",
     401: "it wants credentials: give the source a key or sign in",
     403: "it does not let this collector in: check the address or the credentials",
     404: "there is nothing at this address: check the URL",

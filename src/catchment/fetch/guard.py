@@ -118,10 +118,7 @@ class AddressGuard:
     def check_address(self, host: str, port: int, address: str) -> None:
         """Raise RefusedAddress unless `address`, found for `host`, may be dialled."""
         if not (self._is_exempt(host, port, address) or is_public(ip_address(address))):
-            raise RefusedAddress(
-                f"{host} leads to {address}, which is not a public address; "
-                "if it is yours, add it to CATCHMENT_ALLOW_NETWORKS"
-            )
+            raise RefusedAddress(f"{host} {_why_not_public(address, ip_address(address))}")
 
     def dialable(self, host: str, port: int, addresses: Sequence[str]) -> list[str]:
         """The addresses of a name that may be dialled.
@@ -163,10 +160,18 @@ class AddressGuard:
         if not port or not _is_web_port(port):
             return f"asks for port {port}, which is not one that web servers use"
         if address is not None and not is_public(address):
-            return f"leads to {host}, which is not a public address; if it is yours, add it to CATCHMENT_ALLOW_NETWORKS"
+            return _why_not_public(host, address)
         if address is not None:
             return None
         return _fault_of_name(host)
+
+
+def _why_not_public(written: str, address: Address) -> str:
+    """Nobody is advised to let link-local addresses through: clouds keep their secrets there."""
+    said = f"leads to {written}, which is not a public address"
+    if _inner(address).is_link_local:
+        return f"{said} but a link-local one, which machines keep for themselves"
+    return f"{said}; if it is yours, add it to CATCHMENT_ALLOW_NETWORKS"
 
 
 def _parse_url(url: str) -> URL:

@@ -97,9 +97,9 @@ def _dot_path(text: str) -> Path:
 
 #: What a body is by its first character, when it is not what it should be.
 _LOOKS = {
-    b"<": "is an HTML page",
-    b"{": "looks like JSON but cannot be read",
-    b"[": "looks like JSON but cannot be read",
+    b"<": "JSON was expected, but this is an HTML page",
+    b"{": "this is JSON with a mistake in it",
+    b"[": "this is JSON with a mistake in it",
 }
 
 
@@ -108,9 +108,9 @@ def read_json(body: bytes) -> Any:
     try:
         return json.loads(body, strict=False)  # line breaks in texts are as clear as they are forbidden
     except (ValueError, RecursionError) as error:
-        what = _LOOKS.get(body.lstrip()[:1], "is something else")
+        what = _LOOKS.get(body.lstrip()[:1], "JSON was expected, but this is something else")
         reason = "it is nested too deep" if isinstance(error, RecursionError) else _place(error)
-        raise ParseError(f"JSON was expected, but this {what}: {reason}") from error
+        raise ParseError(f"{what}: {reason}") from error
 
 
 def read_object(body: bytes) -> dict[str, Any]:
