@@ -258,6 +258,12 @@ def test_a_large_round_shows_what_failed_and_what_is_new_and_counts_the_rest(cap
     assert "52 sources: 51 collected, 1 failed, 2 new items." in shown.err
 
 
+@pytest.mark.proves("A-26")
+def test_what_somebody_else_took_over_is_no_failure_of_this_round(capsys):
+    print_results([visited(1), visited(2, fenced=True, error="took too long"), visited(3, fenced=True)])
+    assert "3 sources: 1 collected, 0 failed, 2 taken over by others, 0 new items." in capsys.readouterr().err
+
+
 def test_the_summary_names_the_postponed_and_the_skipped_where_there_are_any(capsys):
     later = datetime(2026, 1, 2, tzinfo=UTC)
     print_results([visited(1), visited(2, postponed_until=later), visited(3, skipped="paused"), visited(4, inserted=1)])

@@ -215,6 +215,7 @@ def _summary(results: Sequence[VisitResult]) -> str:
     rare = {
         "postponed": outcomes["postponed"],
         "skipped": outcomes["skipped"],
+        "taken over by others": counts["takenOver"],
         "not counted (network away, or our fault)": counts["excused"],
     }
     parts = [f"{counts['collected']} collected", f"{counts['failed']} failed"]
