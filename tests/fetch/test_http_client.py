@@ -457,7 +457,7 @@ async def test_plain_http_behind_https_is_a_bad_answer(client: HttpClient) -> No
         (410, "gone for good"),
         (500, "in trouble"),
         (418, "refused"),
-        (300, "refused"),
+        (300, "several addresses"),
     ],
 )
 async def test_a_failing_status_says_what_to_do(site: Site, client: HttpClient, status: int, advice: str) -> None:

@@ -72,7 +72,6 @@ class Round:
         done = [result for result in self.results if not result.fenced]
         return {
             "due": len(self.ids),
-            "elsewhere": self.dropped + len(self.results) - len(done),
             "collected": sum(not (r.error or r.skipped or r.postponed_until) for r in done),
             "failed": sum(r.error is not None and r.excuse is None for r in done),
             "excused": sum(r.excuse is not None for r in done),
@@ -81,6 +80,7 @@ class Round:
             "fetched": sum(r.fetched for r in done),
             "inserted": sum(r.inserted for r in done),
             "updated": sum(r.updated for r in done),
+            "elsewhere": self.dropped + len(self.results) - len(done),
         }
 
     def postponed_until(self) -> datetime | None:
