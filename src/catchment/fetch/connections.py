@@ -41,7 +41,8 @@ _REMEMBERED_SECONDS: Final = 60
 _MAX_REMEMBERED: Final = 4096
 #: How long one address of a host may keep the next one waiting.
 _NEXT_ADDRESS_SECONDS: Final = 0.25
-#: What is read at a time: others get their turn in between, however many chunks or headers are in it.
+#: What is read at a time, which most feeds are as a whole: others get their turn in between, however many chunks or
+#: headers are in it.
 _READ_BYTES: Final = 64 * 1024
 #: Of an answer's head, or of whatever else is not its body, beside as much as there is of the body.
 _MAX_FRAMING_BYTES: Final = 64 * 1024

@@ -57,7 +57,7 @@ class AlertInputs:
 
 
 def gather(conn: Connection, watched: AlertInputs, *, now: datetime) -> AlertSnapshot:
-    befell = incidents.count_by_kind(conn, since=now - INCIDENT_WINDOW)
+    counts = incidents.count_by_kind(conn, since=now - INCIDENT_WINDOW)
     requests = fetch_log.count_requests(conn, now - REQUEST_WINDOW)
     return AlertSnapshot(
         at=now,
@@ -65,9 +65,9 @@ def gather(conn: Connection, watched: AlertInputs, *, now: datetime) -> AlertSna
         requests=tuple(RequestCount(platform=name, ok=one.ok, failed=one.failed) for name, one in requests.items()),
         pending_notes=count_pending_notes(conn),
         most_pending=watched.most_pending,
-        recovered_executions=befell.get(Incident.EXECUTIONS_RECOVERED, 0),
-        recovered_records=befell.get(Incident.RECORDS_RECOVERED, 0),
-        invalid_notes=befell.get(Incident.INVALID_INPUT, 0),
+        recovered_executions=counts.get(Incident.EXECUTIONS_RECOVERED, 0),
+        recovered_records=counts.get(Incident.RECORDS_RECOVERED, 0),
+        invalid_notes=counts.get(Incident.INVALID_INPUT, 0),
         sources=tuple(troubled_sources(conn, now=now)),
         late_sources=count_late(conn, due_before=now - LATE_AFTER),
         x_key_refused=_unless_read_since(conn, Incident.X_KEY_REFUSED),
