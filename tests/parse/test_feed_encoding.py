@@ -14,6 +14,16 @@ from catchment.parse.feed import parse_feed
 
 CHINESE = "新闻：今日头条，中文标题"
 
+#: What is written most of the time: a common character in both halves of Pinyin, and what stands between them.
+CHINESE_TEXTS = st.text(
+    "的不了大国和个到地会可以发多都好年就来对" + "是我一有在人这中上他时要说生学下新" + "，。“”：A ", min_size=40
+)
+#: Letters beyond ASCII by ones and twos, as French, German, Spanish, Danish and Portuguese have them.
+WESTERN_TEXTS = st.lists(
+    st.from_regex(r"[«“‘¿¡]?[A-ZÀÉÖ]?[a-z]{1,4}[àâçéèêëîïôùûüÿæœäößñáíóúøåãõ]{0,2}[a-z]{0,4}[’–…”»]?", fullmatch=True),
+    min_size=5,
+).map(" ".join)
+
 
 def document(title: str, declared: str | None) -> str:
     declaration = f'<?xml version="1.0" encoding="{declared}"?>' if declared else ""
@@ -136,3 +146,75 @@ def test_bytes_that_cannot_be_read_are_damage_unless_the_feed_itself_says_so():
     half = text.index(CHINESE[3:].encode("gb2312")) + 1
     assert parse_feed(text[:half] + b"\x0b" + text[half:]).is_damaged
     assert not parse_feed(document("\ufffd", "utf-8").encode()).is_damaged
+
+
+@pytest.mark.proves("R-07")
+@pytest.mark.parametrize(
+    ("declared", "content_type"),
+    [
+        ("utf-8", ""),
+        ("utf-8", "text/xml; charset=utf-8"),
+        ("UTF-8", "text/xml; charset=ISO-8859-1"),
+        (None, "text/xml; charset=utf-8"),
+        (None, ""),
+    ],
+)
+@pytest.mark.parametrize("title", [CHINESE, "朱镕基与“囍”的新闻——今日头条", "iPhone 17 评测：一年之后，还值得买吗？"])
+def test_chinese_that_is_said_to_be_utf8_and_is_not_is_read(title: str, declared: str | None, content_type: str):
+    feed = parse_feed(document(title, declared).encode("gb18030"), content_type=content_type)
+    assert (feed.entries[0].title, feed.encoding, feed.is_damaged) == (title, "gb18030", False)
+
+
+@pytest.mark.proves("R-07")
+@given(CHINESE_TEXTS)
+def test_common_chinese_is_read_whatever_it_says(text: str):
+    body = document(CHINESE + text, "utf-8").encode("gb18030")
+    assert as_utf8(body, "text/xml; charset=utf-8").decode() == document(CHINESE + text, "utf-8")
+
+
+@pytest.mark.proves("R-07")
+@given(WESTERN_TEXTS)
+def test_western_text_is_never_taken_for_chinese(text: str):
+    body = document("Café au lait " + text, "utf-8").encode("cp1252")
+    assert as_utf8(body, "text/xml; charset=utf-8").decode() == document("Café au lait " + text, "utf-8")
+
+
+@pytest.mark.proves("R-07")
+@pytest.mark.parametrize(
+    "title",
+    [
+        "créée",
+        "»»»»»»»»",
+        "ÉÉÉÉ! ÖÖ",
+        "¿Éxito? ¡¡Ábrete!!",
+        "ÀÀ ÉÉ ÖÖ ÜÜ",
+        "“À propos” – l’été…",
+        "Çà «École» ÄÖÜ äöüß",
+        "déjà vu",
+    ],
+)
+def test_marks_and_capitals_in_a_row_are_western_still(title: str):
+    assert parse_feed(document(title, "utf-8").encode("cp1252")).entries[0].title == title
+
+
+@pytest.mark.proves("R-07")
+@pytest.mark.parametrize(
+    ("title", "actual"),
+    [
+        ("대한민국 헌법은 모든 국민이 법 앞에 평등하다고 규정하고 있다", "cp949"),
+        ("今日の日本語の表題は東京大学の話題です", "euc_jp"),
+        ("今日の日本語の表題は東京大学の話題です", "cp932"),
+        ("中文標題：今天的新聞報導", "big5"),
+        ("Новости России и всего мира сегодня", "cp1251"),
+        ("Новости России и всего мира сегодня", "koi8_r"),
+    ],
+)
+def test_other_scripts_that_say_nothing_are_not_taken_for_chinese(title: str, actual: str):
+    assert parse_feed(document(title, "utf-8").encode(actual)).encoding == "cp1252"
+
+
+@pytest.mark.proves("R-07")
+def test_stray_bytes_of_chinese_leave_a_document_in_utf8_as_it_is():
+    whole = document("Liberté, égalité, fraternité: où? À Noël, ça va", "utf-8").encode()
+    body = whole.replace(b"</rss>", "<!--新闻-->".encode("gbk") + b"</rss>")
+    assert parse_feed(body).entries[0].title == "Liberté, égalité, fraternité: où? À Noël, ça va"

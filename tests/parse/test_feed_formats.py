@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from html import escape
 
 import pytest
 from feed_documents import atom, rss
@@ -192,6 +193,77 @@ def test_a_text_that_is_the_only_one_is_summary_and_content():
 def test_plain_text_content_keeps_its_angle_brackets():
     (entry,) = parse_feed(atom("<entry><id>1</id><content type='text'>use &lt;b> &amp;amp;</content></entry>")).entries
     assert entry.content == "use &lt;b&gt; &amp;amp;"
+
+
+@pytest.mark.proves("R-06")
+@pytest.mark.parametrize("kind", ["text", "text/plain", "TEXT"])
+def test_nothing_is_markup_in_a_title_that_atom_calls_text(kind: str):
+    title = f"<title type='{kind}'>How to use\n &lt;b&gt; tags &amp;amp; more</title>"
+    feed = parse_feed(atom(f"<entry><id>1</id>{title}</entry>", head=title))
+    assert (feed.title, feed.entries[0].title) == ("How to use <b> tags &amp; more",) * 2
+
+
+@pytest.mark.proves("R-06")
+@pytest.mark.parametrize(
+    "body",
+    [
+        atom("<entry><id>1</id><title>Use &lt;b>bold&lt;/b> &amp;amp; more</title></entry>"),
+        atom("<entry><id>1</id><title type='html'>Use &lt;b>bold&lt;/b> &amp;amp; more</title></entry>"),
+        atom("<entry><id>1</id><title type='text'>Use <b>bold</b> &amp; more</title></entry>"),
+        rss("<item><guid>1</guid><title type='text'>Use &lt;b>bold&lt;/b> &amp;amp; more</title></item>"),
+    ],
+    ids=["Atom that says nothing", "Atom that says HTML", "Atom with markup as it is", "RSS"],
+)
+def test_markup_in_any_other_title_is_markup(body: bytes):
+    assert parse_feed(body).entries[0].title == "Use bold & more"
+
+
+def json_feed(**item: str) -> bytes:
+    document = {"version": "https://jsonfeed.org/version/1.1", "title": "A <i> & B", "items": [item]}
+    return json.dumps(document).encode()
+
+
+@pytest.mark.proves("R-06")
+def test_no_tag_is_markup_in_the_titles_of_json_feed():
+    feed = parse_feed(json_feed(id="1", title="Tom & raw <i>, &lt;b&gt; and &#8216;so on&#8217;"))
+    assert (feed.title, feed.entries[0].title) == ("A <i> & B", "Tom & raw <i>, <b> and ‘so on’")
+
+
+#: Plain text, and the HTML that shows it.
+LINES = {
+    "one": ("a <b>", "a &lt;b&gt;"),
+    "one that ends": ("\na\n\n", "a"),
+    "two": ("a &\nb", "a &amp;<br>\nb"),
+    "of Windows": ("a\r\nb\rc", "a<br>\nb<br>\nc"),
+    "paragraphs": ("a\nb \n \n\nc", "<p>a<br>\nb</p>\n<p>c</p>"),
+    "many": ("a\n" * 3_000 + "b", "a<br>\n" * 3_000 + "b"),
+}
+
+
+@pytest.mark.proves("R-08")
+@pytest.mark.parametrize(("text", "html"), LINES.values(), ids=LINES)
+def test_the_lines_of_a_plain_text_stay_lines(text: str, html: str):
+    assert parse_feed(json_feed(id="1", content_text=text)).entries[0].content == html
+    # XML itself makes one sign of every end of a line, unless it is given by its number.
+    content = f"<content type='text'>{escape(text)}</content>".replace("\r", "&#13;")
+    assert parse_feed(atom(f"<entry><id>1</id>{content}</entry>")).entries[0].content == html
+
+
+@pytest.mark.proves("R-08")
+def test_lines_of_html_are_left_as_they_are():
+    assert parse_feed(json_feed(id="1", content_html="a\nb", content_text="c\nd")).entries[0].content == "a\nb"
+    content = "<content type='html'>a\nb</content>"
+    assert parse_feed(atom(f"<entry><id>1</id>{content}</entry>")).entries[0].content == "a\nb"
+
+
+@pytest.mark.proves("R-06", "R-08")
+def test_what_is_known_by_its_words_alone_keeps_them_as_they_were():
+    for body in (
+        json_feed(title="a <b> c", content_text="a\nb"),
+        atom("<entry><title type='text'>a &lt;b> c</title><content type='text'>a\nb</content></entry>"),
+    ):
+        (entry,) = parse_feed(body).entries
+        assert (entry.title, entry.content) == ("a c", "a\nb")
 
 
 ENCODED = "xmlns:content='http://purl.org/rss/1.0/modules/content/'"

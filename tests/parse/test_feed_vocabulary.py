@@ -256,3 +256,52 @@ class TestMoreEntriesThanAreTaken:
         ]
         feed = parse_feed(json.dumps({"version": "https://jsonfeed.org/version/1", "items": items}).encode())
         assert (feed.entries[0].id, feed.entries[-1].id, feed.cut) == ("100", "599", 100)
+
+
+MEDIA = "xmlns:media='http://search.yahoo.com/mrss/'"
+PICTURE = "<media:content url='https://x.org/p.jpg' type='image/jpeg' fileSize='9'/>"
+THUMBNAIL = "<media:thumbnail url='https://x.org/t?s=1'/>"
+#: The files of an entry, by what Media RSS says of them.
+ATTACHED = {
+    "a file": (PICTURE, [("https://x.org/p.jpg", "image/jpeg", 9)]),
+    "files in a group": (
+        f"<media:group>{PICTURE}<media:content url='/v.webm' medium='video'/></media:group>",
+        [("https://x.org/p.jpg", "image/jpeg", 9), ("https://example.com/v.webm", "video/webm", 0)],
+    ),
+    "a picture by its ending": ("<media:content url='https://x.org/p.JPG?w=9' width='460'/>", [("https://x.org/p.JPG?w=9", "image/jpeg", 0)]),
+    "a picture by its medium": ("<media:content url='https://x.org/p' medium='image'/>", [("https://x.org/p", "image/*", 0)]),
+    "a medium for a type": ("<media:content url='https://x.org/p.php' type='image'/>", [("https://x.org/p.php", "image/*", 0)]),
+    "a medium beside another ending": ("<media:content url='https://x.org/p.mp4' medium='image'/>", [("https://x.org/p.mp4", "image/*", 0)]),
+    "a type with parameters": ("<media:content url='https://x.org/p' type='Video/mp4; codecs=a'/>", [("https://x.org/p", "video/mp4", 0)]),
+    "a file of which nothing is said": ("<media:content url='https://x.org/p'/>", [("https://x.org/p", "", 0)]),
+    "what is nowhere": ("<media:content/><media:content url=' '/><media:thumbnail/>", []),
+    "Flash": ("<media:content url='https://x.org/v' type='application/x-shockwave-flash'/><media:content url='/v.swf'/>", []),
+    "a thumbnail": (THUMBNAIL, [("https://x.org/t?s=1", "image/*", 0)]),
+    "a thumbnail of a video": (
+        f"<media:group>{THUMBNAIL}<media:thumbnail url='/u.png'/><media:content url='/v.mp4'/></media:group>",
+        [("https://example.com/v.mp4", "video/mp4", 0), ("https://x.org/t?s=1", "image/*", 0)],
+    ),
+    "a thumbnail in a picture": (
+        f"<media:content url='/p.png'>{THUMBNAIL}</media:content>", [("https://example.com/p.png", "image/png", 0)]
+    ),
+    "a thumbnail beside an enclosed picture": (
+        f"{THUMBNAIL}<enclosure url='https://x.org/p.gif'/>", [("https://x.org/p.gif", "", 0)]
+    ),
+    "what is enclosed already": (
+        f"{PICTURE}<enclosure url='https://x.org/a.mp3' type='a/b'/><enclosure url='https://x.org/p.jpg' length='8'/>",
+        [("https://x.org/a.mp3", "a/b", 0), ("https://x.org/p.jpg", "", 8)],
+    ),
+    "whoever wrote it": (
+        "<media:content url='//0.gravatar.com/avatar/f' medium='image'/><media:thumbnail url='/u.png' width='30'/>",
+        [],
+    ),
+    "what must not be followed": ("<media:content url='javascript:alert(1)'/>", []),
+}  # fmt: skip
+
+
+@pytest.mark.proves("R-05", "A-31")
+@pytest.mark.parametrize(("media", "files"), ATTACHED.values(), ids=ATTACHED)
+def test_files_of_media_rss_are_files_of_the_entry(media: str, files: list[tuple[str, str, int]]):
+    bare = entry_of(rss("<item><title>T</title></item>"))
+    entry = entry_of(rss(f"<item {MEDIA}><title>T</title>{media}</item>"))
+    assert entry == bare._replace(enclosures=tuple(ParsedEnclosure(*file) for file in files))

@@ -116,6 +116,16 @@ def test_a_json_feed_has_what_its_version_asks_for():
     ]
 
 
+@pytest.mark.proves("B-10")
+@pytest.mark.parametrize("format_", [FeedFormat.RSS, FeedFormat.ATOM])
+def test_a_file_that_is_only_known_to_be_a_picture_is_valid(format_: FeedFormat):
+    (entry,) = feed_of("x").entries
+    pictures = tuple(Enclosure(url=f"https://x.example/{number}", type="image/*") for number in range(2))
+    written = format_.write(feed_of("x", entries=(replace(entry, enclosures=pictures),)))
+    SCHEMAS[format_].assertValid(lxml.etree.fromstring(written))
+    assert [file.type for file in feedparser.parse(written).entries[0].enclosures] == ["image/*", "image/*"]
+
+
 # From a view to a feed
 
 

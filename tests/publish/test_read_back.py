@@ -21,7 +21,7 @@ MOMENTS = st.integers(0, 10**8).map(lambda seconds: START - timedelta(seconds=se
 FILES = st.builds(
     Enclosure,
     url=PATHS.map("https://x.example/{}.mp3".format),
-    type=st.sampled_from(["audio/mpeg", "image/png", "video/mp4"]),
+    type=st.sampled_from(["audio/mpeg", "image/png", "image/*", "video/mp4"]),
     length=st.integers(0, 10**9),
 )
 HTML = st.lists(WORDS, min_size=1, max_size=3).map(lambda parts: "".join(f"<p>{part}</p>" for part in parts))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Final
 
@@ -15,6 +16,7 @@ from catchment.errors import BadBody
 from catchment.inflate import GZIP, GZIP_MAGIC, Cap, Inflater
 
 UTF_8 = "utf-8"
+_CHINESE = "gb18030"
 
 _HEAD = 1024
 _DECLARATION = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']\s*([A-Za-z0-9._:-]{1,40})\s*[\"']", re.IGNORECASE)
@@ -41,8 +43,8 @@ _SUPERSETS = {
     "iso8859-9": "cp1254",
     "iso8859-11": "cp874",
     "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
+    "gb2312": _CHINESE,
+    "gbk": _CHINESE,
     "big5": "big5hkscs",
     "shift_jis": "cp932",
     "euc_kr": "cp949",
@@ -63,6 +65,15 @@ _WINDOWS = {code: bytes([code]).decode("cp1252", "ignore").encode() for code in 
 # Two bytes of these may happen to be a character of UTF-8 as well; a single byte of the others never is.
 _MULTIBYTE = ("gb", "big5", "cp932", "cp949", "euc", "shift")
 _STRAYS = "catchment.windows"
+# In text of GB18030, where a byte beyond ASCII starts a pair and ASCII is passed over.
+_PAIR = re.compile(rb"[\x81-\xfe][\x30-\xfe]")
+# The first level of GB2312: 3,755 characters in the order of Pinyin, 99 in 100 of those that anybody writes.
+_FIRST_LEVEL = re.compile(rb"[\xb0-\xd7][\xa1-\xfe]")
+_CHINESE_SIGNS = re.compile(rb"[\xa1\xa3][\xa1-\xfe]")
+# The first bytes of Korean syllables end before; the second half of Pinyin, from `qing` on, does not.
+_AFTER_KOREAN = b"\xc9"
+# What a pair or two could happen to be.
+_TOO_FEW_CHARACTERS = 4
 
 
 def _read_as_windows(error: UnicodeError) -> tuple[str, int]:
@@ -178,6 +189,8 @@ def _decode(body: bytes, charset: str | None, declared: str | None) -> tuple[str
     believed = [declared, charset] if charset in _DEFAULTS_OF_SERVERS else [charset, declared]
     if _is_nearly_utf8(body, believed):
         return body.decode(UTF_8, _STRAYS), UTF_8
+    if declared in {None, UTF_8} and charset in {None, *_DEFAULTS_OF_SERVERS} and _is_chinese(body):
+        return body.decode(_CHINESE), _CHINESE
     for encoding in dict.fromkeys(believed):
         if encoding and encoding != UTF_8:
             text = body.decode(encoding, "replace")
@@ -187,6 +200,28 @@ def _decode(body: bytes, charset: str | None, declared: str | None) -> tuple[str
                 return _in_stretches(body, encoding), encoding
     text = body.decode(UTF_8, "replace")
     return (body.decode("cp1252", "replace"), "cp1252") if _spoilt(text) else (text, UTF_8)
+
+
+def _is_chinese(body: bytes) -> bool:
+    """Whether bytes that are no UTF-8 are GB18030, to judge by themselves: all of them can be read so, and four
+    characters in five are common ones.
+
+    In Western text a byte beyond ASCII stands by itself: with the letter after it, it is a rare character, and with a
+    blank or a bracket none at all. Of Big5 and Shift_JIS, half of the pairs are rare ones too; EUC-JP is full of kana,
+    and Korean has nothing in the second half of Pinyin, where every other Chinese character is.
+    """
+    try:
+        body.decode(_CHINESE)
+    except UnicodeDecodeError:
+        return False
+    pairs = Counter(_PAIR.findall(body))
+    common = {pair: often for pair, often in pairs.items() if _FIRST_LEVEL.match(pair)}
+    if len(common) < _TOO_FEW_CHARACTERS:
+        return False
+    written = sum(common.values())
+    signs = sum(often for pair, often in pairs.items() if _CHINESE_SIGNS.match(pair))
+    late = sum(often for pair, often in common.items() if pair >= _AFTER_KOREAN)
+    return 5 * (written + signs) >= 4 * pairs.total() and 10 * late >= written
 
 
 def _in_stretches(body: bytes, encoding: str) -> str:

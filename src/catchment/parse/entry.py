@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from catchment.parse.html import HtmlCleaner, plain_text, plain_texts, storable
+from catchment.parse.html import HtmlCleaner, one_line, plain_text, plain_texts, storable, with_line_breaks
 
 MAX_ENTRIES = 500
 MAX_TITLE = 500
@@ -92,6 +92,10 @@ class RawEntry(NamedTuple):
     tags: Collection[str] = ()
     #: What the links in its texts are relative to; "" where it is what the document's are.
     base: str = ""
+    #: Its title, where something in it looks like markup and is none.
+    plain_title: str = ""
+    #: Its content is several lines of text, in which markup is escaped.
+    has_plain_lines: bool = False
 
 
 class EntryMaker:
@@ -111,14 +115,27 @@ class EntryMaker:
     def make(self, found: Sequence[RawEntry]) -> tuple[ParsedEntry, ...]:
         if not found:
             return ()
-        ids, links, titles, authors, published, updated, summaries, contents, files, tags, bases = zip(
+        ids, links, titles, authors, published, updated, summaries, contents, files, tags, bases, plain, lined = zip(
             *found, strict=True
         )
         own_ids = _identities(ids)
+        pages = self._pages(links, own_ids)
+        names = plain_texts(titles, MAX_TITLE)
+        if any(plain) or any(lined):
+            # What has neither is known by its words: if these were read otherwise, it would come once more.
+            known = [bool(own or page) for own, page in zip(own_ids, pages, strict=True)]
+            names = [
+                one_line(title, MAX_TITLE) if title and is_known else name
+                for name, title, is_known in zip(names, plain, known, strict=True)
+            ]
+            contents = tuple(
+                with_line_breaks(content) if is_lined and is_known else content
+                for content, is_lined, is_known in zip(contents, lined, known, strict=True)
+            )
         columns = (
             own_ids,
-            self._pages(links, own_ids),
-            plain_texts(titles, MAX_TITLE),
+            pages,
+            names,
             map(_name, authors),
             published,
             updated,
@@ -211,6 +228,11 @@ def absolute(link: str, base: str) -> str:
     if not link.startswith(_FOLLOWED):
         link = _joined(base, link)
     return link if len(link) <= _MAX_URL else ""
+
+
+def has_lines(text: str) -> bool:
+    """Whether it has more than one."""
+    return "\n" in text.strip() or "\r" in text.strip()
 
 
 def size_in_bytes(value: object) -> int:

@@ -7,100 +7,18 @@ well-formed and then read by the same reader, so that nobody sees in an entry wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
-from html import escape, unescape
+from html import unescape
 from typing import Any
 
 import lxml.etree  # type: ignore[import-untyped]
 
 from catchment.errors import ParseError
-from catchment.parse import xmlfeed
-from catchment.parse.dates import parse_date
+from catchment.parse import jsonfeed, xmlfeed
 from catchment.parse.encoding import UTF_8, read_as
-from catchment.parse.entry import (
-    MAX_ENTRIES,
-    MAX_TITLE,
-    EntryMaker,
-    ParsedEnclosure,
-    ParsedEntry,
-    ParsedFeed,
-    RawEntry,
-    absolute,
-    feed_base,
-    newest,
-    size_in_bytes,
-)
-from catchment.parse.html import CONTROL_BYTES, plain_text
-from catchment.parse.json_values import list_at, objects_at, read_json, text_at
+from catchment.parse.entry import MAX_ENTRIES, ParsedEnclosure, ParsedEntry, ParsedFeed
+from catchment.parse.html import plain_text
 from catchment.parse.wellformed import Mended, well_formed
-
-_Object = dict[str, Any]
-
-
-def looks_like_json(body: bytes) -> bool:
-    return body[:1] in {b"{", b"["}
-
-
-def read(body: bytes, url: str, *, summaries: bool = True) -> ParsedFeed:
-    document = _document(body)
-    link = text_at(document, "home_page_url")
-    url = text_at(document, "feed_url") or url
-    base = feed_base(link, url)
-    author = _author(document)
-    listed = list_at(document, "items")
-    entries = (_entry(item, author) for item in listed if isinstance(item, dict))
-    found = [one for one in entries if one.id or one.link or one.title or one.summary or one.content]
-    places = newest(len(found), lambda place: (found[place].published, found[place].id or found[place].link))
-    return ParsedFeed(
-        title=plain_text(text_at(document, "title"), MAX_TITLE),
-        link=absolute(link, url),
-        entries=EntryMaker(base, summaries=summaries).make([found[place] for place in places]),
-        left_out=len(listed) - len(found),
-        cut=len(found) - len(places),
-    )
-
-
-def _document(body: bytes) -> _Object:
-    document = read_json(body.translate(None, CONTROL_BYTES))
-    if not isinstance(document, dict):
-        raise ParseError("this is JSON but no feed: it is a list or a single value; use the type custom_api")
-    if "jsonfeed.org" not in text_at(document, "version") and not isinstance(document.get("items"), list):
-        keys = ", ".join(sorted(map(repr, document))[:5])
-        raise ParseError(f"this is JSON but no JSON Feed: it has {keys or 'nothing'} instead of 'items'")
-    return document
-
-
-def _entry(item: _Object, feed_author: str) -> RawEntry:
-    return RawEntry(
-        id=text_at(item, "id"),
-        link=text_at(item, "url") or text_at(item, "external_url"),
-        title=text_at(item, "title"),
-        author=_author(item) or feed_author,
-        published=parse_date(text_at(item, "date_published")),
-        updated=parse_date(text_at(item, "date_modified")),
-        summary=_plain(item, "summary"),
-        content=text_at(item, "content_html") or _plain(item, "content_text"),
-        enclosures=list(_attachments(item)),
-        tags=[tag for tag in list_at(item, "tags") if isinstance(tag, str)],
-    )
-
-
-def _plain(found: _Object, key: str) -> str:
-    return escape(text_at(found, key), quote=False)
-
-
-def _author(found: _Object) -> str:
-    single = found.get("author")  # as in version 1.0
-    authors = objects_at(found, "authors") or ([single] if isinstance(single, dict) else [])
-    return ", ".join(filter(None, (text_at(author, "name") for author in authors)))
-
-
-def _attachments(item: _Object) -> Iterable[ParsedEnclosure]:
-    for file in objects_at(item, "attachments"):
-        length = size_in_bytes(file.get("size_in_bytes"))
-        yield ParsedEnclosure(url=text_at(file, "url"), type=text_at(file, "mime_type"), length=length)
-
 
 __all__ = ["MAX_ENTRIES", "ParsedEnclosure", "ParsedEntry", "ParsedFeed", "parse_feed"]
 
@@ -131,8 +49,8 @@ def parse_feed(body: bytes, *, url: str = "", content_type: str = "", summaries:
     document, encoding = read_as(body, content_type)
     if not document:
         raise ParseError("the body is empty: there is no feed in it")
-    if looks_like_json(document):
-        return read(document, url, summaries=summaries)
+    if jsonfeed.looks_like_json(document):
+        return jsonfeed.read(document, url, summaries=summaries)
     feed = _parse_xml(document, url, summaries=summaries)
     if document is not body and _LOST in document and _LOST not in body:
         feed = replace(feed, is_damaged=True)

@@ -66,6 +66,7 @@ _LEFT_OPEN = frozenset({
     "strike", "strong", "sub", "sup", "td", "th", "tr", "tt", "u", "ul", "wbr",
 })  # fmt: skip
 _BREAKING = frozenset({"br", "p", "div", "li", "td", "h1", "h2", "h3"})
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*+\n)++")
 # What XML 1.0 or PostgreSQL cannot hold.
 _UNSTORABLE = re.compile(f"[{CONTROL_BYTES.decode()}\ufffe\uffff\ud800-\udfff]")
 
@@ -244,13 +245,25 @@ def plain_text(text: str, limit: int) -> str:
     if "<" in text:
         text = _without_tags(text)
     if "&" in text:
-        text = _unescaped(text)
+        text = unescaped(text)
         if "<" in text:  # escaped once too often, as titles are so regularly that this is a tag
             text = _without_tags(text)
+    return one_line(text, limit)
+
+
+def one_line(text: str, limit: int) -> str:
+    """The same of a text in which nothing is markup."""
     text = " ".join(text.split())
     if len(text) > limit:
         text = _cut_words(text, limit)
     return text if text.isprintable() else storable(text)
+
+
+def with_line_breaks(text: str) -> str:
+    """Text of several lines, in which markup is escaped: as paragraphs where lines are blank, else with its breaks."""
+    text = text.strip().replace("\r\n", "\n").replace("\r", "\n")
+    paragraphs = [part.rstrip().replace("\n", "<br>\n") for part in _BLANK_LINES.split(text)]
+    return paragraphs[0] if len(paragraphs) == 1 else "\n".join(f"<p>{part}</p>" for part in paragraphs)
 
 
 def storable(text: str) -> str:
@@ -282,7 +295,8 @@ def _without_tags(text: str) -> str:
     return _TAG.sub(lambda tag: tag[0] if _is_word(tag, closed) else _gap(tag[2]), text)
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
+    """The text with its references to characters decoded, once."""
     try:
         return unescape(_NO_CHARACTER.sub("", text))
     except ValueError:  # the number of a character, with thousands of digits

@@ -7,6 +7,7 @@ are one vocabulary, since feeds mix them freely.
 from __future__ import annotations
 
 import binascii
+import re
 from base64 import b64decode
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,10 +27,11 @@ from catchment.parse.entry import (
     RawEntry,
     absolute,
     feed_base,
+    has_lines,
     newest,
     size_in_bytes,
 )
-from catchment.parse.html import plain_text
+from catchment.parse.html import one_line, plain_text
 
 #: lxml has no types of its own.
 Element: TypeAlias = Any
@@ -61,7 +63,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "content": {"encoded": "encoded"},
     "media": {"title": "other title", "description": "media text", "group": "media", "content": "media",
-              "category": "category", "keywords": "keywords"},
+              "thumbnail": "media", "category": "category", "keywords": "keywords"},
     "itunes": {"author": "other author", "summary": "other summary", "title": "other title", "category": "category",
                "keywords": "keywords"},
     "xhtml": {"body": "content", "div": "content"},
@@ -102,7 +104,23 @@ _LONGEST_NAMESPACE: Final = 200
 _PAGE_RELATIONS: Final = frozenset({None, "", "alternate"})
 _NO_TEXT: Final[_Text] = (None, "")
 _WEB: Final = ("http://", "https://")
+_OF_ATOM: Final = frozenset({"feed", "entry"})
 _PLAIN: Final = frozenset({"text", "text/plain"})
+#: What a file of an entry is, by how its address ends, where nobody says it.
+_TYPES: Final = {
+    **dict.fromkeys(("jpg", "jpeg"), "image/jpeg"),
+    **{ending: f"image/{ending}" for ending in ("png", "gif", "webp", "avif")},
+    **{ending: f"video/{ending}" for ending in ("mp4", "webm")},
+    "mp3": "audio/mpeg", "m4a": "audio/mp4", "ogg": "audio/ogg", "swf": "application/x-shockwave-flash",
+}  # fmt: skip
+_ENDING: Final = re.compile(r"[^?#]*\.(\w{3,4})(?:[?#]|$)")
+_TYPE: Final = re.compile(r"[\w.+-]+/[\w.+*-]+")
+_MEDIA: Final = frozenset({"image", "video", "audio"})
+#: Nothing plays it any more.
+_FLASH: Final = "application/x-shockwave-flash"
+#: Smaller pictures, in pixels, are of whoever wrote it, and so are these, which WordPress gives with every entry.
+_ICON: Final = 64
+_FACES: Final = "gravatar.com/avatar/"
 _MARKUP_TYPES: Final = ("text", "html", "xhtml", "application/xml", "application/xhtml", "application/html")
 
 
@@ -124,8 +142,10 @@ def read(root: Element, url: str, *, summaries: bool = True, has_bases: bool = T
     author = _author([one for one in info.get("author", ()) if vocabulary[one.tag] != _OF_PODCASTS])
     reader = _FeedReader(items, author=author, base=base, has_bases=has_bases, summaries=summaries)
     found, cut = reader.read()
+    title = _title(info.get("title", ()))
+    as_line = one_line if _is_plain(channel, info) else plain_text
     return ParsedFeed(
-        title=plain_text(_title(info.get("title", ())), MAX_TITLE),
+        title=as_line(title, MAX_TITLE),
         link=absolute(link, url),
         entries=EntryMaker(base, summaries=summaries).make(found),
         cut=cut,
@@ -201,18 +221,23 @@ class _FeedReader:
         if self._has_bases:
             text = summary if content is None else content
             link, base = _by_own_base(link, links, self._base), "" if text is None else text.base or ""
+        title = _title(said("title", ())) or _media(fields, "title")
+        files = self._enclosures(said("enclosure", ()), links)
         return RawEntry(
             _id(item, fields),
             link,
-            _title(said("title", ())) or _media(fields, "title"),
+            title,
             _author(said("author", ())) or self._author,
             published,
             updated,
             short,
             body,
-            self._enclosures(said("enclosure", ()), links),
-            _tags(fields),
+            _with_media(files, fields["media"]) if "media" in fields else files,
+            _tags(fields) if "category" in fields or "keywords" in fields else (),
             base,
+            title if ("<" in title or "&" in title) and _is_plain(item, fields) else "",
+            # In text as HTML there is no bracket, and in other HTML it is found at once.
+            bool(body) and "<" not in body and _is_content(content) and _is_plain_text(content) and has_lines(body),
         )
 
     def _enclosures(self, own: Sequence[Element], links: Sequence[Element]) -> Sequence[ParsedEnclosure]:
@@ -317,12 +342,52 @@ def _media(fields: _Fields, name: str) -> str:
     )
 
 
+def _with_media(files: Sequence[ParsedEnclosure], media: Iterable[Element]) -> list[ParsedEnclosure]:
+    """Also what Media RSS attaches: its files, and a thumbnail where there is no other picture."""
+    found = list(files)
+    thumbnails: list[ParsedEnclosure] = []
+    for one in (one for group in media for one in group.iter(_ANY + "content", _ANY + "thumbnail")):
+        url = (one.get("url") or "").strip()
+        if not url or _FACES in url or 0 < size_in_bytes(one.get("width")) < _ICON:
+            continue
+        is_thumbnail = _local(one.tag) == "thumbnail"
+        kind = _media_type(one.get("type"), url, "image" if is_thumbnail else one.get("medium") or one.get("type"))
+        file = ParsedEnclosure(url, kind, size_in_bytes(one.get("fileSize")))
+        if kind != _FLASH:
+            (thumbnails if is_thumbnail else found).append(file)
+    has_picture = any(_media_type(file.type, file.url, None).startswith("image/") for file in found)
+    return found if has_picture else found + thumbnails[:1]
+
+
+def _media_type(said: str | None, url: str, medium: str | None) -> str:
+    """What is said, else what its address ends in. What is only known to be a picture is "image/*", as other readers
+    have it too.
+    """
+    if said and (match := _TYPE.match(said.strip())):
+        return match[0].lower()
+    ending = _ENDING.match(url)
+    known = _TYPES.get(ending[1].lower(), "") if ending else ""
+    return known if medium not in _MEDIA or known.startswith(f"{medium}/") else f"{medium}/*"
+
+
 def _title(elements: Iterable[Element]) -> str:
     for element in elements:
         if title := _text(element):
             # Of a single word: it may be in base64.
             return title if " " in title or not element.attrib else _markup(element, element.text or "").strip()
     return ""
+
+
+def _is_plain(owner: Element, fields: _Fields) -> bool:
+    """Whether what looks like markup in a title is none: Atom says so. Where it says nothing, feeds mean HTML."""
+    if _local(owner.tag) not in _OF_ATOM:
+        return False
+    element = next((one for one in fields.get("title", ()) if _text(one)), None)
+    return element is not None and _is_plain_text(element) and _namespace(element.tag) == _namespace(owner.tag)
+
+
+def _is_plain_text(element: Element) -> bool:
+    return (element.get("type") or "").lower() in _PLAIN and not len(element)
 
 
 def _first_text(elements: Iterable[Element]) -> str:

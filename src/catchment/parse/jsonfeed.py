@@ -1,0 +1,95 @@
+"""JSON Feed of every version, out of the bytes of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+from catchment.errors import ParseError
+from catchment.parse.dates import parse_date
+from catchment.parse.entry import (
+    MAX_TITLE,
+    EntryMaker,
+    ParsedEnclosure,
+    ParsedFeed,
+    RawEntry,
+    absolute,
+    feed_base,
+    has_lines,
+    newest,
+    size_in_bytes,
+)
+from catchment.parse.html import CONTROL_BYTES, one_line, unescaped
+from catchment.parse.json_values import list_at, objects_at, read_json, text_at
+
+_Object = dict[str, Any]
+
+
+def looks_like_json(body: bytes) -> bool:
+    return body[:1] in {b"{", b"["}
+
+
+def read(body: bytes, url: str, *, summaries: bool = True) -> ParsedFeed:
+    document = _document(body)
+    link = text_at(document, "home_page_url")
+    url = text_at(document, "feed_url") or url
+    base = feed_base(link, url)
+    author = _author(document)
+    listed = list_at(document, "items")
+    entries = (_entry(item, author) for item in listed if isinstance(item, dict))
+    found = [one for one in entries if one.id or one.link or one.title or one.summary or one.content]
+    places = newest(len(found), lambda place: (found[place].published, found[place].id or found[place].link))
+    return ParsedFeed(
+        title=one_line(unescaped(text_at(document, "title")), MAX_TITLE),
+        link=absolute(link, url),
+        entries=EntryMaker(base, summaries=summaries).make([found[place] for place in places]),
+        left_out=len(listed) - len(found),
+        cut=len(found) - len(places),
+    )
+
+
+def _document(body: bytes) -> _Object:
+    document = read_json(body.translate(None, CONTROL_BYTES))
+    if not isinstance(document, dict):
+        raise ParseError("this is JSON but no feed: it is a list or a single value; use the type custom_api")
+    if "jsonfeed.org" not in text_at(document, "version") and not isinstance(document.get("items"), list):
+        keys = ", ".join(sorted(map(repr, document))[:5])
+        raise ParseError(f"this is JSON but no JSON Feed: it has {keys or 'nothing'} instead of 'items'")
+    return document
+
+
+def _entry(item: _Object, feed_author: str) -> RawEntry:
+    title, html = text_at(item, "title"), text_at(item, "content_html")
+    entry = RawEntry(
+        id=text_at(item, "id"),
+        link=text_at(item, "url") or text_at(item, "external_url"),
+        title=title,
+        author=_author(item) or feed_author,
+        published=parse_date(text_at(item, "date_published")),
+        updated=parse_date(text_at(item, "date_modified")),
+        summary=_plain(item, "summary"),
+        content=html or _plain(item, "content_text"),
+        enclosures=list(_attachments(item)),
+        tags=[tag for tag in list_at(item, "tags") if isinstance(tag, str)],
+    )
+    if "<" in title or "&" in title:
+        # Some escape what need not be, as for HTML; a tag is a word nevertheless.
+        entry = entry._replace(plain_title=unescaped(title))
+    return entry if html or not has_lines(entry.content) else entry._replace(has_plain_lines=True)
+
+
+def _plain(found: _Object, key: str) -> str:
+    return escape(text_at(found, key), quote=False)
+
+
+def _author(found: _Object) -> str:
+    single = found.get("author")  # as in version 1.0
+    authors = objects_at(found, "authors") or ([single] if isinstance(single, dict) else [])
+    return ", ".join(filter(None, (text_at(author, "name") for author in authors)))
+
+
+def _attachments(item: _Object) -> Iterable[ParsedEnclosure]:
+    for file in objects_at(item, "attachments"):
+        length = size_in_bytes(file.get("size_in_bytes"))
+        yield ParsedEnclosure(url=text_at(file, "url"), type=text_at(file, "mime_type"), length=length)
