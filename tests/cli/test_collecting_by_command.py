@@ -208,7 +208,7 @@ async def test_a_second_signal_stops_at_once(
 async def test_items_are_listed_newest_first_by_the_names_that_were_settled(catchment: Command, site: FeedSite) -> None:
     [number] = await add(catchment, site.feed("a"))
     await collected(catchment)
-    site.feed("a", "b", "c")
+    site.feed("c", "b", "a")
     await collected(catchment, "--source", str(number))
     items = await to_thread(catchment.json, "items", "list", "--limit", "0")
     assert [item["title"] for item in items] == ["Title c", "Title b", "Title a"]

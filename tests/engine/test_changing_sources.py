@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import timedelta
 
 import pytest
@@ -304,3 +305,42 @@ async def test_a_secret_that_does_not_open_counts_so_that_somebody_is_told(open_
         seen = await get(system, source)
     assert (seen.paused_by, seen.fetch_error_count) == (PausedBy.ERROR, 5)
     assert "Enter it again" in seen.last_error.message
+
+
+@on_both_stores
+@pytest.mark.proves("A-26")
+async def test_new_ids_at_every_visit_double_nothing_and_are_no_gap(system, site, clock):
+    source = await add(system, site.feed("a", "b"))
+    await visit(system, source)
+    for number in range(2):
+        site.serve(rss("a", "b").replace("<guid isPermaLink='false'>", f"<guid isPermaLink='false'>{number}-"))
+        clock.advance(HOUR)
+        assert (await visit(system, source)).rhythm.gap_at is None
+    assert len(await stored(system)) == 2
+
+
+@on_both_stores
+@pytest.mark.proves("A-26")
+async def test_entries_that_share_an_id_are_all_kept_and_none_twice(system, site, clock):
+    def feed(*names: str) -> str:
+        return site.serve(re.sub("(<guid[^>]*>)[^<]*", r"\1site", rss(*names)))
+
+    source = await add(system, feed("b", "a"))
+    for names in (("b", "a"), ("c", "b", "a"), ("c",), ("d", "c")):
+        feed(*names)
+        await visit(system, source)
+        clock.advance(HOUR)
+    assert sorted(item.title for item in await stored(system)) == ["Title a", "Title b", "Title c", "Title d"]
+
+
+@on_both_stores
+@pytest.mark.proves("G-13", "H-01")
+async def test_of_what_came_at_one_visit_the_newest_has_the_highest_number(system, site):
+    dated = "".join(
+        f"<item><guid>{name}</guid><title>{name}</title><pubDate>Sun, 0{day} Mar 2026 08:00:00 GMT</pubDate></item>"
+        for name, day in (("middle", 2), ("newest", 3), ("oldest", 1))
+    )
+    await add(system, site.serve(f"<rss><channel><title>F</title>{dated}</channel></rss>"))
+    await collect(system)
+    by_number = sorted(await stored(system), key=lambda item: item.id)
+    assert [item.title for item in by_number] == ["oldest", "middle", "newest"]

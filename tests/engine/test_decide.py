@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 import pytest
@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from catchment.domain.item import MAX_KEY, former_fingerprint, former_key, make_item, short_hash
 from catchment.domain.source import FAILURES_UNTIL_PAUSE, LastError, NextCheck, PausedBy, Why
 from catchment.domain.visit import Collected, Failed, Fetched, Postponed, Skipped, network_is_down
-from catchment.engine.decide import ItemChanges, decide, each_once, held_against, sort_items, without_harm
+from catchment.engine.decide import (
+    ItemChanges,
+    decide,
+    each_once,
+    held_against,
+    oldest_first,
+    sort_items,
+    without_harm,
+    without_renamed,
+)
 from catchment.schedule.due import Cadence
 from source_factory import START, make_source
 
@@ -79,7 +88,7 @@ def test_storing_the_same_batch_twice_changes_nothing(batch):
     once = each_once(batch)
     memory: dict[str, bytes] = {}
     first = sort_items(once, memory)
-    assert len(first.new) == len({item.key for item in batch})
+    assert len({item.key for item in first.new}) == len(first.new) >= len({item.key for item in batch})
     memory |= {one.key: one.fingerprint for one in first.new}
     again = sort_items(once, memory)
     assert (again.new, again.changed) == ((), ())
@@ -89,6 +98,49 @@ def test_storing_the_same_batch_twice_changes_nothing(batch):
 def test_of_two_items_with_one_key_the_first_stands():
     first, second = (make_item(native_id="1", content=content) for content in ("newest", "older"))
     assert each_once([first, second]) == [first]
+
+
+@pytest.mark.proves("A-26")
+def test_an_id_under_which_several_pages_are_listed_is_nobody_s_own():
+    pages = [make_item(native_id="1", title=name, url=f"https://example.org/{name}") for name in ("b", "a", "b")]
+    nameless = make_item(native_id="1", content="without a page")
+    assert [item.key for item in each_once([*pages, nameless])] == [
+        "https://example.org/b",
+        "https://example.org/a",
+        "1",
+    ]
+
+
+@pytest.mark.proves("A-26")
+@pytest.mark.parametrize(
+    "other", [{"url": "https://example.org/1?utm_source=x"}, {"title": "One, edited"}, {"url": "https://example.org/2"}]
+)
+def test_an_id_that_is_listed_twice_for_one_page_or_under_one_title_is_one_item(other):
+    values = {"native_id": "1", "title": "One", "url": "https://example.org/1"}
+    first, second = make_item(**values), make_item(**values | other)
+    assert each_once([first, second]) == [first]
+
+
+MORNING, EVENING = (datetime(2026, 3, 1, hour, tzinfo=UTC) for hour in (8, 20))
+
+
+@pytest.mark.proves("A-26")
+def test_of_what_came_together_the_newest_is_the_last():
+    morning, evening = (make_item(native_id=str(at.hour), published_at=at) for at in (MORNING, EVENING))
+    undated = make_item(native_id="undated")
+    assert list(oldest_first([evening, morning])) == list(oldest_first([morning, evening])) == [morning, evening]
+    assert list(oldest_first([undated, morning, evening])) == [evening, morning, undated]
+
+
+@pytest.mark.proves("A-26")
+def test_what_says_the_same_of_the_same_moment_is_known_whatever_its_id():
+    before, after, later = (
+        make_item(native_id=name, title="One", published_at=at)
+        for name, at in (("1", MORNING), ("2", MORNING), ("3", EVENING))
+    )
+    undated = make_item(native_id="4", title="One")
+    news = ItemChanges(new=(after, later, undated))
+    assert without_renamed(news, {(before.fingerprint, MORNING)}) == ItemChanges(new=(later, undated), known=1)
 
 
 @pytest.mark.proves("R-01")

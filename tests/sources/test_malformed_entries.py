@@ -62,6 +62,25 @@ async def test_of_a_json_feed(site):
     assert ([item.title for item in fetched.items], fetched.left_out) == (["One"], 5)
 
 
+EMPTY = ("<item></item>", "<item/>", "<item><pubDate>Mon, 02 Nov 2026 10:00:00 GMT</pubDate><title> </title></item>")
+
+
+async def test_of_a_feed_whose_entries_say_nothing(site):
+    url = site.serve(f"<rss><channel><title>F</title><item><title>One</title></item>{''.join(EMPTY)}</channel></rss>")
+    async with visitor("") as visit:
+        fetched = await visit("rss", {"url": url})
+    assert ([item.title for item in fetched.items], fetched.left_out) == (["One"], len(EMPTY))
+
+
+async def test_a_file_without_a_word_about_it_is_an_item_that_can_be_opened(site):
+    files = "".join(f'<item><enclosure url="/{name}.mp3" type="audio/mpeg"/></item>' for name in ("one", "two"))
+    url = site.serve(f"<rss><channel><title>F</title>{files}</channel></rss>")
+    async with visitor("") as visit:
+        fetched = await visit("rss", {"url": url})
+    assert [item.url for item in fetched.items] == [site.url("/one.mp3"), site.url("/two.mp3")]
+    assert len({item.key for item in fetched.items}) == len(fetched.items)
+
+
 @pytest.mark.parametrize("paging", ["none", "page"])
 async def test_of_any_api(site, paging):
     url = site.serve(json.dumps({"items": [{"id": 1}, None, {"unknown": 2}, 3]}))

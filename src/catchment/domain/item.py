@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from catchment.errors import InvalidInput
 
@@ -64,6 +64,10 @@ class Item(NamedTuple):
     content: str
     published_at: datetime | None
     metadata: Mapping[str, Any]
+
+
+#: What an item says, as its fingerprint, and of when.
+Said: TypeAlias = tuple[bytes, datetime]
 
 
 class Reading(NamedTuple):
@@ -126,6 +130,11 @@ def former_key(item: Item) -> str:
     """What the item was known by when every part of a link counted."""
     page = page_of(item.url)
     return _key(item.url, "", "") if page != item.url and item.key == _key(page, "", "") else item.key
+
+
+def known_by_page(item: Item) -> Item:
+    """The same, without regard to an id of its own."""
+    return item._replace(key=_key(page_of(item.url), item.title, item.content))
 
 
 def former_fingerprint(item: Item) -> bytes:

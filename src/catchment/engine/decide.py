@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 from catchment.domain.host import shows_the_way
-from catchment.domain.item import Item, fingerprint, former_fingerprint, former_key
+from catchment.domain.item import Item, Said, fingerprint, former_fingerprint, former_key, known_by_page, page_of
 from catchment.domain.rhythm import Rhythm, end_gap, learn, mark_gap
 from catchment.domain.source import (
     ADDRESS_KEY,
@@ -67,12 +68,35 @@ class ItemChanges:
 NO_NEWS = ItemChanges()
 
 
-def each_once(items: Iterable[Item]) -> list[Item]:
-    """Of two items with one key the first stands, as feeds list the newest first."""
-    by_key: dict[str, Item] = {}
+def each_once(items: Sequence[Item]) -> list[Item]:
+    """Of two items with one key the first stands, as feeds list the newest first.
+
+    What has pages and titles of its own is not one item, whatever its id says: that counts for nothing then.
+    """
+    firsts = _by_key(items)
+    shared = {item.key for item in items if _is_another(item, firsts[item.key])}
+    if shared:
+        firsts = _by_key(known_by_page(item) if item.key in shared and item.url else item for item in items)
+    return list(firsts.values())
+
+
+def _by_key(items: Iterable[Item]) -> dict[str, Item]:
+    firsts: dict[str, Item] = {}
     for item in items:
-        by_key.setdefault(item.key, item)
-    return list(by_key.values())
+        firsts.setdefault(item.key, item)
+    return firsts
+
+
+def _is_another(item: Item, other: Item) -> bool:
+    return item is not other and item.title != other.title and page_of(item.url) != page_of(other.url)
+
+
+def oldest_first(items: Sequence[Item]) -> Sequence[Item]:
+    """As they are numbered: of what came together the newest counts as the last. Feeds list it first, unless their
+    dates say otherwise.
+    """
+    upwards = items[::-1]
+    return sorted(upwards, key=attrgetter("published_at")) if all(item.published_at for item in items) else upwards
 
 
 def sort_items(items: Iterable[Item], remembered: Mapping[str, bytes]) -> ItemChanges:
@@ -89,6 +113,14 @@ def sort_items(items: Iterable[Item], remembered: Mapping[str, bytes]) -> ItemCh
         if remembered[key] != item.fingerprint and remembered[key] != former_fingerprint(item):
             changed.append(item._replace(key=key))
     return ItemChanges(new=tuple(new), changed=tuple(changed), known=known)
+
+
+def without_renamed(news: ItemChanges, stored: Collection[Said]) -> ItemChanges:
+    """What of the news counts where nothing was known by its id: some feeds make up new ids at every visit. What says
+    the same of the same moment is the same item; without a moment it may be said anew.
+    """
+    new = tuple(item for item in news.new if (item.fingerprint, item.published_at) not in stored)
+    return replace(news, new=new, known=news.known + len(news.new) - len(new))
 
 
 def without_harm(news: ItemChanges, stored: Iterable[Item]) -> ItemChanges:

@@ -17,7 +17,15 @@ from sqlalchemy.exc import DBAPIError
 from catchment.domain.item import Item, former_key
 from catchment.domain.outbox import Topic
 from catchment.domain.source import Source
-from catchment.engine.decide import NO_NEWS, ItemChanges, each_once, sort_items, without_harm
+from catchment.engine.decide import (
+    NO_NEWS,
+    ItemChanges,
+    each_once,
+    oldest_first,
+    sort_items,
+    without_harm,
+    without_renamed,
+)
 from catchment.redact import redact_text
 from catchment.store import items, outbox
 
@@ -39,7 +47,9 @@ def store_items(conn: Connection, found: Sequence[FoundItems], *, now: datetime)
     """Store what is new or changed, with an event for each source that has something new; what that was."""
     changes = [_changes(conn, one) for one in found]
     both = list(zip(found, changes, strict=True))
-    items.insert_new(conn, [(one.source.id, item) for one, change in both for item in change.new], now=now)
+    items.insert_new(
+        conn, [(one.source.id, item) for one, change in both for item in oldest_first(change.new)], now=now
+    )
     items.update_changed(conn, [(one.source.id, item) for one, change in both for item in change.changed], now=now)
     if any(change.new for change in changes):
         events = (_event(one.source, change.new) for one, change in both if change.new)
@@ -58,6 +68,8 @@ def _changes(conn: Connection, found: FoundItems) -> ItemChanges:
     source_id, once = found.source.id, each_once(found.items)
     known = items.remembered(conn, source_id, _keys(once)) if found.may_be_known else {}
     changes = sort_items(once, known)
+    if found.may_be_known and changes.new and not changes.known:
+        changes = without_renamed(changes, items.said(conn, source_id, changes.new))
     if not (found.is_damaged and found.may_be_known):
         return changes
     return without_harm(changes, items.alike(conn, source_id, new=changes.new, changed=changes.changed))

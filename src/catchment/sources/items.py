@@ -62,18 +62,26 @@ def item_of(entry: ParsedEntry, metadata: Mapping[str, Any]) -> Item:
 def read_items(body: bytes, *, url: str, content_type: str) -> Reading:
     """The title of a feed, and its entries as items."""
     feed = parse_feed(body, url=url, content_type=content_type, summaries=False)
-    items = tuple([_item(entry, feed.encoding) for entry in feed.entries])
+    items = tuple([_item(entry, feed.encoding) for entry in feed.entries if _says_something(entry)])
     return Reading(
         feed.title,
         items,
         is_damaged=feed.is_damaged,
         warnings=_warnings(feed),
-        left_out=feed.left_out,
+        left_out=feed.left_out + len(feed.entries) - len(items),
         is_cut_off=feed.is_cut_off,
     )
 
 
+def _says_something(entry: ParsedEntry) -> bool:
+    """Nobody could read, open or tell apart what does not."""
+    return bool(entry.id or entry.link or entry.title or entry.content or entry.enclosures)
+
+
 def _item(entry: ParsedEntry, encoding: str) -> Item:
+    if entry.enclosures and not (entry.id or entry.link or entry.title or entry.content):
+        # A file and not a word about it: it is what there is to open, and what tells it from others of its kind.
+        entry = entry._replace(link=entry.enclosures[0].url)
     item = item_of(entry, _metadata(entry))
     if encoding == UTF_8 or entry.id or entry.link:
         return item

@@ -32,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.operators import asc_op
 
 from catchment.domain.caller import ANONYMOUS, Caller
-from catchment.domain.item import MAX_VERSION_CHARS, MAX_VERSIONS, Item, ItemVersion, StoredItem, short_hash
+from catchment.domain.item import MAX_VERSION_CHARS, MAX_VERSIONS, Item, ItemVersion, Said, StoredItem, short_hash
 from catchment.store import changes
 from catchment.store.bulk import BulkInsert
 from catchment.store.changes import Cause
@@ -77,6 +77,15 @@ def remembered(conn: Connection, source_id: int, keys: Sequence[str]) -> dict[st
         cleaned = conn.execute(_CLEANED, {"source_id": source_id, "keys": list(by_hash)})
         known |= {by_hash[bytes(row.key)]: bytes(row.fingerprint) for row in cleaned}
     return known
+
+
+def said(conn: Connection, source_id: int, items: Sequence[Item]) -> set[Said]:
+    """What was stored of a source of late, with its date, and says what one of these items says."""
+    prints = [item.fingerprint for item in items if item.published_at]
+    if not prints:
+        return set()
+    rows = conn.execute(_SAID, {"source_id": source_id, "prints": prints})
+    return {(bytes(row.fingerprint), row.published_at) for row in rows}
 
 
 def alike(conn: Connection, source_id: int, *, new: Sequence[Item], changed: Sequence[Item]) -> list[Item]:
@@ -321,6 +330,17 @@ _STORED = select(raw_items.c.dedup_key, raw_items.c.fingerprint).where(
 )
 _CLEANED = select(seen_items.c.key, seen_items.c.fingerprint).where(
     seen_items.c.source_id == bindparam("source_id"), seen_items.c.key.in_(bindparam("keys", expanding=True))
+)
+_OF_LATE = (
+    select(raw_items.c.id)
+    .where(raw_items.c.source_id == bindparam("source_id"))
+    .order_by(raw_items.c.fetched_at.desc())
+    .limit(1000)
+)
+_SAID = select(raw_items.c.fingerprint, raw_items.c.published_at).where(
+    raw_items.c.id.in_(_OF_LATE),
+    raw_items.c.fingerprint.in_(bindparam("prints", expanding=True)),
+    raw_items.c.published_at.is_not(None),
 )
 _ALIKE = select(raw_items).where(
     raw_items.c.source_id == bindparam("source_id"),
