@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from command import Command
 
+from catchment.store import database
 from catchment.store.database import open_store
 from catchment.store.migrate import current_revision, migrate
 from small_disk import fill_until_refused, small_disk
@@ -33,6 +36,32 @@ async def test_the_doctor_and_the_status_name_a_full_disk(tmp_path: Path) -> Non
         assert json.loads(shown.stdout)["store"] == {"writable": False, "trouble": "full"}
         assert "full" in (await asyncio.to_thread(catchment, "status")).stdout
         await store.close()
+
+
+@pytest.mark.proves("R-25")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status",),
+        ("sources", "list"),
+        ("items", "list"),
+        ("items", "search", "x"),
+        ("why", "1"),
+        ("alerts",),
+        ("doctor",),
+    ],
+    ids=" ".join,
+)
+async def test_a_command_that_reads_does_not_wait_for_a_store_that_another_program_holds(
+    sqlite_url: str, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    catchment = Command(tmp_path)
+    assert (await asyncio.to_thread(catchment, "add", "https://example.org/feed", "--no-check")).exit_code == 0
+    with closing(sqlite3.connect(tmp_path / "catchment.sqlite3", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        async with asyncio.timeout(database.BUSY_SECONDS / 2):
+            result = await asyncio.to_thread(catchment, *words)
+    assert result.exit_code == 0, result.output
 
 
 @pytest.mark.proves("R-26")

@@ -215,6 +215,24 @@ async def test_a_long_transaction_neither_holds_up_the_look_nor_counts_as_troubl
         await writing
 
 
+@pytest.mark.proves("R-25")
+async def test_a_store_that_another_program_holds_for_long_is_in_trouble_until_it_is_let_go(tmp_path, clock):
+    now = [0.0]
+    async with open_system(Settings(home=tmp_path)) as system:
+        check = system.store.checked = WriteCheck(system.store, monotonic=lambda: now[0])
+        with sqlite3.connect(tmp_path / "catchment.sqlite3", isolation_level=None) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert await check.trouble(clock.now()) is None
+            now[0] += 9.9
+            assert await check.trouble(clock.now()) is None
+            now[0] += 0.1
+            assert [await check.trouble(clock.now()) for _ in range(3)] == [WriteTrouble.HELD] * 3
+            other.execute("ROLLBACK")
+        await system.store.write(lambda conn: conn.execute(text("DELETE FROM jobs")))
+        assert await check.trouble(clock.now()) is None
+    other.close()
+
+
 async def _writing(url, change):
     other = open_store(url.render_as_string(hide_password=False))
     try:
@@ -229,6 +247,8 @@ async def test_a_store_that_another_program_holds_says_so_and_what_to_do(tmp_pat
     async with open_system(Settings(home=tmp_path)) as system:
         with sqlite3.connect(tmp_path / "catchment.sqlite3", isolation_level=None) as other:
             other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreError, match="is locked: another program holds it"):
+            with pytest.raises(
+                StoreError, match=f"The store {tmp_path}/catchment.sqlite3 is locked: another program holds it"
+            ):
                 await system.store.write(lambda conn: conn.execute(text("UPDATE sources SET name = ''")))
             other.execute("ROLLBACK")

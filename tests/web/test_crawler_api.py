@@ -322,8 +322,9 @@ async def test_whatever_is_read_leaves_the_store_as_it_was(crawler_on_both: Craw
 
         return await crawler.system.store.read(rows)
 
-    # Of a key it is remembered that it was used.
+    # Of a key it is remembered that it was used, a moment later.
     assert (await crawler.post("/api/search", {**SEARCH, "keyword": ""})).status_code == 400
+    await crawler.system.authenticator.key_uses.wait()
     before = await everything()
     [url] = await crawler.urls(1)
     for method, path, body in (*READS, ("POST", "/api/note/detail", {"platform": "xhs", "note_ids": [url]})):

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from itertools import product
 
 import httpx
 import pytest
@@ -12,8 +17,9 @@ from web_site import ADMIN_KEY, SERVICE_KEY, Site, with_settings
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
 from catchment.domain.caller import Role
-from catchment.errors import Conflict, InvalidInput, NotFound
+from catchment.errors import Conflict, FullStore, InvalidInput, NotFound
 from catchment.settings import Settings
+from catchment.store import database, keys
 from catchment.web.app import create_app
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_HEADER, token_of
 from stores import on_both_stores, on_sqlite_alone
@@ -83,10 +89,12 @@ async def test_a_revoked_key_is_refused_at_once_and_so_is_its_session(site: Site
 
 async def test_keys_are_stored_as_hashes_and_their_use_is_noted_once_a_minute(site: Site, clock: ManualClock):
     async def last_used() -> object:
+        await site.system.authenticator.key_uses.wait()
         return (await site.system.accounts.list_keys())[0].last_used_at
 
     first = clock.now()
     await site.get("/api/subscriptions", "alice")
+    assert await last_used() == first
     clock.advance(timedelta(seconds=59))
     await site.get("/api/subscriptions", "alice")
     assert await last_used() == first
@@ -260,3 +268,83 @@ async def test_the_admin_role_is_the_users_present_one(site: Site):
 
 def test_settings_know_no_key_by_default():
     assert (Settings().api_key, Settings().admin_api_key) == ("", "")
+
+
+@contextmanager
+def held(system: System) -> Iterator[None]:
+    """By another program, which writes and does not end."""
+    with closing(sqlite3.connect(str(system.store.url.database), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+READING = ("/", "/sources", "/items?q=word", "/api/sources", "/api/subscriptions", "/api/items?q=word")
+
+
+@pytest.mark.proves("R-25")
+async def test_whoever_only_reads_is_answered_while_another_program_holds_the_store(lean_site: Site):
+    site = lean_site
+    await site.add_items(await site.add_source(site.alice, "Held", public=True), "a word")
+    token = await site.system.authenticator.sign_in(site.keys["alice"])
+    app_token = await site.system.authenticator.log_in_reader("alice@example.org", site.keys["alice"], address="")
+    ways = [
+        {"X-API-Key": site.keys["bob"]},
+        {"Authorization": f"Bearer {site.keys['bob']}"},
+        {"Cookie": f"{SESSION_COOKIE}={token}"},
+    ]
+    with held(site.system):
+        async with asyncio.timeout(database.BUSY_SECONDS / 2):
+            for path, headers in product(READING, ways):
+                assert (await site.get(path, headers=headers)).status_code == 200
+            login = {"Authorization": f"GoogleLogin auth={app_token}"}
+            listed = await site.get("/greader/reader/api/0/subscription/list?output=json", headers=login)
+            assert listed.status_code == 200
+    await site.system.authenticator.key_uses.wait()
+    assert all(key.last_used_at for key in await site.system.accounts.list_keys()), "recorded once it was let go"
+
+
+@pytest.mark.proves("R-25")
+async def test_of_a_key_one_use_at_a_time_is_recorded_and_trouble_with_it_told_once(
+    lean_site: Site, monkeypatch: pytest.MonkeyPatch, log: list[str]
+):
+    site, uses = lean_site, lean_site.system.authenticator.key_uses
+    tried = []
+
+    async def refuse(change: object, *_: object, **__: object) -> None:
+        tried.append(change)
+        raise FullStore("no room")
+
+    monkeypatch.setattr(site.system.store, "write", refuse)
+    [key, _] = await site.system.accounts.list_keys()
+    for _ in range(2):
+        for _ in range(3):
+            uses.note(key)
+        await uses.wait()
+    assert tried == [keys.touch] * 2
+    assert len([line for line in log if "no room" in line]) == 1
+
+
+@pytest.mark.proves("R-25")
+async def test_a_stop_waits_for_no_use_of_a_key_to_be_recorded(sqlite_url: str):
+    settings = Settings(database_url=sqlite_url)
+    with ExitStack() as stack:
+        async with asyncio.timeout(database.BUSY_SECONDS / 2), open_system(settings) as system:
+            made = await system.accounts.create_key("mine", role=Role.ADMIN)
+            stack.enter_context(held(system))
+            assert await system.authenticator.identify(made.secret)
+            # Meanwhile it has begun to wait.
+            assert len(await system.accounts.list_keys()) == 1
+
+
+@pytest.mark.proves("R-25")
+async def test_a_search_finds_what_it_knows_in_a_store_that_refuses_to_take_in_more(
+    lean_site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    await lean_site.add_items(await lean_site.add_source(lean_site.alice, "Full", public=True), "a word")
+
+    async def refuse(*_: object, **__: object) -> None:
+        raise FullStore("no room")
+
+    monkeypatch.setattr(lean_site.system.store, "write", refuse)
+    assert (await lean_site.get("/api/items?q=word", "alice")).status_code == 200

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 #: A worker waits this long for a turn at a host; past it the source is put off and the worker is free for others.
 PATIENCE_SECONDS = 2.0
 #: Parts that have something to close, in the order in which they are closed.
-_TO_CLOSE = ("visits", "scraping", "http", "parsers")
+_TO_CLOSE = ("authenticator", "visits", "scraping", "http", "parsers")
 
 
 class Storeless:
@@ -537,8 +537,8 @@ async def open_system(
 
 
 @asynccontextmanager
-async def open_outside(settings: Settings, *, clock: Clock | None = None) -> AsyncIterator[Storeless]:
-    outside = Storeless(settings, clock or SystemClock())
+async def open_outside(settings: Settings) -> AsyncIterator[Storeless]:
+    outside = Storeless(settings, SystemClock())
     try:
         yield outside
     finally:

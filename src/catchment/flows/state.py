@@ -11,7 +11,7 @@ from typing import Any
 from loguru import logger
 
 from catchment.bootstrap import open_outside, open_system
-from catchment.clock import Clock, SystemClock
+from catchment.clock import SystemClock
 from catchment.domain.caller import OPERATOR
 from catchment.errors import CatchmentError, DamagedStore
 from catchment.manage.site_feeds import FULL_FALLBACK, SiteRun, run_in_full
@@ -39,17 +39,17 @@ def state_at(place: str | None, settings: Settings) -> State:
     return State(settings=replace(settings, database_url=store_url_of(own)), is_own=True)
 
 
-async def run_on_state(site: Site, state: State, *, clock: Clock | None = None) -> SiteRun:
+async def run_on_state(site: Site, state: State) -> SiteRun:
     """Fetch what is new or changed. DamagedStore when the state cannot be read any more."""
-    async with open_system(state.settings, clock=clock) as system:
+    async with open_system(state.settings) as system:
         # In the middle of the work it would be too late: whoever stores something waits for the store to come back.
         await system.store.read(check_soundness)
         async with system.collector.working(grace_seconds=state.settings.stop_seconds):
             return await system.site_feeds.run(site, OPERATOR)
 
 
-async def run_without_state(site: Site, settings: Settings, *, clock: Clock | None = None) -> SiteRun:
-    async with open_outside(settings, clock=clock) as outside:
+async def run_without_state(site: Site, settings: Settings) -> SiteRun:
+    async with open_outside(settings) as outside:
         return await run_in_full(outside.site_lister, site)
 
 
@@ -61,15 +61,15 @@ async def run_or_start_over(site: Site, state: State) -> SiteRun:
         return await start_over(site, state, error)
 
 
-async def start_over(site: Site, state: State, error: DamagedStore, *, clock: Clock | None = None) -> SiteRun:
+async def start_over(site: Site, state: State, error: DamagedStore) -> SiteRun:
     """The full run that follows a broken state. Where that may be put aside, a new one is begun with it."""
     if not state.is_own:
         logger.warning("{} It is left where it is, and this run is a full one that remembers nothing.", error)
-        return replace(await run_without_state(site, state.settings, clock=clock), mode=FULL_FALLBACK)
-    kept = await asyncio.to_thread(set_aside, state.settings.store_url(), (clock or SystemClock()).now())
+        return replace(await run_without_state(site, state.settings), mode=FULL_FALLBACK)
+    kept = await asyncio.to_thread(set_aside, state.settings.store_url(), SystemClock().now())
     logger.warning("{} It is kept as {}, and everything is fetched once, in full.", error, kept)
     everything = replace(site, config={**site.config, "baseline_items": site.max_items})
-    return replace(await run_on_state(everything, state, clock=clock), mode=FULL_FALLBACK)
+    return replace(await run_on_state(everything, state), mode=FULL_FALLBACK)
 
 
 async def deliver(run: SiteRun, output: Output, settings: Settings, *, domain: str = "") -> dict[str, Any]:

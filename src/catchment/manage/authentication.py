@@ -5,20 +5,21 @@ Whoever comes is looked up afresh each time.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
 import jwt
+from loguru import logger
 from sqlalchemy import Connection
 
 from catchment.clock import Clock
 from catchment.crypto import KEY_PREFIX, hash_secret, new_token, same_secret
-from catchment.domain.account import KeyHolder, Login
+from catchment.domain.account import ApiKey, KeyHolder, Login
 from catchment.domain.caller import Caller, Role
 from catchment.errors import StoreError
 from catchment.manage.logins import Logins
@@ -126,6 +127,42 @@ class ReaderTokens:
         return hmac.digest(self._signing_key(), b"reader apps", "sha256")
 
 
+class KeyUses:
+    """When keys were used last: good to know, and no reason to have their holders wait for a store that is held, or to
+    turn them away from one that is full.
+    """
+
+    def __init__(self, *, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._under_way: dict[int, asyncio.Task[None]] = {}
+        self._was_told = False
+
+    def note(self, key: ApiKey) -> None:
+        """Have it recorded, and do not wait for it; of a key whose use is being recorded already, nothing."""
+        now = self._clock.now()
+        if key.id not in self._under_way and keys.needs_touch(key, now=now):
+            task = self._under_way[key.id] = asyncio.create_task(self._record(key.id, now))
+            task.add_done_callback(lambda _: self._under_way.pop(key.id, None))
+
+    async def wait(self) -> None:
+        """Until all that is under way has ended."""
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+
+    async def close(self) -> None:
+        for task in self._under_way.values():
+            task.cancel()
+        await self.wait()
+
+    async def _record(self, key_id: int, now: datetime) -> None:
+        try:
+            await self._store.write(keys.touch, key_id, now=now)
+        except StoreError as error:
+            if not self._was_told:
+                logger.warning("When keys were used last cannot be recorded: {}", error)
+            self._was_told = True
+
+
 class Authenticator:
     def __init__(
         self,
@@ -143,8 +180,12 @@ class Authenticator:
         self._logins = logins
         self._tokens = tokens
         self._reader_tokens = reader_tokens
+        self.key_uses = KeyUses(store=store, clock=clock)
         # In this order: a key that is both is an admin's.
         self._environment = {Role.ADMIN: admin_key, Role.SERVICE: service_key}
+
+    async def close(self) -> None:
+        await self.key_uses.close()
 
     async def identify(self, secret: str) -> Caller | None:
         """Whose key this is, or None."""
@@ -217,11 +258,7 @@ class Authenticator:
     async def _use(self, holder: KeyHolder | None) -> Caller | None:
         if holder is None:
             return None
-        now = self._clock.now()
-        # When a key was used last is good to know, and no reason to turn its holder away from a store that is full.
-        with suppress(StoreError):
-            if keys.needs_touch(holder.key, now=now):
-                await self._store.write(keys.touch, holder.key.id, now=now)
+        self.key_uses.note(holder.key)
         return holder.caller()
 
     async def _caller_on(self, standing: SessionPrincipal) -> Caller | None:

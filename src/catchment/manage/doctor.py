@@ -33,6 +33,7 @@ LOOKUP_SECONDS = 3.0
 WRITE_TROUBLES = {
     WriteTrouble.FULL: ("its disk is full", "Make room; collecting goes on by itself."),
     WriteTrouble.READ_ONLY: ("it is read-only", "Make it writable for whoever runs Catchment."),
+    WriteTrouble.HELD: ("another program holds it", "End that program; collecting goes on by itself."),
     WriteTrouble.FAILING: ("it refuses", "The log of `catchment up` says why."),
 }
 

@@ -21,7 +21,7 @@ from catchment.domain.differences import Difference, differences
 from catchment.domain.item import MAX_VERSION_CHARS, ItemVersion, StoredItem
 from catchment.domain.search import read_query, text_of_html
 from catchment.domain.source import Source
-from catchment.errors import BadBody, NotFound, VisitError, or_not_found
+from catchment.errors import BadBody, NotFound, StoreError, VisitError, or_not_found
 from catchment.store import items, search, sources
 from catchment.store.database import Store
 from catchment.store.search import BATCH, FoundPage, ItemFilter, Place
@@ -96,7 +96,7 @@ class Items:
         """Bring the search up to date with all that waits; how many items that were."""
         total = 0
         # Between two batches whoever waits for the writer has its turn.
-        while taken := await self._store.write(search.take_in, BATCH):
+        while await self._store.read(search.waiting, 1) and (taken := await self._store.write(search.take_in, BATCH)):
             total += taken
             progress(total)
         return total
@@ -113,7 +113,8 @@ class Items:
         if not await self._store.read(search.waiting, 1):
             return
         taken = 0
-        with suppress(TimeoutError):
+        # What is there is found all the same.
+        with suppress(TimeoutError, StoreError):
             async with asyncio.timeout(TAKE_IN_SECONDS):
                 while taken < MAX_TAKEN_IN and (some := await self._store.write(search.take_in, BATCH)):
                     taken += some

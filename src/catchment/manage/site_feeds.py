@@ -127,9 +127,9 @@ class SiteFeeds:
             await asyncio.sleep(max(0.0, (result.postponed_until - self._clock.now()).total_seconds()))
 
 
-async def run_in_full(site_lister: SiteLister, site: Site, *, mode: str = FULL) -> SiteRun:
+async def run_in_full(site_lister: SiteLister, site: Site) -> SiteRun:
     source, shown = await site_lister.crawl_in_full(site)
-    return SiteRun(site=site, mode=mode, source=source, shown=shown, tally=Tally(fetched=len(shown)))
+    return SiteRun(site=site, mode=FULL, source=source, shown=shown, tally=Tally(fetched=len(shown)))
 
 
 def _named(conn: Connection, name: str) -> Source | None:

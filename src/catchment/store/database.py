@@ -18,6 +18,7 @@ from datetime import datetime
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
+from threading import Event
 from time import monotonic, sleep
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -48,7 +49,7 @@ NO_ROOM_BYTES = 64 * 1024
 @contextmanager
 def translated_errors(url: URL) -> Iterator[None]:
     """Turn what an operator can mend into a StoreError; let our own mistakes pass as they are."""
-    shown = url.render_as_string(hide_password=True)
+    shown = shown_place(url)
     try:
         yield
     except NoneFree as error:
@@ -211,11 +212,19 @@ class SqliteStore:
 
 
 async def _in_thread(threads: ThreadPoolExecutor, engine: Engine, function: Callable[[Connection], T]) -> T:
-    def work() -> T:
-        with translated_errors(engine.url), engine.begin() as conn:
-            return function(conn)
+    given_up = Event()
 
-    return await asyncio.get_running_loop().run_in_executor(threads, work)
+    def work() -> T:
+        with translated_errors(engine.url), engine.connect() as conn:
+            conn.info["given_up"] = given_up
+            with conn.begin():
+                return function(conn)
+
+    try:
+        return await asyncio.get_running_loop().run_in_executor(threads, work)
+    except asyncio.CancelledError:
+        given_up.set()
+        raise
 
 
 def make_folder(url: URL) -> None:
@@ -275,9 +284,10 @@ def _begin_reading(conn: Connection) -> None:
 
 def _begin_writing(conn: Connection) -> None:
     """Wait for the writers of other processes, looking often: SQLite's own waiting grows to a tenth of a second a look,
-    and whoever waits like that starves beside a busy collector.
+    and whoever waits like that starves beside a busy collector. Nobody waits for what was given up meanwhile.
     """
     deadline = monotonic() + BUSY_SECONDS
+    given_up: Event | None = conn.info.get("given_up")
     driver = conn.connection.driver_connection
     assert driver is not None
     while monotonic() < deadline:
@@ -285,7 +295,7 @@ def _begin_writing(conn: Connection) -> None:
             # By the driver itself: for SQLAlchemy every look that finds it busy is five times the work.
             driver.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or (given_up is not None and given_up.is_set()):
                 break
             sleep(BUSY_LOOK_SECONDS)
         else:
@@ -396,12 +406,15 @@ FRESH_SECONDS = 1.0
 FAILING_SECONDS = 5.0
 #: A look that has to wait for a long transaction tells nothing, and nobody who asks for the health waits longer.
 PATIENCE_SECONDS = 0.1
+#: When every look had to wait for so long, it is no transaction of ours: those are short.
+HELD_SECONDS = 10.0
 _WRITE_CHECK = "write check"
 
 
 class WriteTrouble(StrEnum):
     FULL = "full"
     READ_ONLY = "read_only"
+    HELD = "held"
     FAILING = "failing"
 
 
@@ -410,6 +423,8 @@ class WriteCheck:
         self._store = store
         self._monotonic = monotonic
         self._looked_at: float | None = None
+        #: The first look that had to wait, until a write comes through.
+        self._waits_since: float | None = None
         self._failed_at: float | None = None
         self._trouble = WriteTrouble.FULL
 
@@ -422,6 +437,7 @@ class WriteCheck:
             self._failed_at = self._monotonic()
             self._trouble = WriteTrouble.FULL if isinstance(error, FullStore) else WriteTrouble.READ_ONLY
             raise
+        self._waits_since = None
 
     async def require(self, now: datetime) -> None:
         """A StoreError where it cannot be written: for whoever begins what cannot do without."""
@@ -431,9 +447,9 @@ class WriteCheck:
         """What keeps the store from being written; None while nothing does."""
         if self._is_recent(self._failed_at, FAILING_SECONDS):
             return self._trouble
-        if self._is_recent(self._looked_at, FRESH_SECONDS):
-            return None
-        return await self._look(now)
+        if not self._is_recent(self._looked_at, FRESH_SECONDS):
+            return await self._look(now)
+        return self._held()
 
     async def _look(self, now: datetime) -> WriteTrouble | None:
         self._looked_at = self._monotonic()
@@ -441,7 +457,8 @@ class WriteCheck:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self._store.write(_write_a_little, now=now)
         except TimeoutError:
-            return None
+            self._waits_since = self._looked_at if self._waits_since is None else self._waits_since
+            return self._held()
         except (FullStore, ReadOnlyStore):
             return self._trouble
         except StoreError:
@@ -449,6 +466,10 @@ class WriteCheck:
             self._looked_at = None
             return WriteTrouble.FAILING
         return None
+
+    def _held(self) -> WriteTrouble | None:
+        waits = self._waits_since is not None and not self._is_recent(self._waits_since, HELD_SECONDS)
+        return WriteTrouble.HELD if waits else None
 
     def _is_recent(self, at: float | None, seconds: float) -> bool:
         return at is not None and self._monotonic() - at < seconds

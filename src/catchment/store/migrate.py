@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.engine import URL
 
 from catchment.errors import MissingStore, StoreError
@@ -18,6 +18,7 @@ from catchment.store.database import (
     OWNERS_FILE,
     Store,
     migration_engine,
+    reading_engine,
     shown_place,
     sqlite_file,
     translated_errors,
@@ -90,19 +91,32 @@ def _locked(new: Path) -> Iterator[None]:
 
 
 def _migrate(url: URL, revision: str, *, makes_store: bool) -> None:
-    engine = migration_engine(url)
+    # Read first: whoever finds the store as it should be waits for nobody who writes.
+    with _begun(reading_engine(url)) as conn:
+        if not _has_to_move(conn, url, revision, makes_store=makes_store):
+            return
+    with _begun(migration_engine(url)) as conn:
+        if conn.dialect.name == "postgresql":
+            conn.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
+        if _has_to_move(conn, url, revision, makes_store=makes_store):
+            _move(conn, revision)
+
+
+@contextmanager
+def _begun(engine: Engine) -> Iterator[Connection]:
     try:
         with engine.begin() as conn:
-            if conn.dialect.name == "postgresql":
-                conn.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ADVISORY_LOCK})
-            current = current_revision(conn)
-            refuse_unknown_schema(current, f"The store {shown_place(url)}")
-            if not makes_store and current is None:
-                raise missing_store(url)
-            if revision != "head" or current != head_revision():
-                _move(conn, revision)
+            yield conn
     finally:
         engine.dispose()
+
+
+def _has_to_move(conn: Connection, url: URL, revision: str, *, makes_store: bool) -> bool:
+    current = current_revision(conn)
+    refuse_unknown_schema(current, f"The store {shown_place(url)}")
+    if not makes_store and current is None:
+        raise missing_store(url)
+    return revision != "head" or current != head_revision()
 
 
 def require_file(url: URL) -> None:

@@ -31,6 +31,7 @@ NO_COOKIES = "no_active_cookies"
 UNWRITABLE = {
     WriteTrouble.FULL: "The store can be read but not written: its disk is full.",
     WriteTrouble.READ_ONLY: "The store can be read but not written: it is read-only.",
+    WriteTrouble.HELD: "The store can be read but not written: another program holds it.",
     WriteTrouble.FAILING: "The store can be read but not written; the log says why.",
 }
 
