@@ -227,6 +227,27 @@ async def test_stars_and_labels_of_items_are_bounded(site: Site, monkeypatch: py
         assert len(await app.ids(mark)) == 2
 
 
+@pytest.mark.proves("H-01")
+async def test_what_is_asked_by_a_form_is_answered_as_by_an_address(site: Site):
+    await followed_source(site, "blog", *"abc")
+    app = await app_of(site, "alice")
+    for path, asked in (
+        ("stream/items/ids", {"s": ALL, "n": 2}),
+        ("stream/items/contents", {"i": await app.ids()}),
+        ("stream/contents", {"s": ALL, "n": 2}),
+        (f"stream/contents/{ALL}", {"n": 2}),
+    ):
+        by_form = await app.post(path, **asked)
+        assert by_form.json() == await app.json(path, **asked)
+
+
+@pytest.mark.proves("H-01")
+async def test_a_wrong_continuation_is_named_as_apps_name_it(site: Site):
+    app = await app_of(site, "alice")
+    answer = await app.get("stream/items/ids", s=ALL, c="none of ours")
+    assert "take the `continuation` of the page before" in answer.text
+
+
 @on_both_stores
 async def test_a_stream_is_read_in_pages_that_nothing_new_disturbs(site: Site, clock: ManualClock):
     source = await followed_source(site, "blog", *"abc")

@@ -105,7 +105,7 @@ class ReaderStreams:
         if isinstance(target, int):
             await self._subscriptions.add(target, caller)
             return await self._catalog.get(target, caller)
-        known = await self._known(target, caller)
+        known = await self.find(target, caller)
         if known is None:
             return await self._add(target, caller)
         await self._subscriptions.add(known.id, caller)
@@ -114,9 +114,12 @@ class ReaderStreams:
     async def unfollow(self, source_id: int, caller: Caller) -> None:
         await self._subscriptions.remove(source_id, caller)
 
-    async def find(self, address: str, caller: Caller) -> Source | None:
-        """What the caller follows at this address, or could."""
-        return await self._known(address, caller)
+    async def find(self, text: str, caller: Caller) -> Source | None:
+        """A source at that address which the caller may subscribe to: their own, or a public one."""
+        drafts = self._readings_of(text, caller)
+        hashes = [sources.identity_hash(kind, self._catalog.identity(kind, config)) for kind, config in drafts]
+        found = await self._store.read(sources.find_twins, hashes, owner=user_of(caller))
+        return next((found[one] for one in hashes if one in found), None)
 
     async def arrange(
         self,
@@ -153,13 +156,6 @@ class ReaderStreams:
         await self._subscriptions.add_many(known, caller)
         return lines
 
-    async def _known(self, text: str, caller: Caller) -> Source | None:
-        """A source at that address which the caller may subscribe to: their own, or a public one."""
-        drafts = self._readings_of(text, caller)
-        hashes = [sources.identity_hash(kind, self._catalog.identity(kind, config)) for kind, config in drafts]
-        found = await self._store.read(sources.find_twins, hashes, owner=user_of(caller))
-        return next((found[one] for one in hashes if one in found), None)
-
     def _readings_of(self, text: str, caller: Caller) -> list[tuple[str, dict[str, Any]]]:
         """What it may be by its text alone, the likeliest first."""
         guess = self._resolver.guess(Pasted(text=text), caller)
@@ -169,7 +165,7 @@ class ReaderStreams:
 
     async def _add(self, text: str, caller: Caller) -> Source:
         resolved = await self._resolver.resolve(Pasted(text=text), caller)
-        resolved.refuse_missing("Add it by `catchment add` to have it all the same.")
+        resolved.refuse_missing("Give another address.")
         draft = Draft(type=resolved.type, config=resolved.config, name=resolved.name)
         try:
             return await self._catalog.add(draft, caller)

@@ -178,7 +178,10 @@ def write_continuation(position: Position) -> str:
 def read_continuation(text: str) -> Position | None:
     if not text:
         return None
-    fetched_at, item_id = read_timed_cursor(text)
+    try:
+        fetched_at, item_id = read_timed_cursor(text)
+    except InvalidInput as error:
+        raise InvalidInput("c is none of ours: take the `continuation` of the page before.", field="c") from error
     return Position(fetched_at=fetched_at, item_id=item_id)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
@@ -55,6 +55,8 @@ AT_ONCE: Final = 50
 #: And items of which nothing but the id is.
 REFS_AT_ONCE: Final = 1000
 _API: Final = "/reader/api/0"
+
+_Answer = TypeVar("_Answer", bound=Callable[..., Any])
 
 
 def _text(example: str) -> dict[str, Any]:
@@ -268,11 +270,17 @@ async def list_stream_preferences(caller: TheReader) -> dict[str, Any]:  # noqa:
     return {"streamprefs": {}}
 
 
-@router.get(
+def _get_or_post(path: str, *names: str, **told: Any) -> Callable[[_Answer], _Answer]:
+    """For apps that ask by an address or by a form, in which there is room for more. Neither changes anything."""
+    said = {"response_class": Response, "openapi_extra": _takes(*names), **told}
+    return lambda answer: router.get(path, **said)(router.post(path, **said)(answer))
+
+
+@_get_or_post(
     f"{_API}/stream/items/ids",
-    response_class=Response,
+    "s",
+    *_STREAM,
     responses=_shows({"itemRefs": [{"id": "12", "directStreamIds": ["feed/3"], "timestampUsec": "1794912986456009"}]}),
-    openapi_extra=_takes("s", *_STREAM),
 )
 async def list_item_ids(system: TheSystem, caller: TheReader, given: TheParameters) -> Response:
     """The items of a stream, newest first (`r=o`: oldest first), in pages; `continuation` leads to the next."""
@@ -304,31 +312,20 @@ async def count_items(system: TheSystem, caller: TheReader, given: TheParameters
     return str(len(page.refs))
 
 
-@router.get(f"{_API}/stream/items/contents", response_class=Response, responses=_AS_JSON, openapi_extra=_takes("i"))
+@_get_or_post(f"{_API}/stream/items/contents", "i", responses=_AS_JSON)
 async def item_contents(request: Request, system: TheSystem, caller: TheReader, given: TheParameters) -> Response:
     """These items, whole; those that are gone are left out."""
-    return await _answer_ids(request, system, caller, given)
+    ids = item_ids(given, most=MAX_IDS)
+    head = {**_head(system, f"{STATE}reading-list"), "title": "Items"}
+    return await _streamed(request, caller, head, ids)
 
 
-@router.post(f"{_API}/stream/items/contents", response_class=Response, responses=_AS_JSON, openapi_extra=_takes("i"))
-async def item_contents_by_form(
-    request: Request, system: TheSystem, caller: TheReader, given: TheParameters
-) -> Response:
-    """The same, for more ids than an address has room for. It changes nothing."""
-    return await _answer_ids(request, system, caller, given)
-
-
-@router.get(f"{_API}/stream/contents", response_class=Response, responses=_AS_JSON, openapi_extra=_takes("s", *_STREAM))
+@_get_or_post(f"{_API}/stream/contents", "s", *_STREAM, responses=_AS_JSON)
 async def stream_contents(request: Request, system: TheSystem, caller: TheReader, given: TheParameters) -> Response:
     return await _answer_stream(request, system, caller, given.first("s") or f"{STATE}reading-list", given)
 
 
-@router.get(
-    f"{_API}/stream/contents/{{stream_id:path}}",
-    response_class=Response,
-    responses=_AS_JSON,
-    openapi_extra=_takes(*_STREAM),
-)
+@_get_or_post(f"{_API}/stream/contents/{{stream_id:path}}", *_STREAM, responses=_AS_JSON)
 async def contents_of_stream(
     stream_id: str, request: Request, system: TheSystem, caller: TheReader, given: TheParameters
 ) -> Response:
@@ -409,12 +406,6 @@ async def _answer_stream(request: Request, system: System, caller: Caller, named
     more = {"continuation": write_continuation(page.next)} if page.next else {}
     head = {**_head(system, named), "title": await _title(system, caller, named), **more}
     return await _streamed(request, caller, head, [ref.at.item_id for ref in page.refs])
-
-
-async def _answer_ids(request: Request, system: System, caller: Caller, given: Parameters) -> Response:
-    ids = item_ids(given, most=MAX_IDS)
-    head = {**_head(system, f"{STATE}reading-list"), "title": "Items"}
-    return await _streamed(request, caller, head, ids)
 
 
 def _head(system: System, named: str) -> dict[str, Any]:
