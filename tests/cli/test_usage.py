@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import gc
+import io
 import json
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from catchment import __version__
-from catchment.cli.main import app
+from catchment.cli.main import app, run
 
 
 def every_command(group: TyperGroup, *path: str) -> list[tuple[str, ...]]:
@@ -272,3 +275,11 @@ def test_a_reader_who_has_seen_enough_is_no_failure(catchment: Command, words: s
 def in_a_shell(home: Path, line: str) -> subprocess.CompletedProcess[str]:
     script = ["bash", "-c", f'"{sys.executable}" -m catchment.cli {line}']
     return subprocess.run(script, env=environment(home), cwd=home, capture_output=True, text=True, check=False)
+
+
+def test_a_program_that_calls_our_commands_has_what_they_print(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["catchment", "--version"])
+    monkeypatch.setattr(gc, "set_threshold", lambda _: None)
+    with redirect_stdout(io.StringIO()) as printed, pytest.raises(SystemExit) as ended:
+        run()
+    assert (ended.value.code, printed.getvalue()) == (0, f"catchment {__version__}\n")

@@ -73,7 +73,10 @@ class _Stdout(io.FileIO):
 
 
 def watch_stdout() -> None:
-    old = sys.stdout
+    """Ours: a program that calls our commands may have put something in its place, and minds it by itself."""
+    old = sys.__stdout__
+    if old is None or old is not sys.stdout:
+        return
     raw = _Stdout(old.fileno(), "w", closefd=False)
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(raw), encoding=old.encoding, errors=old.errors, line_buffering=old.isatty()
