@@ -146,7 +146,10 @@ def _allowed_tool(agent: Agent, name: str) -> AgentTool:
     if tool is None:
         raise NotFound(f"There is no such tool; there are {', '.join(TOOLS)}.")
     if tool.writes and not agent.may_write:
-        raise Forbidden(f"{name} changes something, and this connection may only read: it takes a key that may write.")
+        raise Forbidden(
+            f"{name} changes something, and this connection may only read: it takes a key that may write, "
+            "and of `catchment mcp` its --write."
+        )
     return tool
 
 

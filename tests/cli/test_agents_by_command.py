@@ -53,6 +53,7 @@ async def test_an_agent_searches_in_chinese_reads_and_is_refused_to_add(catchmen
         refused = await client.call_tool("add_source", {"url": url})
         assert refused.is_error
         assert "may only read" in refused.structured_content["error"]
+        assert "`catchment mcp` its --write" in refused.structured_content["error"]
 
 
 @pytest.mark.docs

@@ -15,20 +15,21 @@ from aiohttp import web
 from sqlalchemy import insert, update
 
 from catchment.cli.up import follow_environment
-from catchment.domain.alert_rules import AlertRule
+from catchment.domain.alert_rules import AlertRule, SourceTrouble
 from catchment.domain.caller import OPERATOR
 from catchment.domain.crawl_errors import Code, CrawlError
 from catchment.domain.execution import Result
 from catchment.domain.outbox import RETRIES, Topic, WebhookFormat
+from catchment.domain.run import SCRAPER_JOB, RunKind, RunStatus
 from catchment.domain.source import PausedBy
 from catchment.errors import InvalidInput
 from catchment.jobs.builtin import ALERTS, OUTBOX
 from catchment.manage.webhooks import ALERTS as ALERT_HOOK
 from catchment.manage.webhooks import NewWebhook
-from catchment.store import alerts, fetch_log, incidents, outbox
+from catchment.store import alerts, fetch_log, incidents, jobs, outbox
 from catchment.store.incidents import Incident
 from catchment.store.platform_tables import cookies, scraper_fetch_stats, x_spending
-from catchment.store.tables import candidates, sources
+from catchment.store.tables import candidates, runs, sources
 from collecting import add, collect, collect_one
 from crawl_notes import add_keyword, listed, ref
 from feed_site import FeedSite
@@ -110,23 +111,26 @@ async def add_source(system, site, name="feed"):
     return await add(system, site.feed("a", path=f"/{name}"), type="rss")
 
 
+#: What the rows of sources are like in each trouble, and what makes them well.
+IN_TROUBLE = {
+    SourceTrouble.BROKEN: (
+        {"is_active": False, "paused_by": PausedBy.ERROR, "last_error": "HTTP 500"},
+        {"is_active": True, "paused_by": None},
+    ),
+    SourceTrouble.GONE: (
+        {"is_active": False, "paused_by": PausedBy.GONE, "last_error": "HTTP 410"},
+        {"is_active": True, "paused_by": None},
+    ),
+    SourceTrouble.QUIET: ({"quiet_at": "past"}, {"quiet_at": None}),
+    SourceTrouble.GAP: ({"gap_at": "past"}, {"gap_at": None}),
+}
+
+
 @on_both_stores
 @pytest.mark.proves("A-35")
-@pytest.mark.parametrize(
-    ("rule", "trouble", "well"),
-    [
-        (
-            AlertRule.SOURCE_BROKEN,
-            {"is_active": False, "paused_by": PausedBy.ERROR, "last_error": "HTTP 500"},
-            {"is_active": True, "paused_by": None},
-        ),
-        (AlertRule.SOURCE_QUIET, {"quiet_at": "past"}, {"quiet_at": None}),
-        (AlertRule.SOURCE_GAP, {"gap_at": "past"}, {"gap_at": None}),
-    ],
-)
-async def test_a_source_in_trouble_raises_an_alert_that_resolves_when_it_is_well(
-    system, site, receiver, clock, rule, trouble, well
-):
+@pytest.mark.parametrize("amiss", SourceTrouble, ids=lambda one: one.name)
+async def test_a_source_in_trouble_raises_an_alert_that_resolves_when_it_is_well(system, site, receiver, clock, amiss):
+    rule, (trouble, well) = amiss.rule, IN_TROUBLE[amiss]
     await listen(system, receiver)
     source = await add_source(system, site)
     past = clock.now() - DAY
@@ -136,6 +140,8 @@ async def test_a_source_in_trouble_raises_an_alert_that_resolves_when_it_is_well
         await watch(system, clock)
     assert receiver.news == [(rule, "firing")]
     assert receiver.taken[0][1]["subject"] == str(source.id)
+    said = amiss.message.english.format(name=source.name, detail="|").split("|")[0]
+    assert receiver.taken[0][1]["message"].startswith(said), "this trouble and no other of its rule"
     await write(system, update(sources).where(sources.c.id == source.id).values(**well))
     for _ in range(3):
         await watch(system, clock)
@@ -226,12 +232,35 @@ async def cookies_are_back(system, site, clock):
     await write(system, update(cookies).values(status="active"))
 
 
+async def cookies_are_lent_often(system, site, clock):
+    """Twenty times in the last hour; ten times are left of this day."""
+    await cookies_are_gone(system, site, clock)
+    await write(system, update(cookies).values(status="active", daily_limit=10))
+    moments = dict.fromkeys(("started_at", "heartbeat_at", "lease_until", "finished_at"), clock.now())
+    lent = {
+        "kind": RunKind.COOKIE,
+        "subject": "one",
+        "owner": "a",
+        "status": RunStatus.COMPLETED,
+        "progress": {},
+        **moments,
+    }
+    await write(system, insert(runs).values([lent] * 20))
+
+
+async def cookies_last(system, site, clock):
+    await write(system, update(cookies).values(daily_limit=1000))
+
+
 async def locks_are_recovered(system, site, clock):
     await system.store.write(incidents.record_recovery, executions=1, records=0, now=clock.now())
 
 
-async def key_is_refused(system, site, clock):
-    await system.store.write(incidents.record, Incident.X_KEY_REFUSED, message="invalid key", now=clock.now())
+def x_says(kind):
+    async def amiss(system, site, clock):
+        await system.store.write(incidents.record, kind, message="as it was said", now=clock.now())
+
+    return amiss
 
 
 async def key_is_good(system, site, clock):
@@ -247,6 +276,15 @@ async def key_is_good(system, site, clock):
         "updated_at": clock.now(),
     }
     await write(system, insert(scraper_fetch_stats).values(row))
+
+
+async def scrape_fails(system, site, clock):
+    await system.store.write(jobs.ensure, SCRAPER_JOB, due_at=clock.now() + DAY)
+    await system.store.write(jobs.record_end, SCRAPER_JOB, now=clock.now(), ok=False, message="no timeline was read")
+
+
+async def scrape_succeeds(system, site, clock):
+    await system.store.write(jobs.record_end, SCRAPER_JOB, now=clock.now(), ok=True, message="")
 
 
 async def pages_are_spent(system, site, clock):
@@ -282,25 +320,35 @@ async def nothing(system, site, clock):
     pass
 
 
+#: What is amiss, for how many minutes nothing is said of it, what makes it well, and how long that takes.
+SITUATIONS = {
+    AlertRule.COOKIE_EXHAUSTED: (cookies_are_gone, 0, cookies_are_back, HALF),
+    AlertRule.COOKIES_RUNNING_DRY: (cookies_are_lent_often, 4, cookies_last, HALF),
+    AlertRule.API_SUCCESS_RATE_LOW: (requests_fail, 9, requests_succeed, HALF),
+    AlertRule.PROCESSING_BACKLOG: (notes_pile_up, 29, notes_are_read, HALF),
+    AlertRule.LOCK_TIMEOUT_RECOVERED: (locks_are_recovered, 0, nothing, 16 * MINUTE),
+    AlertRule.INVALID_INPUT: (a_note_cannot_be_asked_for, 0, nothing, 16 * MINUTE),
+    AlertRule.X_KEY_REFUSED: (x_says(Incident.X_KEY_REFUSED), 0, key_is_good, HALF),
+    AlertRule.X_NO_CREDIT: (x_says(Incident.X_NO_CREDIT), 0, key_is_good, HALF),
+    AlertRule.X_RATE_LIMITED: (x_says(Incident.X_RATE_LIMITED), 0, key_is_good, 16 * MINUTE),
+    AlertRule.X_SCRAPE_FAILED: (scrape_fails, 0, scrape_succeeds, HALF),
+    AlertRule.SPENDING_NEAR_CAP: (pages_are_spent, 0, pages_are_back, HALF),
+    AlertRule.COLLECTOR_LATE: (sources_wait, 18, sources_are_visited, HALF),
+}
+#: Those that have a test of their own below.
+TOLD_TOGETHER = {AlertRule.WEBHOOK_GIVEN_UP, AlertRule.DISK_NEARLY_FULL}
+
+
+def test_of_every_rule_there_is_a_situation_in_which_it_fires():
+    assert {*SITUATIONS, *TOLD_TOGETHER, *(trouble.rule for trouble in IN_TROUBLE)} == set(AlertRule)
+    assert set(IN_TROUBLE) == set(SourceTrouble)
+
+
 @on_both_stores
 @pytest.mark.proves("E-12", "E-21")
-@pytest.mark.parametrize(
-    ("rule", "amiss", "before", "well", "after"),
-    [
-        (AlertRule.COOKIE_EXHAUSTED, cookies_are_gone, 0, cookies_are_back, HALF),
-        (AlertRule.API_SUCCESS_RATE_LOW, requests_fail, 9, requests_succeed, HALF),
-        (AlertRule.PROCESSING_BACKLOG, notes_pile_up, 29, notes_are_read, HALF),
-        (AlertRule.LOCK_TIMEOUT_RECOVERED, locks_are_recovered, 0, nothing, 16 * MINUTE),
-        (AlertRule.INVALID_INPUT, a_note_cannot_be_asked_for, 0, nothing, 16 * MINUTE),
-        (AlertRule.X_KEY_REFUSED, key_is_refused, 0, key_is_good, HALF),
-        (AlertRule.SPENDING_NEAR_CAP, pages_are_spent, 0, pages_are_back, HALF),
-        (AlertRule.COLLECTOR_LATE, sources_wait, 18, sources_are_visited, HALF),
-    ],
-    ids=lambda value: str(value) if isinstance(value, AlertRule) else "",
-)
-async def test_each_rule_fires_in_its_time_and_resolves(
-    system, site, receiver, clock, rule, amiss, before, well, after
-):
+@pytest.mark.parametrize("rule", SITUATIONS)
+async def test_each_rule_fires_in_its_time_and_resolves(system, site, receiver, clock, rule):
+    amiss, before, well, after = SITUATIONS[rule]
     await listen(system, receiver)
     await amiss(system, site, clock)
     for _ in range(before):
@@ -331,16 +379,13 @@ async def test_a_full_disk_and_a_webhook_that_was_given_up_are_told_of(system, s
     set_free(monkeypatch, GB)
     for _ in range(4):
         await watch(system, clock, MINUTE)
-    assert set(receiver.news) == {(AlertRule.WEBHOOK_GIVEN_UP, "firing"), (AlertRule.DISK_NEARLY_FULL, "firing")}
+    assert set(receiver.news) == {(rule, "firing") for rule in TOLD_TOGETHER}
     gone.status = 200
     await system.webhooks.ping(deaf.id)
     set_free(monkeypatch, 50 * GB)
     await watch(system, clock)
     await watch(system, clock)
-    assert set(receiver.news[2:]) == {
-        (AlertRule.WEBHOOK_GIVEN_UP, "resolved"),
-        (AlertRule.DISK_NEARLY_FULL, "resolved"),
-    }
+    assert set(receiver.news[2:]) == {(rule, "resolved") for rule in TOLD_TOGETHER}
 
 
 @pytest.mark.proves("E-12")

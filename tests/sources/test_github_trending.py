@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from catchment.clock import ManualClock
 from catchment.errors import BadConfig, ParseError
-from catchment.parse.trending import Repository, read_trending
+from catchment.parse.trending import Repository, read_rows
 from catchment.simulator.services.places import DESERTED, SHOWN
 from feed_site import FeedSite
 from service_visits import START, capture, registry, simulated_services, visitor
@@ -19,6 +19,10 @@ pytestmark = pytest.mark.proves("A-31")
 
 FULL_2023 = "trending_2023-05_full_page_go-trending.html"
 TRIMMED_2026 = "trending_2026-04_trimmed_llmx.html"
+
+
+def read_trending(body):
+    return [repository for repository in read_rows(body) if repository is not None]
 
 
 class TestWhatIsRead:

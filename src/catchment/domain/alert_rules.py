@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum, StrEnum
+from enum import Enum, StrEnum, unique
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -188,11 +188,21 @@ class RequestCount:
         return self.ok / (self.ok + self.failed)
 
 
-class SourceTrouble(StrEnum):
-    BROKEN = "broken"
-    GONE = "gone"
-    QUIET = "quiet"
-    GAP = "gap"
+@unique
+class SourceTrouble(Enum):
+    """What may be amiss with a source: which rule it is, how grave, and what is said of it."""
+
+    rule: AlertRule
+    severity: Severity
+    message: AlertMessage
+
+    def __init__(self, rule: AlertRule, severity: Severity, message: AlertMessage) -> None:
+        self.rule, self.severity, self.message = rule, severity, message
+
+    BROKEN = AlertRule.SOURCE_BROKEN, Severity.P2, AlertMessage.PAUSED_BY_ERRORS
+    GONE = AlertRule.SOURCE_BROKEN, Severity.P2, AlertMessage.NOT_VISITED
+    QUIET = AlertRule.SOURCE_QUIET, Severity.P3, AlertMessage.NOTHING_NEW
+    GAP = AlertRule.SOURCE_GAP, Severity.P3, AlertMessage.ITEMS_MISSED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,18 +318,10 @@ def _invalid_notes(seen: AlertSnapshot) -> Iterator[Finding]:
         yield _finding(AlertRule.INVALID_INPUT, "notes", Severity.P3, AlertMessage.NOTES_SKIPPED, count=count)
 
 
-_TROUBLES: Mapping[SourceTrouble, tuple[AlertRule, Severity, AlertMessage]] = {
-    SourceTrouble.BROKEN: (AlertRule.SOURCE_BROKEN, Severity.P2, AlertMessage.PAUSED_BY_ERRORS),
-    SourceTrouble.GONE: (AlertRule.SOURCE_BROKEN, Severity.P2, AlertMessage.NOT_VISITED),
-    SourceTrouble.QUIET: (AlertRule.SOURCE_QUIET, Severity.P3, AlertMessage.NOTHING_NEW),
-    SourceTrouble.GAP: (AlertRule.SOURCE_GAP, Severity.P3, AlertMessage.ITEMS_MISSED),
-}
-
-
 def _sources(seen: AlertSnapshot) -> Iterator[Finding]:
     for source in seen.sources:
-        rule, severity, message = _TROUBLES[source.trouble]
-        yield _finding(rule, str(source.id), severity, message, name=source.name, detail=source.detail)
+        told, said = source.trouble, {"name": source.name, "detail": source.detail}
+        yield _finding(told.rule, str(source.id), told.severity, told.message, **said)
 
 
 def _collector_late(seen: AlertSnapshot) -> Iterator[Finding]:

@@ -129,7 +129,7 @@ def next_check_reason(
     return _SENTENCES[language][check.why if has_fetcher else Why.NO_FETCHER].format(
         interval=_every(interval, language),
         spacing=_every(timedelta(seconds=source.rhythm.spacing), language),
-        at=_clock_time(check.at),
+        at=clock_time(check.at),
         failures=_failures(source.fetch_error_count, language),
         type=source.type,
         host=source.host or _UNNAMED_HOST[language],
@@ -155,7 +155,7 @@ def _failures(count: int, language: Language) -> str:
     return f"{count} failure" if count == 1 else f"{count} failures"
 
 
-def _clock_time(moment: datetime) -> str:
+def clock_time(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 

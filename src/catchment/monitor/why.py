@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 
 from catchment.domain.source import Source, SourceStatus
 from catchment.domain.visit import VisitOutcome
-from catchment.monitor.status import Language, Mark, SourceHealth, as_counted
+from catchment.monitor.status import Language, Mark, SourceHealth, as_counted, clock_time
 from catchment.store.fetch_log import LogLine
 
 _SENTENCES: Mapping[Language, Mapping[str, str]] = {
@@ -111,12 +110,12 @@ def _findings(
         yield "pages", {"failed": failed_pages, "id": source.id}
     yield from ((_MARKS[mark], {}) for mark in health.marks if mark in _MARKS)
     if health.next_check_at is not None:
-        yield "next", {"at": _moment(health.next_check_at), "reason": health.next_check_reason}
+        yield "next", {"at": clock_time(health.next_check_at), "reason": health.next_check_reason}
 
 
 def _last_visit(source: Source, visits: Sequence[LogLine]) -> Finding:
     visit = visits[0]
-    at = {"at": _moment(visit.finished_at)}
+    at = {"at": clock_time(visit.finished_at)}
     if not visit.ok:
         # Whoever resumes it, or gives it another address, has its failures counted anew.
         blamed = "failed" if source.fetch_error_count else "failed_anew"
@@ -136,14 +135,10 @@ def _last_visit(source: Source, visits: Sequence[LogLine]) -> Finding:
 def _last_news(source: Source, visits: Sequence[LogLine]) -> Iterator[Finding]:
     news, last_new_at = next((visit for visit in visits if visit.inserted), None), source.rhythm.last_new_at
     if news is None:
-        yield ("news_once", {"at": _moment(last_new_at)}) if last_new_at else ("no_news", {})
+        yield ("news_once", {"at": clock_time(last_new_at)}) if last_new_at else ("no_news", {})
     elif news is not visits[0]:
-        yield "news", {"at": _moment(news.finished_at), "inserted": news.inserted}
+        yield "news", {"at": clock_time(news.finished_at), "inserted": news.inserted}
 
 
 def _sentence(text: str) -> str:
     return text if not text or text.endswith((".", "!", "?", "。")) else f"{text}."
-
-
-def _moment(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC"

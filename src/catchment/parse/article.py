@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
 from unicodedata import normalize
@@ -91,15 +91,11 @@ _SOFT_HYPHEN = "\u00ad"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Article:
-    """Texts are "" where the page says nothing, dates UTC, links absolute."""
+class Facts:
+    """Texts are plain, "" where the page says nothing; dates are UTC, links absolute."""
 
     title: str
     description: str
-    #: The main text alone, a line for each paragraph.
-    text: str
-    #: The same as harmless markup.
-    html: str
     author: str
     published: datetime | None
     modified: datetime | None
@@ -108,24 +104,21 @@ class Article:
     language: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Article(Facts):
+    #: The main text alone, a line for each paragraph.
+    text: str
+    #: The same as harmless markup.
+    html: str
+
+
 def extract(html: bytes, url: str, content_type: str = "") -> Article:
     tree = read_tree(html, content_type)
     base = base_of(tree, url)
-    facts = facts_of(tree, base)
+    facts = _FactFinder(tree, base).facts()
     content = _main_content(tree, base)
     _drop_title(content, facts.title)
-    return Article(
-        title=facts.title,
-        description=facts.description,
-        text=_paragraphs(content),
-        html=HtmlCleaner(base).clean(html_of(content)),
-        author=facts.author,
-        published=facts.published,
-        modified=facts.modified,
-        image=facts.image,
-        canonical=facts.canonical,
-        language=facts.language,
-    )
+    return Article(text=_paragraphs(content), html=HtmlCleaner(base).clean(html_of(content)), **asdict(facts))
 
 
 def _main_content(tree: Element, base: str) -> Element:
@@ -254,24 +247,6 @@ _TIMES: Final = "//article//time/@datetime | //main//time/@datetime | //header//
 _DATED_ADDRESS: Final = re.compile(r"/((?:19|20)[0-9]{2}[/-][0-9]{1,2}[/-][0-9]{1,2})(?:/|-)")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,2}\b")
 _MAX_HEADINGS: Final = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """Texts are plain, "" where the page says nothing; dates are UTC, links absolute."""
-
-    title: str
-    description: str
-    author: str
-    published: datetime | None
-    modified: datetime | None
-    image: str
-    canonical: str
-    language: str
-
-
-def facts_of(tree: Element, base: str) -> Facts:
-    return _FactFinder(tree, base).facts()
 
 
 class _FactFinder:

@@ -27,13 +27,8 @@ class Repository:
     stars_gained: int = 0
 
 
-def read_trending(body: bytes, content_type: str = "") -> list[Repository]:
-    """The repositories in the order of the page; none where the page says so itself."""
-    return [repository for repository in read_rows(body, content_type) if repository is not None]
-
-
 def read_rows(body: bytes, content_type: str = "") -> list[Repository | None]:
-    """Every row of the page; None for one that is no repository."""
+    """Every row of the page in its order, none where it says so itself; None for one that is no repository."""
     page = read_tree(body, content_type)
     found = [_repository(row) for row in page.xpath(_ROWS)[:MAX_ROWS]]
     if not any(found) and not _says_there_is_nothing(page):

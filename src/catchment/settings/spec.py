@@ -149,12 +149,11 @@ LIKENESS: Final = 0.75
 MAX_QUOTED: Final = 100
 
 
-def unknown_variables(
-    names: Iterable[str], known: Collection[str], *, prefixes: tuple[str, ...] = SHARED_PREFIXES
-) -> dict[str, str]:
+def unknown_variables(names: Iterable[str], known: Collection[str]) -> dict[str, str]:
     """Those that are no setting, each with the setting that is likely meant, or ""."""
     strangers = [name for name in names if name not in known and name not in ELSEWHERE]
-    likely = {name: _likely_variable(name, known) for name in strangers if name.startswith((OWN_PREFIX, *prefixes))}
+    ours = [name for name in strangers if name.startswith((OWN_PREFIX, *SHARED_PREFIXES))]
+    likely = {name: _likely_variable(name, known) for name in ours}
     return {name: meant for name, meant in sorted(likely.items()) if meant or name.startswith(OWN_PREFIX)}
 
 

@@ -10,7 +10,6 @@ from datetime import datetime
 
 from sqlalchemy import (
     BigInteger,
-    ColumnElement,
     Connection,
     Float,
     String,
@@ -35,11 +34,8 @@ from catchment.store.types import UtcDateTime
 
 _NOW = bindparam("now", type_=UtcDateTime)
 _OWNER = bindparam("owner", type_=String)
-
-
-def is_free_to(owner: ColumnElement[str] = _OWNER, now: ColumnElement[datetime] = _NOW) -> ColumnElement[bool]:
-    """Nobody else looks after the host."""
-    return or_(hosts.c.owner.is_(None), hosts.c.owner == owner, hosts.c.owner_until <= now)
+#: Nobody else looks after the host.
+IS_FREE = or_(hosts.c.owner.is_(None), hosts.c.owner == _OWNER, hosts.c.owner_until <= _NOW)
 
 
 def record_shared(conn: Connection, ids: Sequence[int]) -> None:
@@ -143,7 +139,7 @@ _AVAILABLE = (
     select(hosts.c.host)
     .where(
         hosts.c.host.in_(bindparam("wanted", expanding=True)),
-        is_free_to(),
+        IS_FREE,
         or_(hosts.c.held_until.is_(None), hosts.c.held_until <= _NOW),
     )
     # Whoever takes it at the same time has it.

@@ -37,7 +37,6 @@ from sqlalchemy import (
     update,
 )
 
-from catchment.domain.feed import ShownItem
 from catchment.domain.reading import (
     Followed,
     ItemRef,
@@ -51,10 +50,11 @@ from catchment.domain.reading import (
     UnreadCount,
 )
 from catchment.store.bulk import insert_into, insert_or_ignore
-from catchment.store.items import item_of, newest_of
+from catchment.store.items import newest_of
 from catchment.store.sources import visible_to
 from catchment.store.tables import item_labels, item_states, raw_items, sources, subscriptions
 from catchment.store.types import UtcDateTime, dumps, loads
+from catchment.store.views import shown_item
 
 #: Single items that somebody marked as read are kept up to this number; beyond it, everything older is read.
 MAX_STATES: Final = 100_000
@@ -566,13 +566,7 @@ def _read_item(row: Row[*tuple[Any, ...]], labels: tuple[str, ...]) -> ReadItem:
     folders = row.source_tags if row.own_folders is None else row.own_folders
     return ReadItem(
         id=row.id,
-        shown=ShownItem(
-            item=item_of(row),
-            source_id=row.source_id,
-            source_type=row.source_type,
-            fetched_at=row.fetched_at,
-            updated_at=row.updated_at,
-        ),
+        shown=shown_item(row),
         source_title=row.own_title or row.source_name,
         folders=tuple(folders) if row.subscription_id is not None else (),
         is_read=bool(row.is_read),

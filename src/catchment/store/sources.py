@@ -37,7 +37,7 @@ from catchment.domain.visit import SourceState
 from catchment.errors import Conflict
 from catchment.store.bulk import BulkUpdate
 from catchment.store.changes import record_edit
-from catchment.store.hosts import is_free_to, record_shared
+from catchment.store.hosts import IS_FREE, record_shared
 from catchment.store.runs import BY_URGENCY, running_on
 from catchment.store.tables import hosts, sources, subscriptions
 from catchment.store.types import UtcDateTime, among, read_one
@@ -363,7 +363,7 @@ _DUE = (
     .where(
         sources.c.next_check_at <= bindparam("now", type_=UtcDateTime),
         ~running_on(sources.c.id),
-        or_(hosts.c.host.is_(None), is_free_to()),
+        or_(hosts.c.host.is_(None), IS_FREE),
     )
     .order_by(*BY_URGENCY)
     .limit(bindparam("most", type_=Integer))

@@ -262,7 +262,17 @@ def _load(conn: Connection, ids: Any) -> Iterator[ShownItem]:
         some = ids[start : start + BATCH]
         rows = {row.id: row for row in conn.execute(_BY_IDS, {"ids": some})}
         # One that was cleaned away in this very moment is not there any more.
-        yield from (_shown(rows[item_id]) for item_id in some if item_id in rows)
+        yield from (shown_item(rows[item_id]) for item_id in some if item_id in rows)
+
+
+def shown_item(row: Row[Any]) -> ShownItem:
+    return ShownItem(
+        item=item_of(row),
+        source_id=row.source_id,
+        source_type=row.source_type,
+        fetched_at=row.fetched_at,
+        updated_at=row.updated_at,
+    )
 
 
 def _takes_every_source(feed: SavedFeed) -> bool:
@@ -303,16 +313,6 @@ def _is_nobodys() -> ColumnElement[bool]:
 
 def _exists(*conditions: ColumnElement[bool]) -> ColumnElement[bool]:
     return exists(select(literal(1)).where(*conditions))
-
-
-def _shown(row: Row[Any]) -> ShownItem:
-    return ShownItem(
-        item=item_of(row),
-        source_id=row.source_id,
-        source_type=row.source_type,
-        fetched_at=row.fetched_at,
-        updated_at=row.updated_at,
-    )
 
 
 _BY_IDS: Select[Any] = (
