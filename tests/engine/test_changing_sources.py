@@ -309,14 +309,21 @@ async def test_a_secret_that_does_not_open_counts_so_that_somebody_is_told(open_
 
 @on_both_stores
 @pytest.mark.proves("A-26")
-async def test_new_ids_at_every_visit_double_nothing_and_are_no_gap(system, site, clock):
-    source = await add(system, site.feed("a", "b"))
+@pytest.mark.parametrize("dates", ["pubDate", "unknown"])
+async def test_new_ids_at_every_visit_double_nothing_and_are_no_gap(system, site, clock, dates):
+    def feed(*names: str, of: str) -> str:
+        text = rss(*names).replace("<guid isPermaLink='false'>", f"<guid isPermaLink='false'>{of}-")
+        return site.serve(text.replace("pubDate", dates))
+
+    source = await add(system, feed("a", "b", of="first"))
     await visit(system, source)
     for number in range(2):
-        site.serve(rss("a", "b").replace("<guid isPermaLink='false'>", f"<guid isPermaLink='false'>{number}-"))
+        feed("a", "b", of=str(number))
         clock.advance(HOUR)
         assert (await visit(system, source)).rhythm.gap_at is None
-    assert len(await stored(system)) == 2
+    feed("c", "a", "b", of="last")
+    await visit(system, source)
+    assert sorted(item.title for item in await stored(system)) == ["Title a", "Title b", "Title c"]
 
 
 @on_both_stores

@@ -66,8 +66,8 @@ class Item(NamedTuple):
     metadata: Mapping[str, Any]
 
 
-#: What an item says, as its fingerprint, and of when.
-Said: TypeAlias = tuple[bytes, datetime]
+#: What an item says, as its fingerprint, and of when, if it tells.
+Said: TypeAlias = tuple[bytes, datetime | None]
 
 
 class Reading(NamedTuple):

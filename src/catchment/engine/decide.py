@@ -117,7 +117,7 @@ def sort_items(items: Iterable[Item], remembered: Mapping[str, bytes]) -> ItemCh
 
 def without_renamed(news: ItemChanges, stored: Collection[Said]) -> ItemChanges:
     """What of the news counts where nothing was known by its id: some feeds make up new ids at every visit. What says
-    the same of the same moment is the same item; without a moment it may be said anew.
+    the same of the same moment, or of the same page without a moment, is the same item.
     """
     new = tuple(item for item in news.new if (item.fingerprint, item.published_at) not in stored)
     return replace(news, new=new, known=news.known + len(news.new) - len(new))

@@ -80,8 +80,8 @@ def remembered(conn: Connection, source_id: int, keys: Sequence[str]) -> dict[st
 
 
 def said(conn: Connection, source_id: int, items: Sequence[Item]) -> set[Said]:
-    """What was stored of a source of late, with its date, and says what one of these items says."""
-    prints = [item.fingerprint for item in items if item.published_at]
+    """What was stored of a source of late and says what one of these items says, of those with a date or a page."""
+    prints = [item.fingerprint for item in items if item.published_at or item.url]
     if not prints:
         return set()
     rows = conn.execute(_SAID, {"source_id": source_id, "prints": prints})
@@ -340,7 +340,6 @@ _OF_LATE = (
 _SAID = select(raw_items.c.fingerprint, raw_items.c.published_at).where(
     raw_items.c.id.in_(_OF_LATE),
     raw_items.c.fingerprint.in_(bindparam("prints", expanding=True)),
-    raw_items.c.published_at.is_not(None),
 )
 _ALIKE = select(raw_items).where(
     raw_items.c.source_id == bindparam("source_id"),
