@@ -81,6 +81,14 @@ def test_whoever_is_not_addressed_is_free(text: str):
     assert allowed(text, "/anything")
 
 
+@pytest.mark.parametrize("other", ["008", "360Spider", "*bot", ""])
+def test_rules_for_a_visitor_whose_name_is_no_word_are_not_for_everyone(other: str):
+    rules = f"User-agent: {other}\nDisallow: /\nUser-agent: *  \nDisallow: /private"
+    assert allowed(rules, "/page")
+    assert not allowed(rules, "/private")
+    assert not allowed(rules, "/private", agent="360Spider")
+
+
 def test_sitemaps_are_found_wherever_they_stand_once_each():
     body = b"\xef\xbb\xbfSitemap: https://example.org/a.xml\r\nUser-agent: *\rSITEMAP: /b.xml\nsitemap:https://example.org/a.xml\nSitemap:"
     robots = Robots.parse(body, "https://example.org/robots.txt")
@@ -88,7 +96,8 @@ def test_sitemaps_are_found_wherever_they_stand_once_each():
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("2", 2.0), ("0.5", 0.5), ("soon", None), ("-1", None), ("1e9", None), ("999999", 3600.0)]
+    ("text", "seconds"),
+    [("2", 2.0), ("0.5", 0.5), (".5", 0.5), ("soon", None), ("-1", None), ("1e9", None), ("999999", 3600.0)],
 )
 def test_a_crawl_delay_is_told_where_it_makes_sense(text: str, seconds: float | None):
     assert Robots.parse(f"User-agent: *\nCrawl-delay: {text}".encode()).crawl_delay(AGENT) == seconds

@@ -20,7 +20,7 @@ _EVERYONE: Final = "*"
 _WEB: Final = ("http://", "https://")
 
 _PRODUCT: Final = re.compile(r"[A-Za-z_-]+")
-_NUMBER: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_NUMBER: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9}")
 _AGENT_KEYS: Final = frozenset({"user-agent", "useragent", "user agent"})
 _RULE_KEYS: Final = frozenset({"allow", "disallow", "crawl-delay"})
 _TO_REWRITE: Final = re.compile(r"%[0-9A-Fa-f]{2}|[^!-~]+")
@@ -101,7 +101,8 @@ class Robots:
         return max((delay for delay in delays if delay is not None), default=None)
 
     def _groups_for(self, user_agent: str) -> Sequence[_Group]:
-        return self._groups.get(_product(user_agent)) or self._groups.get(_EVERYONE, ())
+        name = _product(user_agent) or _EVERYONE
+        return self._groups.get(name) or self._groups.get(_EVERYONE, ())
 
 
 def _lines(body: bytes) -> Iterator[tuple[str, str]]:
@@ -120,7 +121,7 @@ def _groups(lines: Iterable[tuple[str, str]]) -> dict[str, list[_Group]]:
         if key in _AGENT_KEYS:
             if not names_follow:
                 current = _Group()
-            groups.setdefault(_product(value), []).append(current)
+            groups.setdefault(_addressed(value), []).append(current)
             names_follow = True
         elif key in _RULE_KEYS:
             rules += 1
@@ -130,10 +131,15 @@ def _groups(lines: Iterable[tuple[str, str]]) -> dict[str, list[_Group]]:
     return groups
 
 
+def _addressed(value: str) -> str:
+    """Whom the rules below are for. Everyone is a star of its own; a name like `008` or `*bot` is somebody else's."""
+    return _EVERYONE if value.split()[:1] == [_EVERYONE] else _product(value)
+
+
 def _product(user_agent: str) -> str:
-    """The name by which a visitor is addressed: `catchment` of "Catchment/1.0 (+https://...)"."""
+    """The name by which a visitor is addressed: `catchment` of "Catchment/1.0 (+https://...)". "" where it has none."""
     found = _PRODUCT.match(user_agent.strip())
-    return found[0].lower() if found else _EVERYONE
+    return found[0].lower() if found else ""
 
 
 def _seconds(text: str) -> float | None:
