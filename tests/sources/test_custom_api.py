@@ -67,6 +67,12 @@ class TestWhereThingsAre:
         [item] = read([{"id": 1, "published_at": date}])
         assert item.published_at == datetime(2026, 1, 1, tzinfo=UTC)
 
+    @pytest.mark.proves("A-31")
+    @pytest.mark.parametrize("date", ["2026-01-01 00:00:00 UTC", "2026/01/01 00:00", "01.01.2026", "2026年1月1日"])
+    def test_dates_as_servers_and_people_write_them_are_read(self, date):
+        [item] = read([{"id": 1, "published_at": date}])
+        assert item.published_at == datetime(2026, 1, 1, tzinfo=UTC)
+
     @pytest.mark.parametrize("date", [None, "", "soon", True, [], {}, 1e300, "99999999999999", float("nan")])
     def test_a_date_that_is_none_spoils_nothing(self, date):
         [item] = read([{"id": 1, "published_at": date}])

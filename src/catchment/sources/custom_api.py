@@ -17,7 +17,7 @@ from catchment.domain.visit import Fetched
 from catchment.errors import BadConfig, ParseError, VisitError
 from catchment.fetch.client import Request
 from catchment.fetch.pacing import Deferred
-from catchment.parse.dates import from_epoch, parse_date
+from catchment.parse.dates import from_epoch, parse_loose_date
 from catchment.parse.encoding import as_utf8
 from catchment.parse.entry import MAX_ENTRIES
 from catchment.parse.json_values import Path, as_text, compile_path, first_at, read_json
@@ -253,4 +253,4 @@ def _moment(value: Any) -> datetime | None:
     """A date in words, or a count since 1970, also as text."""
     if not isinstance(value, str):
         return from_epoch(value)
-    return from_epoch(int(value)) if _COUNT.fullmatch(value.strip()) else parse_date(value)
+    return from_epoch(int(value)) if _COUNT.fullmatch(value.strip()) else parse_loose_date(value)
