@@ -72,6 +72,12 @@ class TestWhatIsRead:
         assert 'href="https://www.reddit.com/u/x"' in posted.content
         assert bare.content == "1 &lt; 2"
 
+    @pytest.mark.proves("A-31")
+    @pytest.mark.parametrize("title", ["How do I style an <a> in a <div>?", "Salt & pepper"])
+    def test_a_title_keeps_what_looks_like_markup(self, title):
+        _, [item] = read(listing({"title": title}))
+        assert item.title == title
+
     def test_votes_and_comments_are_no_change_of_a_post(self):
         _, [before] = read(listing({"title": "T", "score": 1, "num_comments": 0}))
         _, [after] = read(listing({"title": "T", "score": 900, "num_comments": 44}))

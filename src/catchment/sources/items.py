@@ -31,8 +31,9 @@ class ItemMaker:
         content: str = "",
         published_at: datetime | None = None,
         metadata: Mapping[str, Any] | None = None,
+        has_plain_title: bool = False,
     ) -> Item:
-        """`content` is HTML as it came."""
+        """`content` is HTML as it came, and so is `title` unless it is known to be plain text."""
         found = RawEntry(
             id=native_id,
             link=url,
@@ -42,6 +43,7 @@ class ItemMaker:
             updated=None,
             summary="",
             content=content,
+            plain_title=title if has_plain_title else "",
         )
         (entry,) = self._entries.make([found])
         return item_of(entry, metadata or {})

@@ -199,6 +199,7 @@ def _item(post: Mapping[str, Any], base: str, maker: ItemMaker) -> Item:
             "subreddit": plain_text(text_at(post, "subreddit"), _LONGEST_NAME),
             "discussion": permalink,
         },
+        has_plain_title="<" in title,  # asked for with raw_json
     )
 
 
