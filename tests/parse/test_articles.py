@@ -155,6 +155,8 @@ def test_an_address_may_tell_the_date():
         ("North - South", "North - South"),
         ("The Example", "The Example"),
         ("迟到的渡轮_科技_腾讯网", "迟到的渡轮_科技_腾讯网"),
+        ("渡轮迟到-The Example", "渡轮迟到"),
+        ("渡轮迟到-新华网", "渡轮迟到-新华网"),
         ("Full heading here | Section | Whatever", "Full heading here"),
         ("", ""),
     ],
@@ -162,6 +164,13 @@ def test_an_address_may_tell_the_date():
 def test_the_name_of_the_site_is_taken_off_where_it_is_clear(title: str, expected: str):
     found = without_site(title, sites=["The Example"], headings=["Full heading here"], url="https://www.example.org/a")
     assert found == expected
+
+
+@pytest.mark.parametrize("mark", ["uppercase", "#b", ""])
+def test_marks_of_other_vocabularies_are_words_like_others(mark: str):
+    words = "Words of an article, enough of them to be taken for what it says. " * 5
+    page = f"<html><body><article><p>{words}<hi rend='{mark}'>LOUD</hi></p></article></body></html>"
+    assert extract(page.encode(), "https://example.org/").text.endswith("LOUD")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1", "windows-1251", "gb18030", "shift_jis"])

@@ -130,6 +130,9 @@ def _main_content(tree: Element, base: str) -> Element:
 
     # It warns of every page without text, which is no event for a log.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    # It reads this mark of its own later on; what a page says there is no word that it knows.
+    for marked in tree.iter("hi"):
+        marked.attrib.pop("rend", None)
     found = bare_extraction(
         tree,
         url=base,
@@ -165,8 +168,9 @@ def _paragraphs(content: Element) -> str:
     return normalize("NFC", "\n".join(filter(None, lines)))
 
 
-# Between the parts of a title. A hyphen inside a word is none, and neither is a colon: it belongs to the sentence.
-_SEPARATOR: Final = re.compile(r"\s+[-–—|·•»«]{1,2}\s+|\s*[|｜]\s*|_+")
+# Between the parts of a title. A hyphen inside a word is none, unless the word is Chinese, and neither is a colon: it
+# belongs to the sentence.
+_SEPARATOR: Final = re.compile(r"\s+[-–—|·•»«]{1,2}\s+|\s*[|｜]\s*|_+|(?<=[”\u3001-\u9fff\uff01-\uff5e])-")
 _PLAIN: Final = re.compile(r"[\W_]+")
 _SHORTEST_LABEL: Final = 3
 
