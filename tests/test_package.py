@@ -17,6 +17,7 @@ import tomllib
 import zipfile
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Iterator
+from importlib import metadata
 from pathlib import Path
 from stat import S_IXOTH
 from tempfile import TemporaryDirectory
@@ -24,6 +25,8 @@ from typing import Any
 
 import aiohttp
 import pytest
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 import catchment
 from catchment.domain.alert_rules import AlertRule
@@ -60,6 +63,25 @@ def test_every_extra_that_a_message_names_exists():
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
     named = set(re.findall(r"pip install 'catchment\[(\w+)\]'", code))
     assert {"postgres", "workers", "xhs", "prefect"} <= named <= extras.keys()
+
+
+# What it is installed on
+
+#: Of Debian 12; others of the same minor version are newer.
+PYTHON_OF_DEBIAN = "3.11.2"
+
+
+@pytest.mark.proves("F-01")
+def test_every_pinned_version_can_be_installed_with_the_python_of_debian():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {canonicalize_name(line.partition("==")[0]) for line in lines if "==" in line}
+    wanted = {
+        name: SpecifierSet(one.metadata["Requires-Python"] or "")
+        for one in metadata.distributions()
+        if (name := canonicalize_name(one.metadata["Name"])) in pinned
+    }
+    assert {"aiohttp", "sqlalchemy", "mkdocs-material"} <= wanted.keys()
+    assert {name: str(one) for name, one in wanted.items() if not one.contains(PYTHON_OF_DEBIAN)} == {}
 
 
 # The wheel
