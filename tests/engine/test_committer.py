@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from catchment.domain.caller import OPERATOR
 from catchment.domain.item import make_item
 from catchment.domain.source import NewSource
 from catchment.domain.visit import Collected, Fetched, Visit
+from catchment.engine import commit as commit_module
 from catchment.engine.commit import Committer, Rules, commit_visits
 from catchment.engine.pool import _claim
 from catchment.eventloop import background_tasks
@@ -76,6 +78,21 @@ async def test_what_the_database_refuses_fails_its_source_alone(store, clock):
     assert results["S0"].inserted == 1
     assert "cannot be stored" in results["S1"].error
     assert len(await store.read(items.list_items, ItemQuery(caller=OPERATOR))) == 2
+
+
+@pytest.mark.proves("A-28")
+async def test_visits_that_fill_several_groups_wait_for_no_others_once_none_will_come(store, clock, monkeypatch):
+    monkeypatch.setattr(commit_module, "MAX_AT_ONCE", 2)
+    monkeypatch.setattr(commit_module, "GATHER_SECONDS", 3600.0)
+    first, *others = [visit(job, make_item(native_id="1")) for job in await claimed(store, 3)]
+    committer, results = Committer(store=store, rules=RULES, clock=clock), []
+    async with asyncio.timeout(30), background_tasks(committer.run()):
+        await committer.submit(first, results.append)
+        await asyncio.sleep(0)  # by now it waits for others
+        for one in others:
+            await committer.submit(one, results.append)
+        await committer.drain()
+    assert [result.inserted for result in results] == [1, 1, 1]
 
 
 @pytest.mark.proves("A-03")

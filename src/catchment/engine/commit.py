@@ -257,10 +257,11 @@ class Committer:
 
     async def submit(self, visit: Visit, report: Report) -> None:
         """Hand over a visit; `report` hears of it once it is stored."""
+        self._no_more.clear()
         await self._queue.put((visit, report))
 
     def hurry(self) -> None:
-        """No more visits will come for now: do not wait for them."""
+        """No more visits will come for now, so none is waited for until one does."""
         self._no_more.set()
 
     async def drain(self) -> None:
@@ -288,7 +289,6 @@ class Committer:
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_SECONDS):
                 await self._no_more.wait()
-        self._no_more.clear()
 
     async def _store_all(self, visits: list[Visit]) -> list[VisitResult]:
         try:
