@@ -52,8 +52,8 @@ _ANNOTATION = re.compile(r"<annotation(?:\s[^<>]*+)?>[^<]*+</annotation\s*+>", r
 _NO_TAG_STARTS = r"[a-zA-Z][a-zA-Z0-9:._-]*+[$,;(){}\\^+*&|!?%#@]|https?://"
 _NO_TAG = re.compile(f"<(?={_NO_TAG_STARTS})")
 _NO_CHARACTER = re.compile(r"&#(?:0+|[xX]0+);")
-# Whether any of these is there at all, in one pass.
-_ODD = re.compile(f"<(?:{_NO_TAG_STARTS}|{_WRAP_STARTS})|&#[xX]?0")
+# Whether any of these tags is there at all, in one pass.
+_ODD_TAG = re.compile(f"<(?:{_NO_TAG_STARTS}|{_WRAP_STARTS})")
 # Shorter texts cannot come out larger than `MAX_HTML_BYTES` by much, nor can they be slow to clean.
 _SHORT = 4_096
 
@@ -97,7 +97,7 @@ class HtmlCleaner:
 
     def clean_all(self, texts: Sequence[str]) -> list[str]:
         """Each of them, looked at together for what is odd or cannot be stored: there is hardly ever any."""
-        if max(map(len, texts), default=0) > _SHORT or _ODD.search("\n".join(texts)):
+        if max(map(len, texts), default=0) > _SHORT or _is_odd("\n".join(texts)):
             cleaned = [self._clean(text) for text in texts]
         else:
             cleaned = [self._sanitise(text) for text in texts]
@@ -144,12 +144,17 @@ class HtmlCleaner:
 
 def _prepared(text: str) -> str:
     """Without what would make a cleaner take markup for text, or text for nothing or for markup."""
-    if not _ODD.search(text):
+    if not _is_odd(text):
         return text
     text = _NO_TAG.sub("&lt;", text)
     if _MAY_WRAP.search(text):
         text = _WRAPPERS.sub("", _ANNOTATION.sub("", text))
     return _NO_CHARACTER.sub("", text)
+
+
+def _is_odd(text: str) -> bool:
+    # Apart: what always begins with the same character is found in a quarter of the time.
+    return _ODD_TAG.search(text) is not None or ("&#" in text and _NO_CHARACTER.search(text) is not None)
 
 
 def markdown_as_html(text: str) -> str:
