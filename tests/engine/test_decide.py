@@ -139,8 +139,10 @@ def test_what_says_the_same_of_the_same_moment_is_known_whatever_its_id():
         for name, at in (("1", MORNING), ("2", MORNING), ("3", EVENING))
     )
     undated = make_item(native_id="4", title="One")
-    news = ItemChanges(new=(after, later, undated))
-    assert without_renamed(news, {(before.fingerprint, MORNING)}) == ItemChanges(new=(later, undated), known=1)
+    elsewhere = after._replace(key="5", url="https://example.org/5")
+    news = ItemChanges(new=(after, later, undated, elsewhere))
+    stored = {(before.fingerprint, before.url, MORNING)}
+    assert without_renamed(news, stored) == ItemChanges(new=(later, undated, elsewhere), known=1)
 
 
 @pytest.mark.proves("R-01")

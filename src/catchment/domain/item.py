@@ -66,8 +66,8 @@ class Item(NamedTuple):
     metadata: Mapping[str, Any]
 
 
-#: What an item says, as its fingerprint, and of when, if it tells.
-Said: TypeAlias = tuple[bytes, datetime | None]
+#: What an item says, as its fingerprint, on which page, and of when, if it tells.
+Said: TypeAlias = tuple[bytes, str, datetime | None]
 
 
 class Reading(NamedTuple):

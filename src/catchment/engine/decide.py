@@ -52,7 +52,9 @@ _Face = tuple[str, str, str]
 _LOST = "\ufffd"
 _NEVER = NextCheck(at=None, why=None)
 # Tags, references, what stands for brackets in a URL, and whatever is no letter or digit.
-_NO_WORDS = re.compile(r"</?[a-zA-Z][^<>]*+>|&(?:amp;)?+\#?\w{1,40}+;|%3[CE]|%22|[^\w<&%]++|[_<&%]", re.IGNORECASE)
+_NO_WORDS = re.compile(
+    r"</?[a-zA-Z][^<>]*+>|&(?:amp;|(?!amp;))\#?\w{1,40}+;|%3[CE]|%22|[^\w<&%]++|[_<&%]", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +119,9 @@ def sort_items(items: Iterable[Item], remembered: Mapping[str, bytes]) -> ItemCh
 
 def without_renamed(news: ItemChanges, stored: Collection[Said]) -> ItemChanges:
     """What of the news counts where nothing was known by its id: some feeds make up new ids at every visit. What says
-    the same of the same moment, or of the same page without a moment, is the same item.
+    the same on the same page, and of the same moment if it tells of one, is the same item.
     """
-    new = tuple(item for item in news.new if (item.fingerprint, item.published_at) not in stored)
+    new = tuple(item for item in news.new if (item.fingerprint, page_of(item.url), item.published_at) not in stored)
     return replace(news, new=new, known=news.known + len(news.new) - len(new))
 
 

@@ -32,7 +32,16 @@ from sqlalchemy import (
 from sqlalchemy.sql.operators import asc_op
 
 from catchment.domain.caller import ANONYMOUS, Caller
-from catchment.domain.item import MAX_VERSION_CHARS, MAX_VERSIONS, Item, ItemVersion, Said, StoredItem, short_hash
+from catchment.domain.item import (
+    MAX_VERSION_CHARS,
+    MAX_VERSIONS,
+    Item,
+    ItemVersion,
+    Said,
+    StoredItem,
+    page_of,
+    short_hash,
+)
 from catchment.store import changes
 from catchment.store.bulk import BulkInsert
 from catchment.store.changes import Cause
@@ -85,7 +94,7 @@ def said(conn: Connection, source_id: int, items: Sequence[Item]) -> set[Said]:
     if not prints:
         return set()
     rows = conn.execute(_SAID, {"source_id": source_id, "prints": prints})
-    return {(bytes(row.fingerprint), row.published_at) for row in rows}
+    return {(bytes(row.fingerprint), page_of(row.url), row.published_at) for row in rows}
 
 
 def alike(conn: Connection, source_id: int, *, new: Sequence[Item], changed: Sequence[Item]) -> list[Item]:
@@ -337,7 +346,7 @@ _OF_LATE = (
     .order_by(raw_items.c.fetched_at.desc())
     .limit(1000)
 )
-_SAID = select(raw_items.c.fingerprint, raw_items.c.published_at).where(
+_SAID = select(raw_items.c.fingerprint, raw_items.c.url, raw_items.c.published_at).where(
     raw_items.c.id.in_(_OF_LATE),
     raw_items.c.fingerprint.in_(bindparam("prints", expanding=True)),
 )
