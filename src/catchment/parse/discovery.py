@@ -63,7 +63,7 @@ _NO_MARKUP = re.compile(
 # A feed or a sitemap, or JSON: what looks like a page's tags is in the text of an entry.
 _DATA_START = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*+(?:\{\s*+\"|\[\s*+[\[{\"]"
-    rb"|(?:<[?!][^>]*+>\s*+)*+<(?:[\w-]{1,50}:)?(?:rss|feed|rdf|urlset|sitemapindex)[\s>])",
+    rb"|(?:<[?!][^>]*+>\s*+)*<(?:[\w-]{1,50}:)?(?:rss|feed|rdf|urlset|sitemapindex)[\s>])",
     re.IGNORECASE,
 )
 _REFRESH = re.compile(
@@ -71,7 +71,9 @@ _REFRESH = re.compile(
     r"(?:url\s{0,5}=\s{0,5})?[\"']?(?P<url>[^\"'>]{1,2000})",
     re.IGNORECASE,
 )
-_MARKUP_START = re.compile(rb"\s*(?><\?xml[^>]*\?>\s*|<!--.*?-->\s*)*+<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE)
+_MARKUP_START = re.compile(
+    rb"\s*+(?:(?:<\?xml[^>]*\?>|<!--(?:(?!-->).)*-->)\s*+)*<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE
+)
 _SITEMAP_ROOT = re.compile(rb"<(?:[\w-]+:)?(?:urlset|sitemapindex)[\s>]", re.IGNORECASE)
 
 

@@ -66,7 +66,7 @@ _LEFT_OPEN = frozenset({
     "strike", "strong", "sub", "sup", "td", "th", "tr", "tt", "u", "ul", "wbr",
 })  # fmt: skip
 _BREAKING = frozenset({"br", "p", "div", "li", "td", "h1", "h2", "h3"})
-_BLANK_LINES = re.compile(r"\n(?:[ \t]*+\n)++")
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*+\n)+")
 # What XML 1.0 or PostgreSQL cannot hold.
 _UNSTORABLE = re.compile(f"[{CONTROL_BYTES.decode()}\ufffe\uffff\ud800-\udfff]")
 

@@ -28,7 +28,7 @@ _LINE_END: Final = re.compile(r"[\r\n]")
 _BLANK: Final = " \t\r\n\0\ufeff"
 #: Blanks, and whole lines that neither are an address nor hold markup.
 _JUNK: Final = re.compile(
-    rf"[{_BLANK}]*+(?:(?!https?://)[^<\r\n]{{1,{_LONGEST - 1}}}+[\r\n][{_BLANK}]*+)*+", re.IGNORECASE
+    rf"[{_BLANK}]*+(?:(?!https?://)[^<\r\n]{{1,{_LONGEST - 1}}}+[\r\n][{_BLANK}]*+)*", re.IGNORECASE
 )
 
 #: Which elements are entries, by the root of the document.

@@ -162,7 +162,7 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+(?::[A-Za-z_][A-Za-z0-9_.-]*+)?"
 _STRICT_VALUE = r"""(?:"[^"<]*+"|'[^'<]*+')"""
 # With what nobody escaped inside, or without quotes.
 _LOOSE_VALUE = r"""(?:"[^">]*+"|'[^'>]*+'|[^\s"'<>=]++)"""
-_START = r"<(?P<name>{name})(?P<attributes>(?:\s++{name}\s*+=\s*+{value})*+)\s*+(?P<empty>/?)>"
+_START = r"<(?P<name>{name})(?P<attributes>(?:\s++{name}\s*+=\s*+{value})*)\s*+(?P<empty>/?)>"
 _STRICT_START = re.compile(_START.format(name=_NAME, value=_STRICT_VALUE))
 _LOOSE_START = re.compile(_START.format(name=_NAME, value=_LOOSE_VALUE))
 _START_OF_TAG = re.compile(rf"<(?P<name>{_NAME})(?P<attributes>[^<>]*+)(?P<empty>)>?")

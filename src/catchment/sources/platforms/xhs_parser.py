@@ -104,7 +104,7 @@ _TIME_DIGITS: Final = 8
 
 _STATE: Final = re.compile(r"window\.__INITIAL_STATE__\s*=\s*(?=\{)")
 #: A text is matched only to be stepped over: a note may well say "undefined".
-_TEXT_OR_UNDEFINED: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|\bundefined\b', re.DOTALL)
+_TEXT_OR_UNDEFINED: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*(?:"|\\?\Z)|\bundefined\b', re.DOTALL)
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 #: How deep a note of a page is: note, video, media, stream, h264, entry, address.
 _PAGE_DEPTH: Final = 8
