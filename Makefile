@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PREFECT := .venv-prefect
+# That of Debian 12 is the oldest that is promised, and no version manager's.
+SYSTEM := .venv-system
 # Another n8n that is installed already may be named instead.
 N8N_DIR ?= $(CURDIR)/.n8n
 # Data of `make up` stays beside the code, unless the environment or `.env` names another folder.
@@ -11,7 +13,7 @@ export CATCHMENT_HOME ?= $(CURDIR)/data
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo test test-fuzz test-browser test-docs test-readers test-captures test-prefect test-n8n test-slow check format bench soak screenshots coverage-map acceptance-e reference docs package clean
+.PHONY: help setup up demo test test-fuzz test-browser test-docs test-readers test-captures test-system test-prefect test-n8n test-slow check format bench soak screenshots coverage-map acceptance-e reference docs package clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
@@ -37,8 +39,14 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest
 # Tests wait now and then, for a process or a socket: one worker more than there are cores keeps them all busy.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 
+APART := slow or captures or fuzz or browser or readers or docs or package
+
 test: setup ## Run the tests, on SQLite and PostgreSQL; nothing needs to be installed or started
-	$(PYTEST) -n $(WORKERS) --dist worksteal -m 'not slow and not captures and not fuzz and not browser and not readers and not docs and not package'
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m 'not ($(APART))'
+
+test-system: ## Test what reads and judges documents on the Python of the system, which may be an older one
+	$(MAKE) setup VENV=$(SYSTEM) PYTHON=/usr/bin/python3
+	PYTHONDONTWRITEBYTECODE= $(SYSTEM)/bin/pytest -n $(WORKERS) tests/domain tests/engine tests/parse tests/sources -m 'not ($(APART))'
 
 test-fuzz: setup ## Feed every route and every rule made-up input, much of it
 	$(PYTEST) -n auto --hypothesis-profile many -m 'fuzz or hypothesis'
@@ -115,4 +123,4 @@ package: setup ## Build the package, check it, and try the wheel in empty enviro
 	$(PYTEST) tests/test_package.py
 
 clean: ## Remove what was made, but not the data
-	rm -rf $(VENV) $(PREFECT) .n8n .pytest_cache .mypy_cache .ruff_cache .hypothesis dist site
+	rm -rf $(VENV) $(PREFECT) $(SYSTEM) .n8n .pytest_cache .mypy_cache .ruff_cache .hypothesis dist site
