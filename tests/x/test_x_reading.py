@@ -178,6 +178,14 @@ def test_media_come_as_a_list_by_kind_or_among_the_extended_entities():
 
 
 @pytest.mark.proves("D-02")
+def test_what_a_picture_shows_is_told_in_the_words_of_x_or_of_the_provider():
+    photo = {"id_str": "1", "media_url_https": "u"}
+    described = [{**photo, "alt_text": "a map"}, {**photo, "ext_alt_text": "a map"}, {**photo, "ext_alt_text": None}]
+    found = read(*({**PLAIN, "extendedEntities": {"media": [one]}} for one in described))
+    assert [fields["media"][0].get("alt_text") for fields in found] == ["a map", "a map", None]
+
+
+@pytest.mark.proves("D-02")
 def test_only_a_tweet_that_lacks_its_author_takes_the_one_asked_for():
     [own, other] = read({**PLAIN, "author": None}, {**PLAIN, "author": {"userName": "Other"}}, author="ada")
     assert (own["author_username"], other["author_username"]) == ("ada", "Other")

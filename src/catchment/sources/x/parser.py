@@ -219,7 +219,7 @@ def _media(raw: Json, number: int) -> Media:
         media["url"] = url
     if preview := _text(raw.get("preview_image_url")) or (picture if video else None):
         media["preview_image_url"] = preview
-    if alt_text := _text(raw.get("alt_text")):
+    if alt_text := _text(raw.get("alt_text")) or _text(raw.get("ext_alt_text")):
         media["alt_text"] = alt_text
     large = object_at(object_at(raw, "sizes"), "large")
     if width := _side(raw.get("width")) or _side(large.get("w")):
