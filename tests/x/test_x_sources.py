@@ -109,6 +109,20 @@ async def test_text_is_stored_as_it_came_and_escaped_where_it_is_html(system):
     assert item.content == "Note 0 of Ada: rain &amp; &lt;b&gt;bold&lt;/b&gt; claims over two lines"
 
 
+@pytest.mark.proves("D-09", "D-20")
+async def test_an_item_says_what_its_author_wrote_where_x_escaped_it(open_test_system, clock):
+    sent = "Q&amp;A: is 1 &lt; 2, and what is &amp;lt;?"
+    ada = [{**one, "text": sent} for one in timeline("ada", 1, at=START)]
+    async with engine(open_test_system, clock, XProvider(key=KEY, users={"ada": ada})) as system:
+        await follow(system, config={"handle": "@ada", "keywords": ["q&a"]})
+        await collect(system)
+        [item] = await stored(system)
+        kept = await system.store.read(tweets.get_tweet, ada[0]["id"])
+    assert item.title == "Q&A: is 1 < 2, and what is &lt;?"
+    assert item.content == "Q&amp;A: is 1 &lt; 2, and what is &amp;lt;?"
+    assert kept.tweet.text == sent, "the row is not as it came"
+
+
 PASTED = Pasted(text="@gil")
 
 

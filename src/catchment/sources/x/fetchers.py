@@ -20,6 +20,8 @@ from catchment.sources.x.scrape import LimitRules, ScrapeHistory, Scraper
 
 USER, LIST = "twitter_feed", "twitter_list"
 TITLE_CHARS: Final = 120
+#: What X writes for the only characters that it escapes; the last may have hidden one of the others.
+_ESCAPES: Final = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 _HOSTS: Final = frozenset(f"{part}{site}.com" for part in ("", "www.", "mobile.") for site in ("x", "twitter"))
 _SITE = r"(?:https?://)?(?:www\.|mobile\.)?(?:x|twitter)\.com"
 _LIST_URL = re.compile(rf"(?:{_SITE}/i/lists/)?(?P<id>\d{{1,20}})/?(?:\?.*)?", re.IGNORECASE)
@@ -184,22 +186,30 @@ def _items(tweets: Iterable[Tweet], keywords: Sequence[str]) -> tuple[Item, ...]
 
 
 def _mentions(tweet: Tweet, keywords: Sequence[str]) -> bool:
-    words = f"{tweet.text} {tweet.referenced_tweet_text or ''}".casefold()
+    words = _written(f"{tweet.text} {tweet.referenced_tweet_text or ''}").casefold()
     return not keywords or any(keyword in words for keyword in keywords)
 
 
 def item_of(tweet: Tweet) -> Item:
     """A tweet as an item. Its key is an address without the username, which people change."""
+    text = _written(tweet.text)
     return make_item(
         native_id=f"https://x.com/i/status/{tweet.tweet_id}",
         url=tweet.url,
-        title=_title(tweet.text) or tweet.url,
+        title=_title(text) or tweet.url,
         author=tweet.author_display_name or tweet.author_username,
         # The content of items is HTML; the text of tweets is not.
-        content=html.escape(tweet.text, quote=False),
+        content=html.escape(text, quote=False),
         published_at=tweet.created_at,
         metadata=_metadata(tweet),
     )
+
+
+def _written(text: str) -> str:
+    """As its author wrote it."""
+    for escape, character in _ESCAPES:
+        text = text.replace(escape, character)
+    return text
 
 
 def _title(text: str) -> str:
