@@ -84,6 +84,8 @@ async def test_a_refused_key_is_one_call_and_stops_everything():
         (x.reply(200, {"status": "error", "msg": "@credit: User not found"}), XTrouble.USER_NOT_FOUND, "not found"),
         (x.not_json(), XTrouble.UNREADABLE, "not JSON"),
         (x.reply(200, [1, 2]), XTrouble.UNREADABLE, "not JSON"),
+        (x.reply(200, {"status": "success", "msg": "success"}), XTrouble.UNREADABLE, "without any list"),
+        (x.reply(200, {}), XTrouble.UNREADABLE, "without any list"),
     ],
 )
 @pytest.mark.proves("D-18", "R-29", "R-30")
@@ -97,6 +99,23 @@ async def test_what_another_attempt_cannot_mend_fails_this_user_at_once(answer, 
         assert (await bench.pages(ADA))[0].count == 5
     assert refusal.value.trouble is trouble
     assert not refusal.value.stops_everything
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"status": "success", "data": {"tweets": [], "pin_tweet": None}},
+        {"status": None, "tweets": []},
+        {"data": None, "msg": None},
+        {"meta": {"result_count": 0}},
+    ],
+)
+async def test_a_page_without_tweets_is_one_however_it_is_said(body):
+    source = provider()
+    source.fail("ada", x.reply(200, body))
+    async with working(source) as bench:
+        [page] = await bench.pages(ADA)
+    assert (page.count, page.next_cursor) == (0, None)
 
 
 @pytest.mark.parametrize("mishap", [x.too_fast(), x.broken(), x.silent()])

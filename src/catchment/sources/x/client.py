@@ -245,13 +245,19 @@ def read_page(response: Response) -> ProviderPage:
     if response.status != HTTPStatus.OK or _tells_of_error(body):
         raise _refusal(response, body)
     if body is None:
-        raise XError(
-            "X's provider answered something that is not JSON; tried again later",
-            trouble=XTrouble.UNREADABLE,
-            status=response.status,
-            response=_shown(response),
-        )
+        raise _unreadable(response, "something that is not JSON")
+    if not _MAY_HOLD_TWEETS & body.keys():
+        raise _unreadable(response, "without any list of tweets")
     return page_of(body)
+
+
+def _unreadable(response: Response, what: str) -> XError:
+    return XError(
+        f"X's provider answered {what}; tried again later",
+        trouble=XTrouble.UNREADABLE,
+        status=response.status,
+        response=_shown(response),
+    )
 
 
 def page_of(body: Mapping[str, Any]) -> ProviderPage:
@@ -276,7 +282,7 @@ def _tells_of_error(body: Mapping[str, Any] | None) -> bool:
     """An answer of 200 may still be a no."""
     if body is None:
         return False
-    is_success = str(body.get("status", "success")).lower() in {"success", "ok"}
+    is_success = str(body.get("status") or "success").lower() in {"success", "ok"}
     # X itself lists what it could not find beside what it could.
     is_all_wrong = bool(body.get("errors")) and not (body.get("data") or body.get("tweets"))
     return not is_success or bool(body.get("error")) or is_all_wrong
@@ -288,6 +294,8 @@ def _count(body: Mapping[str, Any]) -> int:
     return len(listed) if isinstance(listed, list) else 0
 
 
+#: One of them is in every page, also in an empty one, of which X itself says no more than `meta`.
+_MAY_HOLD_TWEETS: Final = frozenset({"tweets", "data", "meta"})
 _NO_CREDIT: Final = (XTrouble.NO_CREDIT, "the account with X's provider is out of credit; top it up")
 #: How the provider tells it where the status does not.
 _OF_CREDIT: Final = re.compile(r"\b(credits?|recharge)\b", re.IGNORECASE)
