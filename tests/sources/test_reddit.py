@@ -87,6 +87,12 @@ class TestWhatIsRead:
         with pytest.raises(ParseError, match="HTML page"):
             read(capture("reddit", "a2web_old_reddit_over18_interstitial.html"))
 
+    @pytest.mark.parametrize("value", [[], {"kind": "t5"}, {"kind": "Listing"}, {"kind": "Listing", "data": {}}])
+    def test_what_lists_no_posts_is_no_listing_and_an_empty_list_is_one(self, value):
+        with pytest.raises(ParseError):
+            read(json.dumps(value).encode())
+        assert read(listing()) == ("r/AskReddit", ())
+
     @given(
         st.recursive(
             st.none() | st.booleans() | st.integers() | st.text(),

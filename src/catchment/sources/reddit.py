@@ -23,7 +23,7 @@ from catchment.fetch.pacing import host_of
 from catchment.parse.dates import from_epoch
 from catchment.parse.entry import absolute
 from catchment.parse.html import plain_text
-from catchment.parse.json_values import list_at, number_at, object_at, read_object, text_at
+from catchment.parse.json_values import number_at, object_at, read_object, text_at
 from catchment.sources.base import Context, Parts, Suggestion
 from catchment.sources.config import choice, path_of, text, web_address, whole
 from catchment.sources.items import ItemMaker
@@ -120,9 +120,9 @@ def read_listing(
 ) -> Reading:
     """The posts of a listing, without what moderators pinned on top of it."""
     listing = read_object(body)
-    if listing.get("kind") != "Listing":
+    children = object_at(listing, "data").get("children")
+    if listing.get("kind") != "Listing" or not isinstance(children, list):
         raise ParseError("Reddit gave something else than a listing of posts; tried again later")
-    children = list_at(object_at(listing, "data"), "children")
     objects = [child for child in children if isinstance(child, dict)]
     posts = [object_at(child, "data") for child in objects if child.get("kind") == "t3"]
     named = [post for post in posts if text_at(post, "name") or text_at(post, "id")]
