@@ -206,8 +206,10 @@ class Written:
 
 
 #: A number with more digits than anybody ever counted is none.
-_COUNT = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([千万亿kKwW]?)\+?")
-_UNITS = {"": 1, "千": 1_000, "万": 10_000, "w": 10_000, "亿": 100_000_000, "k": 1_000}
+_COUNT = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([千万萬亿億kKwW]?)\+?")
+_UNITS = {
+    "": 1, "千": 1_000, "k": 1_000, "万": 10_000, "萬": 10_000, "w": 10_000, "亿": 100_000_000, "億": 100_000_000,
+}  # fmt: skip
 _MAX_COUNT = 2**63 - 1
 
 
