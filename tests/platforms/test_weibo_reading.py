@@ -150,6 +150,12 @@ class TestPosts:
     def test_a_link_keeps_where_it_leads_unless_it_is_a_topic_or_a_person(self, html, text):
         assert lines_of(html) == text
 
+    def test_a_super_topic_and_a_place_are_told_by_their_names(self):
+        of_topic = f"<a href='https://m.weibo.cn/p/index?containerid=100808a1&amp;lfid=1'>{ICON}<span>茶超话</span></a>"
+        of_place = f"<a href='http://m.weibo.cn/p/index?containerid=100101B2'>{ICON}<span>北京·胡同</span></a>"
+        note = read_note({"id": "1", "text": f"{of_topic} 春茶到了 {of_place}"})
+        assert note.title == note.content == "茶超话 春茶到了 北京·胡同"
+
     def test_the_address_behind_a_link_has_no_topics(self):
         html = "<a href='https://example.org/#part'>网页链接</a> #茶# <a href='https://example.org/#end'>网页链接</a>"
         assert read_note({"id": "1", "text": html}).tags == ("茶",)

@@ -134,8 +134,10 @@ _SAID_BY_PICTURE: Final = re.compile(r"\balt=[\"']?([^\"'\s>]+)")
 #: What stands inside ends at the next link, so that links without an end cost nothing.
 _LINK: Final = re.compile(r"<a\b([^<>]*)>((?:[^<]|<(?!/?a\b))*)</a>", re.IGNORECASE)
 _TARGET: Final = re.compile(r"\bhref=(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
-#: Topics and people; these are links into Weibo, and say all with their names.
+#: Topics and people; these are links into Weibo, and say all with their names. So do those to its lists: super topics,
+#: places.
 _NAMES: Final = ("#", "@")
+_LISTS_OF_POSTS: Final = re.compile(r"https?://m\.weibo\.cn/(?:p/index|search)\?", re.IGNORECASE)
 #: Links that lead elsewhere lead through here.
 _REDIRECTOR: Final = re.compile(r"https?://(?:[\w-]+\.)?weibo\.(?:cn|com)/sinaurl\?", re.IGNORECASE)
 _BEHIND: Final = ("u", "toasturl", "url")
@@ -330,7 +332,7 @@ def _with_target(link: re.Match[str]) -> str:
     name = plain_text(link[2], _MAX_TEXT)
     target = _target(link[1])
     # Where text was cut, a link without a whole address leads to all of it.
-    if not target.startswith(_WEB) or name.startswith(_NAMES) or target in name:
+    if not target.startswith(_WEB) or name.startswith(_NAMES) or _LISTS_OF_POSTS.match(target) or target in name:
         return link[2]
     return f"{link[2]} {escape(target)} "
 
