@@ -169,6 +169,11 @@ class TestPosts:
             "https://wx1.sinaimg.cn/own.jpg",
         )
 
+    @pytest.mark.parametrize("kind", ["search_topic", "topic"])
+    def test_the_picture_of_a_topic_is_none_of_the_post(self, kind):
+        page = {"type": kind, "page_title": "#茶#", "page_pic": {"url": "https://wx1.sinaimg.cn/topic.jpg"}}
+        assert read_note({"id": "1", "text": "words", "page_info": page}).images == ()
+
     def test_a_post_without_words_has_those_of_the_page_it_shows(self):
         note = read_note({"id": "1", "text": "", "page_info": {"page_title": "On <b>tea</b>"}})
         assert (note.title, note.content) == ("On tea", "On tea")

@@ -145,6 +145,7 @@ _WEB: Final = ("https://", "http://")
 _WEB_ADDRESS: Final = re.compile(r"https?://\S+")
 _QUOTE: Final = "> "
 _TAG: Final = re.compile(r"#([^#\n]{1,100})#")
+_TOPIC_PAGES: Final = frozenset({"search_topic", "topic"})
 _STATE: Final = re.compile(r"\$render_data\s*=\s*(?=\[)")
 #: The best first. The names are those of the player.
 _STREAMS: Final = ("mp4_1080p_mp4", "mp4_720p_mp4", "mp4_hd_mp4", "mp4_ld_mp4")
@@ -311,8 +312,10 @@ def _images(post: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _cover(post: Mapping[str, Any]) -> tuple[str, ...]:
-    """The picture of the page or film that a post shows."""
+    """The picture of the page or film that a post shows. A topic's own is no picture of the post."""
     page = object_at(post, "page_info")
+    if text_at(page, "type") in _TOPIC_PAGES:
+        return ()
     return _pictures([object_at(page, "page_pic") or {"url": text_at(page, "page_pic")}])
 
 
