@@ -185,6 +185,12 @@ class TestRefusals:
         assert missing_work({"filter_detail": {"filter_reason": "core_dep"}}).code is Code.NOT_FOUND
         assert missing_work({}).code is Code.PARSE_ERROR
 
+    def test_ids_can_be_stored_whatever_they_hold(self):
+        odd = "7\0\ud800"
+        note = read_note({"aweme_id": "1", "author": {"uid": odd}})
+        [comment] = read_comments({"comments": [{"cid": odd, "user": {"uid": odd}}]}).comments
+        assert note.author.id == comment.id == comment.author.id == "7"
+
     @given(STRANGE)
     def test_any_json_is_read_or_refused(self, value):
         with suppress(CrawlError):

@@ -314,6 +314,12 @@ class TestRefusals:
             read_cards(value)
             read_comments(value)
 
+    def test_ids_can_be_stored_whatever_they_hold(self):
+        odd = "7\0\ud800"
+        note = read_note({"id": "1", "user": {"id": odd}})
+        [comment] = read_comments({"data": [{"id": odd, "user": {"id": odd}}]}).comments
+        assert note.author.id == comment.id == comment.author.id == "7"
+
     @given(STRANGE)
     def test_any_state_inside_a_page_is_a_post_or_refused(self, value):
         html = f"<script>var $render_data = [{json.dumps(value)}][0] || {{}};</script>"

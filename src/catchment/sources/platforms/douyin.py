@@ -174,7 +174,7 @@ def _comment(comment: Mapping[str, Any], *, deep: bool = True) -> Comment:
     replies = objects_at(comment, "reply_comment") if deep else []
     pictures = (object_at(picture, "origin_url") for picture in objects_at(comment, "image_list"))
     return Comment(
-        id=text_at(comment, "cid"),
+        id=storable(text_at(comment, "cid")),
         content=storable(text_at(comment, "text")).strip(),
         author=_author(object_at(comment, "user")),
         created_at=from_epoch(comment.get("create_time")),
@@ -205,7 +205,7 @@ def _type(work: Mapping[str, Any]) -> NoteType:
 
 
 def _author(user: Mapping[str, Any]) -> Author:
-    return Author(id=text_at(user, "uid"), name=storable(text_at(user, "nickname")).strip()[:_MAX_NAME])
+    return Author(id=storable(text_at(user, "uid")), name=storable(text_at(user, "nickname")).strip()[:_MAX_NAME])
 
 
 def _counts(work: Mapping[str, Any]) -> Counts:

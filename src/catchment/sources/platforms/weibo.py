@@ -242,7 +242,7 @@ def _comment(comment: Mapping[str, Any], *, deep: bool = True) -> Comment:
     replies = objects_at(comment, "comments") if deep else []
     likes = comment.get("like_count", comment.get("like_counts"))
     return Comment(
-        id=text_at(comment, "id"),
+        id=storable(text_at(comment, "id")),
         content=lines_of(text_at(comment, "text")),
         author=_author(comment),
         created_at=parse_date(text_at(comment, "created_at")),
@@ -294,7 +294,7 @@ def _type(post: Mapping[str, Any]) -> NoteType:
 
 def _author(written: Mapping[str, Any]) -> Author:
     user = object_at(written, "user")
-    return Author(id=text_at(user, "id"), name=plain_text(text_at(user, "screen_name"), _MAX_NAME))
+    return Author(id=storable(text_at(user, "id")), name=plain_text(text_at(user, "screen_name"), _MAX_NAME))
 
 
 def _counts(post: Mapping[str, Any]) -> Counts:
