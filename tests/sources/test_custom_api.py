@@ -96,6 +96,25 @@ class TestWhereThingsAre:
         assert read({"data": None}, items_path="$.data") == ()
         assert read(None) == ()
 
+    @pytest.mark.proves("A-31")
+    @pytest.mark.parametrize(
+        ("document", "path"),
+        [
+            ({"data": {"posts": None}, "errors": [{"message": "rate limited"}]}, "data.posts"),
+            ({"errors": [{"message": "rate limited"}]}, "$.data.posts[*]"),
+            ({"error": {"code": 429}}, "$.data[*]"),
+            ({"error": "quota exceeded"}, ""),
+        ],
+    )
+    def test_an_error_in_the_place_of_items_is_no_empty_list(self, document, path):
+        with pytest.raises(ParseError, match="error in the place of items"):
+            read(document, items_path=path)
+
+    @pytest.mark.parametrize("said", [{"errors": []}, {"error": None}, {"error": False}, {"error": 0}])
+    def test_an_answer_that_says_that_there_was_no_error_is_read(self, said):
+        assert read({"items": None, **said}) == ()
+        assert len(read({"items": [{"id": 1}], "errors": [{"message": "one of them is missing"}]})) == 1
+
     @pytest.mark.parametrize(
         ("document", "config"),
         [

@@ -97,6 +97,8 @@ class Layout:
         if isinstance(document, list | None) and not self.items_path:
             return document or []
         found = self.items(document)
+        if found in ([], [None]) and _tells_of_error(document):
+            raise ParseError("it answered with an error in the place of items, although it called that a success")
         if found == [None]:
             return []
         if len(found) == 1 and isinstance(found[0], list):
@@ -242,6 +244,11 @@ async def _walk(context: Context, plan: _ApiConfig, request: Request) -> Fetched
 
 def _place(request: Request) -> tuple[str, bytes | None]:
     return request.url, request.body
+
+
+def _tells_of_error(document: Any) -> bool:
+    """As GraphQL does, and many that answer everything with HTTP 200."""
+    return isinstance(document, dict) and bool(document.get("errors") or document.get("error"))
 
 
 def _joined_text(value: Any) -> str:
