@@ -81,9 +81,13 @@ class TestWhatIsRead:
     def test_what_is_no_story_dead_deleted_or_missing_is_left_out(self, name):
         assert self.read(name) is None
 
-    @pytest.mark.parametrize("nothing", ["", " ", "\u3000", "<i></i>"])
+    @pytest.mark.parametrize("nothing", ["", " ", "\u3000"])
     def test_a_story_whose_title_shows_nothing_is_left_out(self, nothing):
         assert _item(story(1, title=nothing), least=0) is None
+
+    @pytest.mark.parametrize("title", ["HTML: the <a> and <video> tags", "What is <b> & why?", "1 < 2"])
+    def test_a_title_keeps_what_looks_like_markup(self, title):
+        assert _item(story(1, title=title), least=0).title == title
 
     def test_text_is_sanitised(self):
         item = _item(story(1, text="<p onclick=x()>Hi<script>steal()</script>", title="A &amp; B"), least=0)

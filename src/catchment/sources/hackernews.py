@@ -181,6 +181,7 @@ def _item(story: Mapping[str, Any], *, least: int) -> Item | None:
         content=text_at(story, "text") or escape(title, quote=False),
         published_at=from_epoch(story.get("time")),
         metadata={"score": score, "comments": number_at(story, "descendants"), "discussion": discussion},
+        has_plain_title="<" in title,  # there is no markup in titles, but there are names of tags
     )
     return item if item.title else None
 
