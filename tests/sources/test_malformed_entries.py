@@ -35,6 +35,16 @@ async def test_of_hacker_news(site):
     assert fetched.left_out == 5
 
 
+async def test_of_hacker_news_without_their_numbers(site):
+    site.serve("[1, 2]", path="/v0/topstories.json")
+    for number in (1, 2):
+        site.serve(json.dumps(story(number, id=None)), path=f"/v0/item/{number}.json")
+    async with visitor(site.url("")) as visit:
+        fetched = await visit("hackernews", {"min_score": 0})
+    assert [item.key for item in fetched.items] == ["1", "2"]
+    assert fetched.items[0].url == "https://news.ycombinator.com/item?id=1"
+
+
 async def test_of_reddit(site):
     good = {"kind": "t3", "data": {"name": "t3_1", "title": "One", "url": "https://example.org/1"}}
     children = [good, 7, {"kind": "t3", "data": None}, {"kind": "t3", "data": {"title": ["x"]}}, {"kind": "more"}]

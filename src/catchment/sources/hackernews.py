@@ -160,7 +160,8 @@ class _Walk:
         story = read_json(response.body)
         if story is not None and not isinstance(story, dict):
             raise ParseError(f"Hacker News gave something else than the story {number}; tried again later")
-        return story
+        # It is the one that was asked for, also where it does not say so.
+        return None if story is None else {**story, "id": text_at(story, "id") or str(number)}
 
 
 def _is_nameless(story: Mapping[str, Any] | None) -> bool:
