@@ -87,6 +87,13 @@ class TestWhatIsRead:
         with pytest.raises(ParseError, match="HTML page"):
             read(capture("reddit", "a2web_old_reddit_over18_interstitial.html"))
 
+    def test_what_was_paid_for_is_no_post_and_nothing_malformed(self):
+        wanted = RedditConfig(subreddit="AskReddit", limit=2)
+        body = listing({"title": "Buy!", "promoted": True}, {"title": "A", "promoted": False}, {"title": "B"})
+        reading = read_listing(body, url="", content_type="", base=BASE, wanted=wanted)
+        assert [item.title for item in reading.items] == ["A", "B"]
+        assert reading.left_out == 0
+
     @pytest.mark.parametrize("value", [[], {"kind": "t5"}, {"kind": "Listing"}, {"kind": "Listing", "data": {}}])
     def test_what_lists_no_posts_is_no_listing_and_an_empty_list_is_one(self, value):
         with pytest.raises(ParseError):

@@ -118,7 +118,7 @@ def read_listing(
     base: str,
     wanted: RedditConfig,
 ) -> Reading:
-    """The posts of a listing, without what moderators pinned on top of it."""
+    """The posts of a listing, without what moderators pinned on top of it and what advertisers paid for."""
     listing = read_object(body)
     children = object_at(listing, "data").get("children")
     if listing.get("kind") != "Listing" or not isinstance(children, list):
@@ -127,7 +127,7 @@ def read_listing(
     posts = [object_at(child, "data") for child in objects if child.get("kind") == "t3"]
     named = [post for post in posts if text_at(post, "name") or text_at(post, "id")]
     maker = ItemMaker(base)
-    shown = [post for post in named if not post.get("stickied")]
+    shown = [post for post in named if not (post.get("stickied") or post.get("promoted"))]
     return Reading(
         title=f"r/{wanted.subreddit}",
         items=tuple(_item(post, base, maker) for post in shown[: wanted.limit]),
