@@ -120,6 +120,16 @@ def test_suggestions_among_the_results_are_left_out():
     assert [card.ref.note_id for card in read_search({"items": [*items, note]}, address).cards] == [REF.note_id]
 
 
+def test_what_looks_like_a_note_and_is_called_something_else_is_none():
+    notes = [{"id": REF.note_id, "model_type": kind, "note_card": {"type": "normal"}} for kind in ("note", None)]
+    advertisement = {**notes[0], "id": "b" * 24, "model_type": "ads"}
+    for note in notes:
+        found = read_search({"items": [advertisement, note]}, address).cards
+        assert [card.ref.note_id for card in found] == [REF.note_id]
+    with pytest.raises(CrawlError, match="none of 1 entries"):
+        read_search({"items": [advertisement]}, address)
+
+
 @pytest.mark.parametrize(
     ("shown", "count"),
     [

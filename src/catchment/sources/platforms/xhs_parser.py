@@ -95,6 +95,8 @@ T = TypeVar("T")
 
 #: Questions that the platform suggests stand between the notes.
 _SUGGESTIONS: Final = frozenset({"rec_query", "hot_query"})
+#: What a note is called, where anything is said; advertisements and live rooms may look like one.
+_NOTES: Final = frozenset({"note", ""})
 _VIDEOS: Final = "https://sns-video-bd.xhscdn.com/"
 #: Before there was a Xiaohongshu, no id was made.
 _FIRST_ID: Final = int(datetime(2013, 6, 1, tzinfo=UTC).timestamp())
@@ -198,7 +200,7 @@ def _is_suggestion(entry: object) -> bool:
 def _card(entry: Json, url_of: Callable[[NoteRef], str]) -> NoteCard | None:
     card = object_at(entry, "note_card")
     note_id = text_at(entry, "id") or _note_id(entry)
-    if not (card and NOTE_ID.fullmatch(note_id)):
+    if not (card and NOTE_ID.fullmatch(note_id)) or text_at(entry, "model_type") not in _NOTES:
         return None
     ref = NoteRef(
         platform=Platform.XHS,
