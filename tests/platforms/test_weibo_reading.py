@@ -95,6 +95,12 @@ class TestTheCapturedTimeline:
             assert id_of(f"https://weibo.com/{one['user']['id']}/{one['bid']}") == one["id"]
 
 
+def test_an_advertisement_between_the_posts_is_none_of_them():
+    posts = [{"id": "1", "promotion": {"type": "ad"}}, {"id": "2", "promotion": None}, {"id": "3"}]
+    cards = [{"card_type": 9, "mblog": post} for post in posts]
+    assert [card.ref.note_id for card in read_cards({"cards": cards})] == ["2", "3"]
+
+
 class TestTheCapturedComment:
     def test_it_is_read_with_its_likes_and_where_to_go_on(self):
         page = read_comments(json.loads(capture("weibo", "ajax_buildComments_item_2022.json")))

@@ -157,9 +157,9 @@ CommentCursor = tuple[str, str]
 
 
 def read_cards(data: Mapping[str, Any]) -> tuple[NoteCard, ...]:
-    """The posts among the cards of a list; advice, topics and users stand between them."""
+    """The posts among the cards of a list; advice, topics, users and advertisements stand between them."""
     posts = [card["mblog"] for card in _cards(data) if isinstance(card.get("mblog"), dict)]
-    return tuple(_card(post) for post in posts if _note_id(post))
+    return tuple(_card(post) for post in posts if _note_id(post) and not _is_paid_for(post))
 
 
 def read_state(html: str) -> Mapping[str, Any] | None:
@@ -222,6 +222,10 @@ def _cards(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for card in objects_at(data, "cards"):
         grouped = objects_at(card, "card_group")
         yield from (one for one in [card, *grouped] if one.get("card_type") == _POST_CARD)
+
+
+def _is_paid_for(post: Mapping[str, Any]) -> bool:
+    return text_at(object_at(post, "promotion"), "type") == "ad"
 
 
 def _card(post: Mapping[str, Any]) -> NoteCard:
