@@ -353,6 +353,8 @@ async def test_an_access_that_is_restricted_does_not_make_a_cookie_invalid():
         (300012, "账号被冻结", Code.PLATFORM_ERROR),
         (-1, "账号因违反社区规范已被封禁", Code.ACCOUNT_BANNED),
         (-100, "登录已过期", Code.COOKIE_INVALID),
+        (-100, "", Code.COOKIE_INVALID),
+        (-101, "无登录信息，或登录信息为空", Code.COOKIE_INVALID),
     ],
 )
 def test_a_code_that_is_known_counts_before_words(code, said, expected):
@@ -360,3 +362,12 @@ def test_a_code_that_is_known_counts_before_words(code, said, expected):
     with pytest.raises(CrawlError) as caught:
         read_data(Response(status=200, url="https://x", headers={}, body=body), cookie=COOKIE, token="")
     assert caught.value.code is expected
+
+
+@pytest.mark.proves("E-09")
+@pytest.mark.parametrize("code", [-104, 300015])
+def test_both_codes_for_a_bad_signature_are_known(code):
+    body = json.dumps({"success": False, "code": code, "msg": "浏览器异常"}).encode()
+    with pytest.raises(CrawlError) as caught:
+        read_data(Response(status=200, url="https://x", headers={}, body=body), cookie=COOKIE, token="")
+    assert caught.value.details["cause"] == "signature"

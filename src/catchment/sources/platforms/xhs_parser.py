@@ -334,8 +334,10 @@ _RESTRICTED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, H
 _ACCOUNT_IN_DOUBT: Final = 300011
 _IP_BLOCKED: Final = 300012
 _GONE: Final = frozenset({-510000, -510001})
-_BAD_SIGNATURE: Final = -104
-_EXPIRED: Final = "登录已过期"
+_BAD_SIGNATURES: Final = frozenset({-104, 300015})
+#: That a login has expired, and that there is none.
+_SIGNED_OUT: Final = frozenset({-100, -101})
+_EXPIRED: Final = ("登录已过期", "无登录信息")
 #: Said of accounts that will not come back.
 _BANNED: Final = ("封禁", "封号", "冻结")
 #: An address that is blocked stays so for a while, whoever asks.
@@ -395,7 +397,7 @@ def _captcha(response: Response) -> CrawlError:
 
 def _refusal(status: int, code: int, said: str) -> CrawlError:
     """A code that is known says exactly what it means; words may be about somebody else, such as the note's author."""
-    no = _by_code(code) or _by_words(said) or _by_status(status)
+    no = _by_code(code) or _by_words(said) or _by_login(code, said) or _by_status(status)
     reason = said or "it gave no reason"
     return no or _no(Code.PLATFORM_ERROR, "refused", f"Xiaohongshu refused (HTTP {status}, code {code}): {reason}")
 
@@ -403,9 +405,13 @@ def _refusal(status: int, code: int, said: str) -> CrawlError:
 def _by_words(said: str) -> CrawlError | None:
     if any(word in said for word in _BANNED):
         return _no(Code.ACCOUNT_BANNED, "banned", f"Xiaohongshu has banned the cookie's account: {said}")
-    if _EXPIRED in said:
-        return _no(Code.COOKIE_INVALID, "login_expired", "the cookie's login has expired: sign in anew and replace it")
     return None
+
+
+def _by_login(code: int, said: str) -> CrawlError | None:
+    if code not in _SIGNED_OUT and not any(words in said for words in _EXPIRED):
+        return None
+    return _no(Code.COOKIE_INVALID, "login_expired", "the cookie's login has expired: sign in anew and replace it")
 
 
 def _by_code(code: int) -> CrawlError | None:
@@ -414,7 +420,7 @@ def _by_code(code: int) -> CrawlError | None:
         return _no(Code.PLATFORM_ERROR, "ip_blocked", message, retry_after=_IP_REST_SECONDS)
     if code == _ACCOUNT_IN_DOUBT:
         return _restricted()
-    if code == _BAD_SIGNATURE:
+    if code in _BAD_SIGNATURES:
         return _unsigned()
     return gone() if code in _GONE else None
 
