@@ -47,7 +47,7 @@ from catchment.sources.platforms.answers import (
     unexpected,
 )
 
-_GONE_PAGE: Final = ("不存在", "暂无查看权限", "已被删除", "暂不可见", "打开微博客户端")
+_GONE_PAGE: Final = ("不存在", "暂无查看权限", "没有权限查看", "已被删除", "暂不可见", "打开微博客户端")
 #: Of an author who is banned only the posts are gone.
 _GONE_WORDS: Final = (*_GONE_PAGE, "该作者", "该用户", "该博主")
 #: A page for whoever is not signed in. Elsewhere on a page words about logins stand in menus and in posts.
@@ -59,11 +59,11 @@ _WEIBO: Final = Refusals(
         (_GONE_WORDS, GONE),
         # Who is banned is asked to log in as well, so this comes first.
         (("封禁", "冻结", "帐号异常", "账号异常"), BANNED),
-        (("频繁", "频次"), ACCESS),
+        (("频繁", "频次", "频率"), ACCESS),
         (("登录", "登陆"), LOGIN_EXPIRED),
     ),
 )
-_GONE_NUMBER: Final = "20101"
+_GONE_NUMBERS: Final = frozenset({"20101", "20112"})
 _LOGIN_ASKED: Final = -100
 #: An envelope that says no where there is merely nothing yet.
 _NOTHING_YET: Final = ("还没有", "暂无", "快来")
@@ -111,7 +111,7 @@ def _check_head(response: Response) -> None:
 def _reason(envelope: Mapping[str, Any], said: str) -> Reason | None:
     if envelope.get("ok") == _LOGIN_ASKED or _leads_to_login(text_at(envelope, "url")):
         return LOGIN_EXPIRED
-    return GONE if text_at(envelope, "errno") == _GONE_NUMBER else _WEIBO.by_words(said)
+    return GONE if text_at(envelope, "errno") in _GONE_NUMBERS else _WEIBO.by_words(said)
 
 
 def _leads_to_login(url: str) -> bool:
