@@ -142,6 +142,7 @@ class TestRefusals:
             (403, "private", "private: only its members"),
             (404, "banned", "banned by Reddit"),
             (403, "quarantined", "quarantined"),
+            (403, "gated", "shows a warning first"),
             (404, None, "there is no subreddit r/python"),
         ],
     )

@@ -46,6 +46,7 @@ _REASONS: Final = {
     "private": "is private: only its members can read it",
     "banned": "was banned by Reddit: remove the source",
     "quarantined": "is quarantined: it can only be read by people who sign in",
+    "gated": "shows a warning first: it can only be read by people who sign in",
     "gold_only": "is for paying members of Reddit only",
 }
 
