@@ -126,6 +126,13 @@ class TestRefusals:
         assert error.retry_after == UNSAID_WAIT_SECONDS
         assert "user_agent" in str(error)
 
+    @pytest.mark.parametrize("status", [200, 403])
+    @pytest.mark.parametrize("words", ["You've been blocked by network security.", "Reddit - Prove your humanity"])
+    def test_its_later_block_pages_are_known_too(self, status, words):
+        error = self.refused(answer(status, f"<html><title>{words}</title>".encode()))
+        assert isinstance(error, Blocked)
+        assert error.retry_after == UNSAID_WAIT_SECONDS
+
     def test_a_403_that_means_429_asks_for_a_wait(self):
         body = b'{"message": "Too Many Requests", "error": 403}'
         assert self.refused(answer(403, body)).retry_after == UNSAID_WAIT_SECONDS

@@ -38,7 +38,13 @@ _HOSTS: Final = frozenset({"reddit.com", *(f"{name}.reddit.com" for name in ("ww
 _NAMES: Final = re.compile(r"[A-Za-z0-9_]{2,40}(?:\+[A-Za-z0-9_]{2,40}){0,20}")
 _LONGEST_NAME: Final = 200
 _FAILURE, _NOT_FOUND, _TOO_MANY = 400, 404, 429
-BLOCK_WORDS: Final = (b"whoa there, pardner", b"blocked due to a network policy", b"too many requests")
+BLOCK_WORDS: Final = (
+    b"whoa there, pardner",
+    b"blocked due to a network policy",
+    b"blocked by network security",
+    b"prove your humanity",
+    b"too many requests",
+)
 _SEARCHED_BYTES: Final = 16_384
 #: Where Reddit sends those who ask for a subreddit that does not exist.
 _SEARCH: Final = "/subreddits/search"
