@@ -20,7 +20,7 @@ from catchment.fetch.pacing import Deferred
 from catchment.simulator.services.keyword_platforms import TroubleKind
 from catchment.sources.platforms.answers import Patience
 from catchment.sources.platforms.xhs import search_id
-from catchment.sources.platforms.xhs_parser import read_data
+from catchment.sources.platforms.xhs_parser import read_data, read_html
 
 pytestmark = pytest.mark.proves("E-13")
 COFFEE = Search(keyword="咖啡")
@@ -371,3 +371,26 @@ def test_both_codes_for_a_bad_signature_are_known(code):
     with pytest.raises(CrawlError) as caught:
         read_data(Response(status=200, url="https://x", headers={}, body=body), cookie=COOKIE, token="")
     assert caught.value.details["cause"] == "signature"
+
+
+@pytest.mark.proves("E-09")
+@pytest.mark.parametrize(
+    ("place", "code", "cause"),
+    [
+        ("/404?source=/publish/publish", Code.NOT_FOUND, None),
+        (
+            "/404?source=/404/sec_x?redirectPath=https%3A%2F%2Fx%2Fexplore&error_code=300031",
+            Code.PLATFORM_ERROR,
+            "withheld",
+        ),
+        ("/website-login/error?redirectPath=https%3A%2F%2Fx&error_code=300012", Code.PLATFORM_ERROR, "ip_blocked"),
+        ("/website-login/error?error_code=300013", Code.PLATFORM_ERROR, "refused"),
+        ("/website-login/captcha?error_code=300012", Code.RATE_LIMITED, "captcha"),
+        ("/404?error_code=-510001", Code.NOT_FOUND, None),
+        ("/login?redirectPath=https%3A%2F%2Fx%2Fexplore", Code.COOKIE_INVALID, "login_expired"),
+    ],
+)
+def test_the_page_that_a_refusal_leads_to_says_which_it_is(place, code, cause):
+    with pytest.raises(CrawlError) as caught:
+        read_html(Response(status=200, url=f"https://www.xiaohongshu.com{place}", headers={}, body=b"<html>"))
+    assert (caught.value.code, caught.value.details.get("cause")) == (code, cause)

@@ -130,11 +130,7 @@ def read_page(html: str, ref: NoteRef, url_of: Callable[[NoteRef], str]) -> Note
     """The note inside its page, which a script there is given to draw."""
     notes = object_at(_state_of(html), "note").get("noteDetailMap")
     if not isinstance(notes, dict):
-        raise CrawlError(
-            Code.PLATFORM_ERROR,
-            "Xiaohongshu gave a page without the note: it wants a captcha, or the note is gone; tried again later",
-            details={"cause": "withheld"},
-        )
+        raise _withheld()
     note = object_at(object_at(notes, ref.note_id), "note")
     if not note:
         raise gone()
@@ -330,9 +326,12 @@ def _snaked(value: Any, depth: int) -> Any:
 
 
 _CAPTCHA: Final = frozenset({461, 471})
+_ERROR_CODE: Final = re.compile(r"[?&]error_code=(-?\d{1,9})(?![0-9])", re.ASCII)
 _RESTRICTED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS})
 _ACCOUNT_IN_DOUBT: Final = 300011
 _IP_BLOCKED: Final = 300012
+#: That a note cannot be looked at just now, which is also said to whoever is taken for a program.
+_NOT_NOW: Final = 300031
 _GONE: Final = frozenset({-510000, -510001})
 _BAD_SIGNATURES: Final = frozenset({-104, 300015})
 #: That a login has expired, and that there is none.
@@ -360,10 +359,16 @@ def read_data(response: Response, *, cookie: str, token: str) -> dict[str, Any]:
 
 
 def read_html(response: Response) -> str:
-    if response.status in _CAPTCHA or "captcha" in response.url.partition("?")[0]:
+    """The page. A refusal leads to another one, whose address may name the code that the API would have given."""
+    place = response.url.partition("?")[0]
+    if response.status in _CAPTCHA or "captcha" in place:
         raise _captcha(response)
-    if response.status == HTTPStatus.NOT_FOUND or "/404" in response.url.partition("?")[0]:
+    if code := _ERROR_CODE.search(response.url):
+        raise _refusal(response.status, int(code[1]), "")
+    if response.status == HTTPStatus.NOT_FOUND or "/404" in place:
         raise gone()
+    if place.endswith("/login"):
+        raise _signed_out()
     if response.status != HTTPStatus.OK:
         raise _refusal(response.status, 0, "")
     return response.body.decode(errors="replace")
@@ -411,7 +416,7 @@ def _by_words(said: str) -> CrawlError | None:
 def _by_login(code: int, said: str) -> CrawlError | None:
     if code not in _SIGNED_OUT and not any(words in said for words in _EXPIRED):
         return None
-    return _no(Code.COOKIE_INVALID, "login_expired", "the cookie's login has expired: sign in anew and replace it")
+    return _signed_out()
 
 
 def _by_code(code: int) -> CrawlError | None:
@@ -422,6 +427,8 @@ def _by_code(code: int) -> CrawlError | None:
         return _restricted()
     if code in _BAD_SIGNATURES:
         return _unsigned()
+    if code == _NOT_NOW:
+        return _withheld()
     return gone() if code in _GONE else None
 
 
@@ -434,6 +441,15 @@ def _by_status(status: int) -> CrawlError | None:
 
 def _restricted() -> CrawlError:
     return _no(Code.COOKIE_INVALID, "access", "Xiaohongshu restricts what this cookie may see; use another one")
+
+
+def _signed_out() -> CrawlError:
+    return _no(Code.COOKIE_INVALID, "login_expired", "the cookie's login has expired: sign in anew and replace it")
+
+
+def _withheld() -> CrawlError:
+    message = "Xiaohongshu does not show the note now: it wants a captcha, or the note is gone; tried again later"
+    return _no(Code.PLATFORM_ERROR, "withheld", message)
 
 
 def _unsigned() -> CrawlError:
