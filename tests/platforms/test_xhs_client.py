@@ -354,6 +354,8 @@ async def test_an_access_that_is_restricted_does_not_make_a_cookie_invalid():
         (-1, "账号因违反社区规范已被封禁", Code.ACCOUNT_BANNED),
         (-100, "登录已过期", Code.COOKIE_INVALID),
         (-100, "", Code.COOKIE_INVALID),
+        (300013, "", Code.RATE_LIMITED),
+        (-1, "访问频次异常，请勿频繁操作", Code.RATE_LIMITED),
         (-101, "无登录信息，或登录信息为空", Code.COOKIE_INVALID),
     ],
 )
@@ -384,7 +386,8 @@ def test_both_codes_for_a_bad_signature_are_known(code):
             "withheld",
         ),
         ("/website-login/error?redirectPath=https%3A%2F%2Fx&error_code=300012", Code.PLATFORM_ERROR, "ip_blocked"),
-        ("/website-login/error?error_code=300013", Code.PLATFORM_ERROR, "refused"),
+        ("/website-login/error?error_code=300013", Code.RATE_LIMITED, "access"),
+        ("/website-login/error?error_code=300099", Code.PLATFORM_ERROR, "refused"),
         ("/website-login/captcha?error_code=300012", Code.RATE_LIMITED, "captcha"),
         ("/404?error_code=-510001", Code.NOT_FOUND, None),
         ("/login?redirectPath=https%3A%2F%2Fx%2Fexplore", Code.COOKIE_INVALID, "login_expired"),

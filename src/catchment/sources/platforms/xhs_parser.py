@@ -330,6 +330,8 @@ _ERROR_CODE: Final = re.compile(r"[?&]error_code=(-?\d{1,9})(?![0-9])", re.ASCII
 _RESTRICTED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS})
 _ACCOUNT_IN_DOUBT: Final = 300011
 _IP_BLOCKED: Final = 300012
+_TOO_OFTEN: Final = 300013
+_OFTEN: Final = ("频次", "频繁")
 #: That a note cannot be looked at just now, which is also said to whoever is taken for a program.
 _NOT_NOW: Final = 300031
 _GONE: Final = frozenset({-510000, -510001})
@@ -410,7 +412,7 @@ def _refusal(status: int, code: int, said: str) -> CrawlError:
 def _by_words(said: str) -> CrawlError | None:
     if any(word in said for word in _BANNED):
         return _no(Code.ACCOUNT_BANNED, "banned", f"Xiaohongshu has banned the cookie's account: {said}")
-    return None
+    return _slow_down() if any(word in said for word in _OFTEN) else None
 
 
 def _by_login(code: int, said: str) -> CrawlError | None:
@@ -423,6 +425,8 @@ def _by_code(code: int) -> CrawlError | None:
     if code == _IP_BLOCKED:
         message = "Xiaohongshu has blocked this network address for a while; ask less often, or from elsewhere"
         return _no(Code.PLATFORM_ERROR, "ip_blocked", message, retry_after=_IP_REST_SECONDS)
+    if code == _TOO_OFTEN:
+        return _slow_down()
     if code == _ACCOUNT_IN_DOUBT:
         return _restricted()
     if code in _BAD_SIGNATURES:
@@ -441,6 +445,10 @@ def _by_status(status: int) -> CrawlError | None:
 
 def _restricted() -> CrawlError:
     return _no(Code.COOKIE_INVALID, "access", "Xiaohongshu restricts what this cookie may see; use another one")
+
+
+def _slow_down() -> CrawlError:
+    return _no(Code.RATE_LIMITED, "access", "Xiaohongshu wants fewer requests; raise CRAWL_SPACING_SECONDS")
 
 
 def _signed_out() -> CrawlError:
