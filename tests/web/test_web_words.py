@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -13,17 +14,23 @@ import pytest
 from catchment import errors
 from catchment.domain.alert_rules import AlertMessage, AlertRule, Severity
 from catchment.domain.caller import Scope
+from catchment.domain.crawl_errors import CrawlError
 from catchment.domain.outbox import WebhookFormat
 from catchment.domain.source import SourceStatus
+from catchment.fetch.client import Response
 from catchment.manage.doctor import CheckVerdict
 from catchment.monitor.status import Language, Mark, as_counted
 from catchment.publish.payloads import refusal_in
 from catchment.settings import Origin, specs
+from catchment.sources.platforms import answers
+from catchment.sources.platforms.xhs_parser import read_data
+from catchment.sources.reddit import judge
 from catchment.store.database import WriteTrouble
 from catchment.store.source_list import Health, Sort
 from catchment.web.pages import NAVIGATION
 from catchment.web.routes.system_pages import TABS
 from catchment.web.translations import catalogue, in_chinese, words_in
+from service_visits import START
 
 WEB = Path(__file__).parents[2] / "src" / "catchment" / "web"
 USED = re.compile(r"""\b(?:t|words)\(\s*["']([a-z_]+\.[a-zA-Z_]+)["']\s*[,)]""")
@@ -197,6 +204,34 @@ def test_every_error_that_may_come_to_a_page_is_said_in_chinese():
     said = {place: text for place, text in raised_sentences() if text not in MADE_OF_PARTS}
     assert len(said) > 200
     assert {place: text for place, text in said.items() if in_chinese(text) == text} == {}
+
+
+def refusals() -> Iterator[str]:
+    """What platforms and Reddit are said to have refused, which is put together from tables."""
+    reasons = [reason for reason in vars(answers).values() if isinstance(reason, answers.Reason)]
+    for refused in (answers.Refusals(platform=name, statuses={}, words=()) for name in ("Weibo", "Douyin")):
+        yield from (str(refused.error(reason)) for reason in reasons)
+        yield str(refused.unknown("", cookie=""))
+    codes = (-510001, -104, -101, -1, 300011, 300012, 300013, 300031)
+    bodies = [{"success": True}, *({"success": False, "code": code} for code in codes)]
+    for response in (Response(status=status, url="", headers={}, body=json.dumps(body).encode())
+                     for status in (200, 461) for body in bodies):  # fmt: skip
+        with pytest.raises(CrawlError) as caught:
+            read_data(response, cookie="", token="")
+        yield str(caught.value)
+    for reason in ("private", "banned", "quarantined", "gated", "gold_only"):
+        body = json.dumps({"reason": reason}).encode()
+        with pytest.raises(errors.HttpError) as refusal:
+            judge(Response(status=403, url="https://x/", headers={}, body=body), START, subreddit="x")
+        yield str(refusal.value)
+
+
+@pytest.mark.proves("G-11")
+def test_every_refusal_of_a_service_is_said_in_chinese():
+    # A name of ours that has no Chinese may stand in it, but no word of English beside.
+    said = {text: re.sub(r"[A-Z_]{4,}|HTTP|Cookie|Reddit|xhshow|r/x", "", in_chinese(text)) for text in refusals()}
+    assert len(said) > 25
+    assert {text: chinese for text, chinese in said.items() if re.search("[A-Za-z]{2,}", chinese)} == {}
 
 
 #: What stands in the sentences of alerts where they vary.
