@@ -43,6 +43,7 @@ HOMES = {
     "cssselect": {"parse"},
     "dotenv": {"settings"},
     "fastapi": {"web"},
+    "htmldate": {"parse"},
     "httptools": {"fetch"},
     "jinja2": {"web"},
     "jsonpath": {"parse"},

@@ -130,11 +130,36 @@ def test_json_ld_in_a_wrapping_is_read():
     [
         ('<time datetime="2026-03-04">4 March</time>', datetime(2026, 3, 4, tzinfo=UTC)),
         ('<meta itemprop="datePublished" content="2026-03-04">', datetime(2026, 3, 4, tzinfo=UTC)),
+        ('<meta name="firstpublishedtime" content="2026-03-04-00:00:00">', datetime(2026, 3, 4, tzinfo=UTC)),
+        ('<meta itemprop="dateUpdate" content="2026-03-04 00:00:00">', datetime(2026, 3, 4, tzinfo=UTC)),
         ('<time datetime="soon">soon</time>', None),
     ],
 )
 def test_a_date_may_be_marked_in_the_text(body: str, published: datetime | None):
     assert extract(page(body=body), URL).published == published
+
+
+@pytest.mark.parametrize(
+    ("body", "published"),
+    [
+        ('<span class="time">2024-03-04 10:30</span>', datetime(2024, 3, 4, tzinfo=UTC)),
+        ("<p>发布时间：2024-03-04 10:30 浏览次数：7</p>", datetime(2024, 3, 4, tzinfo=UTC)),
+        ('<p class="post-date">Published on 4 March 2024</p>', datetime(2024, 3, 4, tzinfo=UTC)),
+        ('<p class="date">32.13.2024</p>', None),
+        ('<p class="date">2024-03-04T05:06:07+99:99</p>', None),
+        ("<p>The ferry of 1912 was late, too.</p>", None),
+        ("<footer>© 2024 Example</footer>", None),
+    ],
+)
+def test_a_date_may_stand_on_the_page_for_its_readers_alone(body: str, published: datetime | None):
+    assert extract(page(body=body), URL).published == published
+
+
+def test_what_a_page_says_of_its_date_comes_before_what_it_shows():
+    said = '<meta property="article:published_time" content="2024-03-04T05:06:07Z">'
+    assert extract(page(said, '<span class="date">2024-01-01</span>'), URL).published == datetime(
+        2024, 3, 4, 5, 6, 7, tzinfo=UTC
+    )
 
 
 def test_an_address_may_tell_the_date():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import warnings
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -232,6 +233,7 @@ _PUBLISHED: Final = (
     "article:published_time", "og:published_time", "datepublished", "date.published", "dc.date.issued",
     "dcterms.created", "dc.date", "dcterms.date", "parsely-pub-date", "sailthru.date", "publishdate", "publish-date",
     "publication_date", "pubdate", "article.published", "cxenseparse:recs:publishtime", "date", "dc.created",
+    "firstpublishedtime", "dateupdate",
 )  # fmt: skip
 _MODIFIED: Final = (
     "article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "dc.date.modified",
@@ -300,7 +302,8 @@ class _FactFinder:
         said = [self._data.text("datePublished", "uploadDate", "dateCreated"), *self._said(*_PUBLISHED)]
         marked = self._tree.xpath(_MARKED_DATES)
         of_address = _DATED_ADDRESS.search(self._base)
-        return _first_date(*said, *marked, of_address[1] if of_address else "", *self._tree.xpath(_TIMES)[:1])
+        times = [*marked, of_address[1] if of_address else "", *self._tree.xpath(_TIMES)[:1]]
+        return _first_date(*said, *times) or _shown_date(self._tree)
 
     def _language(self) -> str:
         said = [self._tree.get("lang", ""), *self._said("og:locale", "content-language"), self._data.text("inLanguage")]
@@ -320,6 +323,22 @@ def _meta_of(tree: Element) -> dict[str, str]:
             if (name := meta.get(key)) and (content := meta.get("content").strip()):
                 found.setdefault(name.lower(), content)
     return found
+
+
+def _shown_date(tree: Element) -> datetime | None:
+    """The day that stands on the page for its readers alone: beside "published on", or where dates stand."""
+    # Imported where it is needed, as trafilatura is, which brings it.
+    from htmldate import find_date
+
+    # What it cannot read is no event for a log, and of zones that it does not know it need not warn.
+    logging.getLogger("htmldate").setLevel(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            shown = find_date(tree, original_date=True, extensive_search=False)
+        except (ValueError, OverflowError):  # an offset of weeks
+            return None
+    return parse_loose_date(shown or "")
 
 
 def _first_date(*texts: str) -> datetime | None:
