@@ -116,6 +116,32 @@ def test_a_feed_without_an_address_is_told_and_a_note_is_not_a_feed() -> None:
     assert [(outline.name, outline.url) for outline in found] == [("lost", "")]
 
 
+@pytest.mark.proves("R-10")
+def test_the_address_of_a_feed_may_be_called_url_and_that_of_a_page_is_none() -> None:
+    body = opml(
+        '<outline type="rss" text="A" url="https://a.example/"/>'
+        '<outline type="atom" text="B" url="https://b.example/page" xmlUrl="https://b.example/"></outline>'
+        '<outline type="link" text="a page" url="https://c.example/"/>'
+    )
+    assert urls(body) == ["https://a.example/", "https://b.example/"]
+
+
+@pytest.mark.proves("R-10")
+def test_a_folder_with_an_empty_address_is_a_folder() -> None:
+    body = opml(f'<outline text="Blogs" type="rss" xmlUrl="">{feed(1)}</outline><outline text="lost" xmlUrl=""/>')
+    assert [(one.name, one.url, one.tags) for one in read_opml(body)] == [
+        (read_opml(opml(feed(1)))[0].name, "https://example.org/1", ("Blogs",)),
+        ("lost", "", ()),
+    ]
+
+
+@pytest.mark.proves("R-10")
+def test_elements_may_have_a_prefix() -> None:
+    body = '<o:opml xmlns:o="urn:x"><o:body><o:outline text="A"><o:outline xmlUrl="https://a.example/"/></o:outline>'
+    [found] = read_opml(f"{body}</o:body></o:opml>".encode())
+    assert (found.url, found.tags) == ("https://a.example/", ("A",))
+
+
 def test_the_declared_encoding_counts() -> None:
     body = '<?xml version="1.0" encoding="gb2312"?><opml><outline text="河畔笔记" xmlUrl="https://a.example/"/></opml>'
     assert read_opml(body.encode("gb2312"))[0].name == "河畔笔记"

@@ -30,7 +30,7 @@ OWN_TYPE = f"{OWN_PREFIX}type"
 
 _ROOT = re.compile(r"<(?:[\w-]{1,64}:)?opml[\s>]", re.IGNORECASE)
 # Where an outline starts or ends, and where no outline can go on.
-_EDGE = re.compile(r"<(/?)(outline|body|opml)\b", re.IGNORECASE)
+_EDGE = re.compile(r"<(/?)(?:[\w-]{1,64}:)?(outline|body|opml)\b", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]{1,64})\s{0,64}=\s{0,64}(?:"([^"]*)"|'([^']*)')""")
 # Only what ends in a semicolon: `?a=1&copy=2` is an address that nobody escaped, not a sign.
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,30});")
@@ -66,10 +66,20 @@ class _Outline:
 
     @property
     def is_feed(self) -> bool:
-        """It has a feed's address, or is meant to have one."""
-        if "xmlurl" in self.fields or OWN_TYPE in self.fields:
+        """It has a feed's address, or is meant to have one. A folder may have an empty one."""
+        if self.address or OWN_TYPE in self.fields:
             return True
-        return self.is_closed and self.fields.get("type", "").lower() in _FEED_TYPES
+        return self.is_closed and ("xmlurl" in self.fields or self._is_typed)
+
+    @property
+    def address(self) -> str:
+        """The feed's; some programs call it just url, as others call that of a page."""
+        url = self.fields.get("xmlurl", "") or (self.fields.get("url", "") if self._is_typed else "")
+        return url.strip()
+
+    @property
+    def _is_typed(self) -> bool:
+        return self.fields.get("type", "").lower() in _FEED_TYPES
 
     @property
     def name(self) -> str:
@@ -143,7 +153,7 @@ def _fields(stretch: str) -> dict[str, str]:
 def _feed(outline: _Outline, path: list[str]) -> FeedOutline:
     tags = (*filter(None, path[:MAX_DEPTH]), *_categories(outline.fields.get("category", "")))
     return FeedOutline(
-        url=outline.fields.get("xmlurl", "").strip(),
+        url=outline.address,
         name=outline.name,
         tags=tuple(dict.fromkeys(tags)),
         line=outline.line,
