@@ -277,6 +277,20 @@ def test_an_empty_sitemap_is_one(body: bytes):
     assert read(body) == []
 
 
+@pytest.mark.proves("R-11")
+@pytest.mark.parametrize(
+    ("end", "last"),
+    [
+        ("<url><loc>https://e.org/b/some-pa", []),
+        ("<url><loc>https://e.org/b</loc><lastmod>2026", [("https://e.org/b", None)]),
+        ("<url><loc>https://e.org/b</loc>", [("https://e.org/b", None)]),
+    ],
+)
+def test_what_was_cut_off_in_its_midst_is_no_address_and_no_date(end: str, last: list[tuple[str, None]]):
+    body = urlset(url("https://e.org/a")).removesuffix(b"</urlset>") + end.encode()
+    assert [(entry.url, entry.lastmod) for entry in read(body)] == [("https://e.org/a", None), *last]
+
+
 @pytest.mark.parametrize(
     ("body", "is_whole"), [(urlset(url("https://e.org/")), True), (urlset(url("https://e.org/"))[:-3], False)]
 )

@@ -217,6 +217,8 @@ class _Markup:
     def finish(self) -> Iterator[SitemapEntry]:
         if not self._root:
             raise ParseError(f"{self._url} is no sitemap: nothing in it belongs to one; check the URL")
+        # What was cut off in its midst is another address, or another date.
+        self._field = self._text = ""
         last = self._end_entry()
         if last is not None:
             yield last
