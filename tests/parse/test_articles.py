@@ -126,6 +126,23 @@ def test_json_ld_in_a_wrapping_is_read():
 
 
 @pytest.mark.parametrize(
+    ("said", "author"),
+    [
+        ("By Ann Lee", "Ann Lee"),
+        ("von: Justus von Daniels", "Justus von Daniels"),
+        ("Mark Di Stefano", "Mark Di Stefano"),
+        ("Bobby Brown", "Bobby Brown"),
+        ("Caspar Schwietering", "Caspar Schwietering"),
+        ("View all posts by Daniel Ray", "Daniel Ray"),
+        ("作者：张三", "张三"),
+        ("104363", ""),
+    ],
+)
+def test_an_author_is_named_without_a_byline_and_with_every_part_of_the_name(said: str, author: str):
+    assert extract(page(f'<meta name="author" content="{said}">'), URL).author == author
+
+
+@pytest.mark.parametrize(
     ("body", "published"),
     [
         ('<time datetime="2026-03-04">4 March</time>', datetime(2026, 3, 4, tzinfo=UTC)),

@@ -240,7 +240,10 @@ _MODIFIED: Final = (
     "last-modified", "lastmod", "modified",
 )  # fmt: skip
 _AUTHORS: Final = ("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author", "sailthru.author")
-_BYLINE: Final = re.compile(r"(?:by|von|par|por|door|di)\s*:?\s+", re.IGNORECASE)
+_BYLINE: Final = re.compile(
+    r"\A(?:(?:(?:written|posted|published|view all posts)\s+)?(?:by|von|par|por|door|di)\s*:?\s+|作者\s*[:：]\s*)",
+    re.IGNORECASE,
+)
 _MARKED_AUTHORS: Final = (
     "//*[@itemprop='author']//*[@itemprop='name']",
     "//*[@itemprop='author']",
@@ -296,7 +299,8 @@ class _FactFinder:
         """A name, not the address of a profile."""
         marked = (text_of(element) for path in _MARKED_AUTHORS for element in self._tree.xpath(path))
         names = [", ".join(self._data.names("author")), *self._said(*_AUTHORS), *marked]
-        return next((_BYLINE.sub("", name, count=1) for name in names if name and "://" not in name), "")
+        said = (_BYLINE.sub("", name) for name in names if "://" not in name and any(map(str.isalpha, name)))
+        return next(said, "")
 
     def _published(self) -> datetime | None:
         said = [self._data.text("datePublished", "uploadDate", "dateCreated"), *self._said(*_PUBLISHED)]
