@@ -143,6 +143,25 @@ def test_an_author_is_named_without_a_byline_and_with_every_part_of_the_name(sai
 
 
 @pytest.mark.parametrize(
+    ("body", "author"),
+    [
+        ('<p class="byline">By Ann Lee</p>', "Ann Lee"),
+        ('<p class="ArticleByline">Written by Ann van der Lee<br>Edited by Bo Ray</p>', "Ann van der Lee"),
+        ('<p class="post-author">By <a href="/ann">Ann Lee</a> <span>Tuesday, 4 March</span></p>', "Ann Lee"),
+        ('<p class="byline">By Ann Lee and Bo Ray - Reporters</p>', "Ann Lee and Bo Ray"),
+        # nobody's name
+        ('<p class="byline">By email</p><p class="author">Username</p><p class="author"></p>', ""),
+        # of several articles
+        ('<p class="byline">By Ann Lee</p><p class="byline">By Bo Ray</p>', ""),
+        # of a comment
+        ('<div class="comments"><p class="author">By Bo Ray</p></div>', ""),
+    ],
+)
+def test_an_author_may_stand_on_the_page_for_its_readers_alone(body: str, author: str):
+    assert extract(page(body=body), URL).author == author
+
+
+@pytest.mark.parametrize(
     ("body", "published"),
     [
         ('<time datetime="2026-03-04">4 March</time>', datetime(2026, 3, 4, tzinfo=UTC)),

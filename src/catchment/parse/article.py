@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final
 from unicodedata import normalize
 from urllib.parse import urlsplit
@@ -250,6 +251,15 @@ _MARKED_AUTHORS: Final = (
     "//a[@rel='author']",
     "//a[contains(@href, '/author/')]",
 )
+#: Where names stand on pages that mark none: `byline`, `ArticleByline`, `entry-author`. Those of comments are others'.
+_SHOWN_AUTHORS: Final = (
+    "//*[contains(@class, 'yline') or contains(@class, 'uthor')]"
+    "[not(ancestor-or-self::*[contains(@class, 'omment') or contains(@id, 'omment')])]"
+)
+_MAX_BYLINES, _MAX_PIECES = 50, 8
+_WORD_OF_NAME: Final = r"[A-Z\u00c0-\u00de\u0100-\u04ff][\w.'’-]*"
+_NAME: Final = rf"{_WORD_OF_NAME}(?: (?:(?:al|bin|da|de|del|den|der|di|la|le|van|von) )*{_WORD_OF_NAME}){{1,3}}"
+_NAMES: Final = re.compile(rf"{_NAME}(?:(?:,? (?:and|et|und|y) |, | & ){_NAME})*")
 _MARKED_DATES: Final = "//*[@itemprop='datePublished']/@datetime | //time[@pubdate]/@datetime"
 #: Times of comments and of other articles come later than that of the article itself.
 _TIMES: Final = "//article//time/@datetime | //main//time/@datetime | //header//time/@datetime"
@@ -300,7 +310,12 @@ class _FactFinder:
         marked = (text_of(element) for path in _MARKED_AUTHORS for element in self._tree.xpath(path))
         names = [", ".join(self._data.names("author")), *self._said(*_AUTHORS), *marked]
         said = (_BYLINE.sub("", name) for name in names if "://" not in name and any(map(str.isalpha, name)))
-        return next(said, "")
+        return next(said, "") or self._shown_author()
+
+    def _shown_author(self) -> str:
+        """The one that stands on the page; where there are several, they are those of several articles."""
+        shown = {name for element in self._tree.xpath(_SHOWN_AUTHORS)[:_MAX_BYLINES] if (name := _name_in(element))}
+        return shown.pop() if len(shown) == 1 else ""
 
     def _published(self) -> datetime | None:
         said = [self._data.text("datePublished", "uploadDate", "dateCreated"), *self._said(*_PUBLISHED)]
@@ -327,6 +342,16 @@ def _meta_of(tree: Element) -> dict[str, str]:
             if (name := meta.get(key)) and (content := meta.get("content").strip()):
                 found.setdefault(name.lower(), content)
     return found
+
+
+def _name_in(element: Element) -> str:
+    """Of "By Ann Lee", with a date or a job behind it or not."""
+    pieces = [piece for text in islice(element.itertext(), _MAX_PIECES) if (piece := " ".join(text.split()))]
+    byline = _BYLINE.match(f"{pieces[0]} ") if pieces else None
+    if byline is None:
+        return ""
+    names = _NAMES.match(pieces[0][byline.end() :] or "".join(pieces[1:2]))
+    return names[0] if names else ""
 
 
 def _shown_date(tree: Element) -> datetime | None:
