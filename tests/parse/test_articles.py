@@ -202,11 +202,32 @@ def test_an_address_may_tell_the_date():
     assert extract(page(), "https://example.org/2026/03/04/ferry").published == datetime(2026, 3, 4, tzinfo=UTC)
 
 
+@pytest.mark.proves("R-09")
+@pytest.mark.parametrize(
+    ("url", "title"), [("https://example.org/news/1", "Ferry late"), ("https://example.org/", "Example")]
+)
+def test_what_the_whole_site_is_called_is_the_title_of_its_first_page_alone(url: str, title: str):
+    by_heading = "<head><title>Example » Ferry late</title></head><body><h1>Example</h1></body>"
+    assert extract(by_heading.encode(), url).title == title
+    by_title = "<head><title>Example</title></head><body><h1>Ferry late</h1></body>"
+    assert extract(by_title.encode(), url).title == title
+    assert extract(b"<head><title>Example</title></head><body><p>Ferry late</p></body>", url).title == "Example"
+
+
+@pytest.mark.proves("R-09")
+def test_a_title_that_its_own_quotation_mark_cut_off_is_whole_in_the_heading():
+    head = '<meta property="og:title" content="Captain says "no" to night ferry">'
+    assert extract(page(head, '<h1>Captain says "no" to night ferry</h1>'), URL).title == (
+        'Captain says "no" to night ferry'
+    )
+
+
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
         ("Ferry late | The Example", "Ferry late"),
         ("Ferry late – the example", "Ferry late"),
+        ("Ferry late › The Example", "Ferry late"),
         ("The Example: Ferry late", "The Example: Ferry late"),  # not clear: it may be a sentence
         ("The Example | Ferry late", "Ferry late"),
         ("Ferry late - News - The Example", "Ferry late - News"),

@@ -172,17 +172,19 @@ def _paragraphs(content: Element) -> str:
 
 # Between the parts of a title. A hyphen inside a word is none, unless the word is Chinese, and neither is a colon: it
 # belongs to the sentence.
-_SEPARATOR: Final = re.compile(r"\s+[-–—|·•»«]{1,2}\s+|\s*[|｜]\s*|_+|(?<=[”\u3001-\u9fff\uff01-\uff5e])-")
+_SEPARATOR: Final = re.compile(r"\s+[-–—|·•»«›‹]{1,2}\s+|\s*[|｜]\s*|_+|(?<=[”\u3001-\u9fff\uff01-\uff5e])-")
 _PLAIN: Final = re.compile(r"[\W_]+")
 _SHORTEST_LABEL: Final = 3
 
 
 def without_site(title: str, *, sites: Collection[str], headings: Collection[str], url: str) -> str:
     """Without a first or last part that names the site, or without the rest where a heading is the beginning."""
-    found = _heading_at_start(title, headings)
+    names = {_folded(name) for name in sites} | _labels(url)
+    # What every page of a site is called counts on the first of them alone.
+    common = set() if _is_first_page(url) else names
+    found = _heading_at_start(title, [heading for heading in headings if _folded(heading) not in common])
     if found:
         return found
-    names = {_folded(name) for name in sites} | _labels(url)
     separators = list(_SEPARATOR.finditer(title))
     if not separators:
         return title
@@ -221,6 +223,13 @@ def _labels(url: str) -> set[str]:
         return set()
     names = {host, host.partition(".")[0], host.rpartition(".")[0]}
     return {_folded(name) for name in names if len(name) >= _SHORTEST_LABEL}
+
+
+def _is_first_page(url: str) -> bool:
+    try:
+        return not urlsplit(url).path.strip("/")
+    except ValueError:
+        return False
 
 
 def _folded(text: str) -> str:
@@ -297,7 +306,11 @@ class _FactFinder:
         headline = self._data.text("headline")
         # Where it names something else, it is rather what the page is about.
         agreed = [headline] if any(names_the_same(title, headline) for title in own) else []
-        title = plain_text(next(filter(None, [*said, *agreed, *own, headline]), ""), MAX_TITLE)
+        common = set() if _is_first_page(self._base) else _labels(self._base)
+        named = sorted(filter(None, [*said, *agreed, *own, headline]), key=lambda name: _folded(name) in common)
+        title = plain_text(next(iter(named), ""), MAX_TITLE)
+        # A quotation mark of its own ended the attribute: `content="He said "no" to it"`.
+        title = next((heading for heading in headings if heading.startswith((f'{title}"', f'{title} "'))), title)
         sites = [*self._said("og:site_name", "application-name"), *self._data.names("publisher")]
         return without_site(title, sites=sites, headings=headings, url=self._base)
 
