@@ -118,6 +118,20 @@ def test_broken_json_ld_takes_nothing_away(data: str):
     assert article.title == "T"
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<html><head><title>Ferry</title></head><body><ul><li>Home</li></ul></html>{}</body></html>",
+        "<html><head><title>Ferry</title></head></html><body>{}</body>",
+        "<html><head><title>Ferry</title></head><body></body></html><html><head></head><body>{}</body></html>",
+    ],
+)
+def test_a_page_goes_on_after_a_stray_end(body: str):
+    text = "The ferry did not leave before noon, as the river rose by a hand's breadth in the night."
+    article = extract(body.format(f"<div class='content'><p>{text}</p><p>{text}!</p></div>").encode(), URL)
+    assert (article.title, article.text) == ("Ferry", f"{text}\n{text}!")
+
+
 def test_json_ld_in_a_wrapping_is_read():
     wrapped = (
         '<script type="application/ld+json">\n//<![CDATA[\n{"@type": "BlogPosting", "author": "Ann"}\n//]]></script>'

@@ -39,9 +39,22 @@ def read_tree(body: bytes, content_type: str = "") -> Element:
     document = as_utf8(body[:MAX_BYTES], said).translate(None, CONTROL_BYTES)
     parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
-        return lxml.html.document_fromstring(document or b"<html></html>", parser=parser)
+        return _whole(lxml.html.document_fromstring(document or b"<html></html>", parser=parser))
     except lxml.etree.LxmlError:
         return lxml.html.document_fromstring(b"<html></html>")
+
+
+def _whole(root: Element) -> Element:
+    """With what follows a stray `</html>`, as in a browser: libxml2 begins a second tree there, which nobody sees."""
+    for rest in list(root.itersiblings(lxml.etree.Element)):
+        body = root.find("body")
+        if body is None:
+            root.extend(list(rest))
+            continue
+        for part in rest.iter("html", "head", "body"):
+            part.tag = "div"
+        body.append(rest)
+    return root
 
 
 def base_of(tree: Element, url: str) -> str:
