@@ -132,6 +132,21 @@ def test_a_page_goes_on_after_a_stray_end(body: str):
     assert (article.title, article.text) == ("Ferry", f"{text}\n{text}!")
 
 
+@pytest.mark.proves("R-09")
+@pytest.mark.parametrize(
+    "head",
+    [
+        '<meta property="og:title twitter:title" content="Ferry late"><meta property="x:creator author" content="Ann">',
+        '<meta property="dc:title" content="Ferry late"><meta property="dc:creator" content="Ann">',
+        '<meta name="DC.title" content="Ferry late"><meta name="DC.creator" content="Ann">',
+        '<meta name="parsely-title" content="Ferry late"><meta name="parsely-author" content="Ann">',
+    ],
+)
+def test_titles_and_authors_have_many_names(head: str):
+    article = extract(page(f"<title>example.org: Ferry late</title>{head}"), URL)
+    assert (article.title, article.author) == ("Ferry late", "Ann")
+
+
 def test_json_ld_in_a_wrapping_is_read():
     wrapped = (
         '<script type="application/ld+json">\n//<![CDATA[\n{"@type": "BlogPosting", "author": "Ann"}\n//]]></script>'

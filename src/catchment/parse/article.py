@@ -249,7 +249,9 @@ _MODIFIED: Final = (
     "article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "dc.date.modified",
     "last-modified", "lastmod", "modified",
 )  # fmt: skip
-_AUTHORS: Final = ("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author", "sailthru.author")
+_AUTHORS: Final = (
+    "author", "article:author", "dc.creator", "dc:creator", "dcterms.creator", "parsely-author", "sailthru.author",
+)  # fmt: skip
 _BYLINE: Final = re.compile(
     r"\A(?:(?:(?:written|posted|published|view all posts)\s+)?(?:by|von|par|por|door|di)\s*:?\s+|作者\s*[:：]\s*)",
     re.IGNORECASE,
@@ -301,7 +303,7 @@ class _FactFinder:
 
     def _title(self) -> str:
         headings = [text for heading in self._tree.xpath("//h1")[:_MAX_HEADINGS] if (text := text_of(heading))]
-        said = self._said("og:title", "twitter:title")
+        said = self._said("og:title", "twitter:title", "parsely-title", "dc.title", "dc:title")
         own = [text for title in self._tree.xpath("//head/title") if (text := text_of(title))] + headings
         headline = self._data.text("headline")
         # Where it names something else, it is rather what the page is about.
@@ -315,7 +317,7 @@ class _FactFinder:
         return without_site(title, sites=sites, headings=headings, url=self._base)
 
     def _description(self) -> str:
-        said = self._said("og:description", "description", "twitter:description", "dc.description")
+        said = self._said("og:description", "description", "twitter:description", "dc.description", "dc:description")
         return next(filter(None, [*said, self._data.text("description")]), "")
 
     def _author(self) -> str:
@@ -351,8 +353,10 @@ def _meta_of(tree: Element) -> dict[str, str]:
     """What the meta elements say, by their names in lower case; the first of a name counts."""
     found: dict[str, str] = {}
     for meta in tree.xpath("//meta[@content]"):
-        for key in ("property", "name", "itemprop", "http-equiv"):
-            if (name := meta.get(key)) and (content := meta.get("content").strip()):
+        if content := meta.get("content").strip():
+            # Of properties there may be several in one attribute.
+            names = [*meta.get("property", "").split(), *map(meta.get, ("name", "itemprop", "http-equiv"))]
+            for name in filter(None, names):
                 found.setdefault(name.lower(), content)
     return found
 
