@@ -164,6 +164,9 @@ def test_json_ld_in_a_wrapping_is_read():
         ("Caspar Schwietering", "Caspar Schwietering"),
         ("View all posts by Daniel Ray", "Daniel Ray"),
         ("作者：张三", "张三"),
+        ("Ann Lee (http://example.org/ann/)", "Ann Lee"),
+        ("Ann Lee &lt;ann@example.org>", "Ann Lee"),
+        ("http://example.org/ann/", ""),
         ("104363", ""),
     ],
 )

@@ -262,6 +262,8 @@ _MARKED_AUTHORS: Final = (
     "//a[@rel='author']",
     "//a[contains(@href, '/author/')]",
 )
+#: Behind a name: `(https://example.org/)`, `<ann@example.org>`.
+_CONTACT: Final = re.compile(r"\s*[(<][^()<>]{0,200}(?:://|@)[^()<>]{0,200}[)>]")
 #: Where names stand on pages that mark none: `byline`, `ArticleByline`, `entry-author`. Those of comments are others'.
 _SHOWN_AUTHORS: Final = (
     "//*[contains(@class, 'yline') or contains(@class, 'uthor')]"
@@ -324,7 +326,9 @@ class _FactFinder:
         """A name, not the address of a profile."""
         marked = (text_of(element) for path in _MARKED_AUTHORS for element in self._tree.xpath(path))
         names = [", ".join(self._data.names("author")), *self._said(*_AUTHORS), *marked]
-        said = (_BYLINE.sub("", name) for name in names if "://" not in name and any(map(str.isalpha, name)))
+        names = [" ".join(name[: 4 * _MAX_NAME].split()) for name in names]
+        bare = (_CONTACT.sub("", _BYLINE.sub("", name)) for name in names)
+        said = (name for name in bare if "://" not in name and any(map(str.isalpha, name)))
         return next(said, "") or self._shown_author()
 
     def _shown_author(self) -> str:
