@@ -277,6 +277,15 @@ def test_an_empty_sitemap_is_one(body: bytes):
     assert read(body) == []
 
 
+@pytest.mark.parametrize("declared_by", ["urlset", "news"])
+def test_extensions_may_have_any_prefix(declared_by: str):
+    name = 'xmlns:n="http://www.google.com/schemas/sitemap-news/0.9"'
+    on_root, on_news = (name, "") if declared_by == "urlset" else ("", f" {name}")
+    news = f"<n:news{on_news}><n:publication_date>2026-03-04</n:publication_date><n:title>Ferry late</n:title></n:news>"
+    [entry] = read(urlset(url("https://e.org/a", news), f"<urlset {NAMESPACE} {on_root}>"))
+    assert (entry.lastmod, entry.title) == (datetime(2026, 3, 4, tzinfo=UTC), "Ferry late")
+
+
 @pytest.mark.proves("R-11")
 @pytest.mark.parametrize(
     ("end", "last"),

@@ -42,13 +42,16 @@ _ENTRIES: Final = {
 #: Of these nothing but entries is expected; a feed says something of itself as well.
 _OF_ADDRESSES: Final = frozenset({"urlset", "sitemapindex"})
 _OF_PAGES: Final = frozenset({"html", "head", "body"})
-# The first of them that says something counts. Extensions are told by the prefixes that everybody gives them.
+# The first of them that says something counts. Extensions are told by the prefixes that nearly everybody gives them.
 _LINKS: Final = ("loc", "link", "guid", "id")
 _DATES: Final = (
     "lastmod", "updated", "pubdate", "dc:date", "published", "news:publication_date", "video:publication_date",
 )  # fmt: skip
 _TITLES: Final = ("title", "news:title", "video:title", "image:title")
 _FIELDS: Final = frozenset({*_LINKS, *_DATES, *_TITLES})
+#: Of those who give them others, by what their names hold.
+_EXTENSIONS: Final = {"/sitemap-news/": "news", "/sitemap-video/": "video", "/sitemap-image/": "image", "/dc/": "dc"}
+_MAX_PREFIXES: Final = 20
 #: These may be links, or any other name of an entry.
 _NAMES: Final = frozenset({"guid", "id"})
 
@@ -195,6 +198,8 @@ class _Markup:
         # The entry that is open: the name of its element, the prefix of its own fields, and what they say.
         self._entry = ""
         self._prefix = ""
+        #: The usual prefixes of extensions that have others here.
+        self._usual: dict[str, str] = {}
         self._fields: dict[str, str] = {}
         # The field that is open.
         self._field = ""
@@ -254,7 +259,7 @@ class _Markup:
         return None
 
     def _end(self, name: str) -> SitemapEntry | None:
-        if self._field and name.removeprefix(self._prefix) == self._field:
+        if self._field and self._name_of_field(name) == self._field:
             self._end_field()
         elif name in self._entry_names:
             self._saw_entry = True
@@ -265,6 +270,7 @@ class _Markup:
         return None
 
     def _open(self, tag: Start) -> None:
+        self._declare(tag)
         prefix, colon, name = tag.name.rpartition(":")
         if name in _OF_PAGES:
             raise ParseError(f"{self._url} gives a web page instead of a sitemap; check the URL")
@@ -285,13 +291,27 @@ class _Markup:
         return finished
 
     def _start_field(self, tag: Start) -> None:
-        name = tag.name.removeprefix(self._prefix)
+        self._declare(tag)
+        name = self._name_of_field(tag.name)
         if name not in _FIELDS:
             return
         self._end_field()
         if name == "link" and tag.rest.strip("/ "):
             self._keep(name, _linked_page(tag))
         self._field = "" if tag.is_empty else name
+
+    def _declare(self, tag: Start) -> None:
+        if len(self._usual) > _MAX_PREFIXES:
+            return
+        for name, namespace in tag.attributes().items() if "xmlns:" in tag.rest else ():
+            for part, usual in _EXTENSIONS.items():
+                if name.startswith("xmlns:") and part in namespace:
+                    self._usual[name.removeprefix("xmlns:")] = usual
+
+    def _name_of_field(self, written: str) -> str:
+        name = written.removeprefix(self._prefix)
+        prefix, colon, own = name.partition(":")
+        return f"{self._usual.get(prefix, prefix)}:{own}" if colon else name
 
     def _end_field(self) -> None:
         if self._field and len(self._text) < _LONGEST:
