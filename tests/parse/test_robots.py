@@ -103,6 +103,26 @@ def test_a_crawl_delay_is_told_where_it_makes_sense(text: str, seconds: float | 
     assert Robots.parse(f"User-agent: *\nCrawl-delay: {text}".encode()).crawl_delay(AGENT) == seconds
 
 
+@pytest.mark.proves("R-11")
+@pytest.mark.parametrize(
+    ("said", "sitemaps"),
+    [
+        ("www.example.com/a.xml", ["https://www.example.com/a.xml"]),
+        ("example.com/a.xml", ["https://example.com/a.xml"]),
+        ('"https://example.com/a.xml"', ["https://example.com/a.xml"]),
+        (
+            "https://example.com/a.xml, https://example.com/b.xml",
+            ["https://example.com/a.xml", "https://example.com/b.xml"],
+        ),
+        ("https://example.com/a b.xml", ["https://example.com/a b.xml"]),
+        ("sub/a.xml", ["https://www.example.com/sub/a.xml"]),
+    ],
+)
+def test_the_address_of_a_sitemap_is_read_as_people_write_it(said: str, sitemaps: list[str]):
+    robots = Robots.parse(f"Sitemap: {said}".encode(), "https://www.example.com/robots.txt")
+    assert list(robots.sitemaps) == sitemaps
+
+
 def test_a_captured_file_is_read(real_sitemaps: Path):
     robots = Robots.parse((real_sitemaps / "advertools/robots.txt").read_bytes())
     assert robots.sitemaps == ("https://advertools.readthedocs.io/sitemap.xml",)

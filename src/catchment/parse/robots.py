@@ -18,6 +18,8 @@ _MAX_SITEMAPS: Final = 500
 _MAX_DELAY_SECONDS: Final = 3_600.0
 _EVERYONE: Final = "*"
 _WEB: Final = ("http://", "https://")
+#: Addresses on one line. One with a blank in it stays one.
+_SEVERAL: Final = re.compile(r"(?<![\s,])[\s,]++(?=https?://)", re.IGNORECASE)
 
 _PRODUCT: Final = re.compile(r"[A-Za-z_-]+")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9}")
@@ -84,7 +86,7 @@ class Robots:
     def parse(cls, body: bytes, url: str = "") -> Self:
         """Any bytes will do: a line that makes no sense says nothing. Relative sitemaps are resolved by `url`."""
         lines = list(_lines(body))
-        links = (absolute(value, url) for key, value in lines if key == "sitemap")
+        links = (_sitemap_at(part, url) for key, value in lines if key == "sitemap" for part in _SEVERAL.split(value))
         sitemaps = dict.fromkeys(link for link in links if link.startswith(_WEB))
         return cls(sitemaps=tuple(sitemaps)[:_MAX_SITEMAPS], _groups=_groups(lines))
 
@@ -110,6 +112,14 @@ def _lines(body: bytes) -> Iterator[tuple[str, str]]:
         key, colon, value = line.partition("#")[0].partition(":")
         if colon:
             yield key.strip().lower(), value.strip()
+
+
+def _sitemap_at(said: str, url: str) -> str:
+    """Of an address as people write it: in quotes, with a comma behind it, or without its scheme."""
+    said = said.strip("\"'<>,")
+    scheme, _, host = url.lower().partition("/robots.txt")[0].partition("://")
+    is_bare = said.lower().removeprefix("www.").startswith(f"{host.removeprefix('www.')}/")
+    return absolute(f"{scheme}://{said}" if host and is_bare else said, url)
 
 
 def _groups(lines: Iterable[tuple[str, str]]) -> dict[str, list[_Group]]:
