@@ -78,6 +78,23 @@ def test_one_bad_byte_does_not_spoil_a_document_in_utf8():
     assert parse_feed(body).entries[0].title.startswith(CHINESE)
 
 
+@pytest.mark.proves("R-01", "R-07")
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])
+@pytest.mark.parametrize("declared", [None, "utf-8", "iso-8859-1"])
+@pytest.mark.parametrize(
+    ("halves", "meant"),
+    [
+        (b"\xed\xa0\xbd\xed\xb8\x80" * 3, "\U0001f600" * 3),
+        (b"\xed\xa0\xbd", "\ufffd"),
+        (b"\xff\xed\xb8\x80", "ÿ\ufffd"),
+    ],
+    ids=["emoji", "half an emoji", "and a stray byte"],
+)
+def test_emoji_in_two_halves_spoil_no_other_character(declared: str | None, mark: bytes, halves: bytes, meant: str):
+    body = mark + document("Café X", declared).encode().replace(b"X", halves)
+    assert parse_feed(body).entries[0].title == f"Café {meant}"
+
+
 @pytest.mark.parametrize("name", ["utf-7", "rot13", "idna", "unicode_escape", "zlib", "x" * 39])
 def test_encodings_that_are_no_text_are_not_believed(name: str):
     assert parse_feed(document("caf+AOk- \\u00e9", name).encode()).entries[0].title == "caf+AOk- \\u00e9"

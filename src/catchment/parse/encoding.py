@@ -65,6 +65,8 @@ _WINDOWS = {code: bytes([code]).decode("cp1252", "ignore").encode() for code in 
 # Two bytes of these may happen to be a character of UTF-8 as well; a single byte of the others never is.
 _MULTIBYTE = ("gb", "big5", "cp932", "cp949", "euc", "shift")
 _STRAYS = "catchment.windows"
+# Characters beyond U+FFFF in two halves, each as if it were a character, as old Java and databases write emoji.
+_HALVES = re.compile(rb"(?:\xed[\xa0-\xbf][\x80-\xbf])+")
 # In text of GB18030, where a byte beyond ASCII starts a pair and ASCII is passed over.
 _PAIR = re.compile(rb"[\x81-\xfe][\x30-\xfe]")
 # The first level of GB2312: 3,755 characters in the order of Pinyin, 99 in 100 of those that anybody writes.
@@ -79,6 +81,9 @@ _TOO_FEW_CHARACTERS = 4
 def _read_as_windows(error: UnicodeError) -> tuple[str, int]:
     """How to decode bytes that are not UTF-8 where everything else is."""
     assert isinstance(error, UnicodeDecodeError)
+    if halves := _HALVES.match(error.object, error.start):
+        text = halves[0].decode(UTF_8, "surrogatepass")
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), halves.end()
     return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
 
 
@@ -231,11 +236,12 @@ def _in_stretches(body: bytes, encoding: str) -> str:
 
 def _is_nearly_utf8(body: bytes, believed: Collection[str | None]) -> bool:
     """Whether more of it can be read as UTF-8 than cannot; far more, where what is declared may look alike."""
-    text = body.decode("utf-8", "surrogateescape")
+    whole = _HALVES.sub(b"", body)
+    text = whole.decode("utf-8", "surrogateescape")
     strays = len(text) - len(text.encode("utf-8", "ignore").decode())
     read = len(text) - len(text.encode("ascii", "ignore")) - strays
     needed = 4 if any(name and name.startswith(_MULTIBYTE) for name in believed) else 1
-    return 0 < needed * strays <= read
+    return (strays > 0 or len(whole) < len(body)) and needed * strays <= read
 
 
 def _spoilt(text: str, part: int = _MOSTLY) -> bool:
