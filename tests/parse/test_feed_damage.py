@@ -40,6 +40,29 @@ def test_what_breaks_one_title_leaves_every_other_entry_as_it_was(junk: bytes):
 
 
 @pytest.mark.proves("R-01")
+@pytest.mark.parametrize("junk", [b"<!-- ", b"<?", b"<![CDATA["])
+@pytest.mark.parametrize("text", [b"<title><![CDATA[C <!-- ? -->]]></title>", b"<title>C &lt;!-- ?> --></title>"])
+def test_what_opens_in_one_title_does_not_end_in_another_one(junk: bytes, text: bytes):
+    whole = rss("<item><guid>a</guid><title>A</title></item><item><guid>b</guid></item><item><guid>c</guid></item>")
+    whole = whole.replace(b"<guid>c", text + b"<guid>c")
+    broken = read(whole.replace(b"<title>A", b"<title>A" + junk))
+    assert broken.entries[1:] == read(whole).entries[1:]
+    assert (broken.entries[0].id, broken.entries[0].title[:1]) == ("a", "A")
+    assert broken.is_damaged
+
+
+@pytest.mark.proves("R-01", "R-02")
+def test_lines_end_as_they_did_when_something_else_breaks():
+    whole = rss(
+        "<item><guid>a</guid><title>A</title><description>One&#xD;\nTwo&#13;&#10;Three&#9;</description></item>"
+    )
+    assert (
+        read(whole.replace(b"</item>", b"</item><item><title>&nosuchthing;</title></item>")).entries[0]
+        == (read(whole).entries[0])
+    )
+
+
+@pytest.mark.proves("R-01")
 @pytest.mark.parametrize(
     ("written", "title"),
     [

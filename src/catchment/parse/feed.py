@@ -63,7 +63,9 @@ def _parse_xml(document: bytes, url: str, *, summaries: bool) -> ParsedFeed:
     if b"&#" in document:
         document = _WINDOWS_REFERENCE.sub(_as_windows_means_it, document)
     mended: Mended | None = None
-    root = _tree(document)
+    # Where a section has no end, the next one's is taken for it: what it swallows may be well-formed all the same.
+    is_open = document.count(b"<![CDATA[") > document.count(b"]]>")
+    root = None if is_open else _tree(document)
     if root is None:
         mended = well_formed(document)
         root = _tree(mended.document, _FORGIVING)

@@ -288,7 +288,8 @@ class _Mender:
 
     def _skip_to(self, mark: str, start: int) -> None:
         end = self._find(mark, start + len("<!--") if mark == "-->" else start)
-        if end is None:
+        limit = self._end_of_text(start)
+        if end is None or (limit is not None and end > limit):  # that is the end of another one
             self._position = start + 1
             self._write_stray("<")
         else:
@@ -490,7 +491,8 @@ class _Mender:
         if not character or character == "\ufffd":
             self.is_damaged = True
             return ""
-        return escape(character, quote=False)
+        # As it is, the end of a line would be another one to whoever reads the outcome.
+        return f"&#{ord(character)};" if character.isspace() else escape(character, quote=False)
 
     def _find(self, mark: str, start: int) -> int | None:
         """Where it comes next; each place is looked for once, however often it is asked for."""
