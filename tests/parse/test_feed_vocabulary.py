@@ -55,6 +55,10 @@ class TestElementsOfOtherVocabularies:
         feed = parse_feed(rss("<item><title>a</title></item>", channel=channel))
         assert (feed.title, feed.entries[0].author) == ("T", "Ann")
 
+    def test_dublin_core_has_another_name(self):
+        other = "xmlns:dc='http://dublincore.org/documents/dcmi-namespace/'"
+        assert entry_of(rss(f"<item {other}><title>a</title><dc:creator>Ann</dc:creator></item>")).author == "Ann"
+
     def test_an_author_of_dublin_core_is_one(self):
         assert entry_of(rss(f"<item {DC}><title>a</title><dc:author>Ann</dc:author></item>")).author == "Ann"
 
@@ -100,6 +104,22 @@ class TestElementsOfOtherVocabularies:
 def test_an_entry_that_is_but_a_file_is_kept():
     entry = entry_of(rss("<item><enclosure url='https://x.org/a.mp3'/></item>"))
     assert entry.enclosures == (ParsedEnclosure("https://x.org/a.mp3", "", 0),)
+
+
+@pytest.mark.proves("R-05")
+@pytest.mark.parametrize(
+    "file",
+    [
+        "<enc:enclosure resource='https://x.org/a.mp3' type='audio/mpeg' length='5'/>",
+        "<enc:enclosure rdf:resource='https://x.org/a.mp3' enc:type='audio/mpeg' enc:length='5'/>",
+        """<enc:enclosure><enc:Enclosure><enc:type>audio/mpeg</enc:type><enc:length>5</enc:length>
+          <enc:url> https://x.org/a.mp3 </enc:url></enc:Enclosure></enc:enclosure>""",
+    ],
+)
+def test_the_files_of_rss_1_0_are_read(file: str):
+    document = f"""<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://purl.org/rss/1.0/'
+      xmlns:enc='http://purl.oclc.org/net/rss_2.0/enc#'><item rdf:about='https://x.org/1'>{file}</item></rdf:RDF>"""
+    assert entry_of(document.encode()).enclosures == (ParsedEnclosure("https://x.org/a.mp3", "audio/mpeg", 5),)
 
 
 @pytest.mark.proves("R-06")

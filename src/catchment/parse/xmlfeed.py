@@ -62,6 +62,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "description": "other summary", "issued": "issued", "created": "created", "modified": "modified",
     },
     "content": {"encoded": "encoded"},
+    "enc": {"enclosure": "enclosure"},
     "media": {"title": "other title", "description": "media text", "group": "media", "content": "media",
               "thumbnail": "media", "category": "category", "keywords": "keywords"},
     "itunes": {"author": "other author", "summary": "other summary", "title": "other title", "category": "category",
@@ -72,6 +73,8 @@ _FAMILIES: Final = (
     ("purl.org/rss/1.0/modules/content", "content"),
     ("purl.org/rss/1.0/modules/", ""),
     ("purl.org/dc/", "dc"),
+    ("dublincore.org/documents/dcmi-namespace", "dc"),
+    ("purl.oclc.org/net/rss_2.0/enc", "enc"),
     ("search.yahoo.com/mrss", "media"),
     ("rssboard.org/media-rss", "media"),
     ("podcast-1.0.dtd", "itunes"),
@@ -106,6 +109,7 @@ _NO_TEXT: Final[_Text] = (None, "")
 _WEB: Final = ("http://", "https://")
 _OF_ATOM: Final = frozenset({"feed", "entry"})
 _PLAIN: Final = frozenset({"text", "text/plain"})
+_OF_FILES: Final = {"resource": "url", "url": "url", "type": "type", "length": "length"}
 #: What a file of an entry is, by how its address ends, where nobody says it.
 _TYPES: Final = {
     **dict.fromkeys(("jpg", "jpeg"), "image/jpeg"),
@@ -241,7 +245,8 @@ class _FeedReader:
         )
 
     def _enclosures(self, own: Sequence[Element], links: Sequence[Element]) -> Sequence[ParsedEnclosure]:
-        files = [*own, *[link for link in links if link.get("rel") == "enclosure"]]
+        files = [file if file.get("url") else _as_of_rss_2(file) for file in own]
+        files += [link for link in links if link.get("rel") == "enclosure"]
         return [self._enclosure(file, url) for file in files if (url := file.get("url") or _href(file))]
 
     def _enclosure(self, file: Element, url: str) -> ParsedEnclosure:
@@ -301,6 +306,14 @@ def _by_own_base(link: str, elements: Iterable[Element], base: str) -> str:
         return ""
     own = next((one.base for one in elements if link in {_address(one), _href(one)}), None)
     return absolute(link, absolute(own, base)) if own else link
+
+
+def _as_of_rss_2(file: Element) -> Element:
+    """A file that says where it is in attributes of other namespaces, or in elements, as those of RSS 1.0 do."""
+    for key, value in [*file.attrib.items(), *((one.tag, one.text or "") for one in file.iterdescendants())]:
+        if name := _OF_FILES.get(_local(key)):
+            file.set(name, value.strip())
+    return file
 
 
 def _author(elements: Iterable[Element]) -> str:
