@@ -382,11 +382,12 @@ RSS_AUTHORS = "<dc:creator xmlns:dc='http://purl.org/dc/elements/1.1/'>{}</dc:cr
     [
         (atom(f"<entry><id>1</id><title>t</title>{ATOM_AUTHORS}</entry>"), "Ann"),
         (atom("<entry><id>1</id><title>t</title></entry>", head=ATOM_AUTHORS), "Ann"),
+        (atom("<entry><id>1</id><author><email>ann@x.org</email><name/></author></entry>"), "ann@x.org"),
         (rss(f"<item><title>t</title>{RSS_AUTHORS.format('Ann')}{RSS_AUTHORS.format('Bob')}</item>"), "Ann"),
         (rss("<item><title>t</title><author>ann@x.org (Ann)</author></item>"), "ann@x.org (Ann)"),
     ],
 )
-def test_of_several_authors_the_first_is_taken_without_address(body: bytes, author: str):
+def test_of_several_authors_the_first_is_taken_with_an_address_only_for_want_of_a_name(body: bytes, author: str):
     (entry,) = parse_feed(body).entries
     assert entry.author == author
 

@@ -107,6 +107,14 @@ def test_an_entry_that_is_but_a_file_is_kept():
 
 
 @pytest.mark.proves("R-05")
+def test_the_categories_of_a_podcast_are_tags():
+    itunes = "xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd'"
+    inner = "<itunes:category text='Gadgets'/>"
+    item = f"<item {itunes}><title>a</title><itunes:category text='Technology'>{inner}</itunes:category></item>"
+    assert entry_of(rss(item)).tags == ("Technology", "Gadgets")
+
+
+@pytest.mark.proves("R-05")
 @pytest.mark.parametrize(
     "file",
     [

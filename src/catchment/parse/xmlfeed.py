@@ -326,7 +326,8 @@ def _author(elements: Iterable[Element]) -> str:
 def _author_name(element: Element) -> str:
     if not len(element):
         return _text(element)
-    return next(filter(None, map(_text, element.iterchildren(_ANY + "name"))), "")
+    said = (_text(one) for kind in ("name", "email") for one in element.iterchildren(_ANY + kind))
+    return next(filter(None, said), "")
 
 
 def _dates(fields: _Fields) -> tuple[datetime | None, datetime | None]:
@@ -342,7 +343,9 @@ def _first_date(elements: Iterable[Element]) -> datetime | None:
 
 
 def _tags(fields: _Fields) -> list[str]:
-    tags = [tag for element in fields.get("category", ()) if (tag := element.get("term") or _text(element))]
+    # Those of iTunes stand in each other.
+    every = [one for element in fields.get("category", ()) for one in element.iter(element.tag)]
+    tags = [tag for one in every if (tag := one.get("term") or one.get("text") or _text(one))]
     for element in fields.get("keywords", ()):
         tags += _text(element).split(",")
     return tags
