@@ -169,6 +169,9 @@ class EntryMaker:
     def _pages(self, links: Sequence[str], ids: Sequence[str]) -> list[str]:
         """The page of each entry; without a link, the id is one where it is an address."""
         pages = _absolutes(links, self._base)
+        if "&amp;" in "".join(pages):
+            # Escaped once too often. What has no id is known by its page: read otherwise, it would come once more.
+            pages = [page.replace("&amp;", "&") if own else page for page, own in zip(pages, ids, strict=True)]
         if all(pages):
             return pages
         return [page or (own if own.startswith(_WEB) else "") for page, own in zip(pages, ids, strict=True)]
