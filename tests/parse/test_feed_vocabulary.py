@@ -107,6 +107,24 @@ def test_an_entry_that_is_but_a_file_is_kept():
 
 
 @pytest.mark.proves("R-05")
+@pytest.mark.parametrize(
+    ("item", "content"),
+    [
+        ("<i:subtitle>S</i:subtitle><i:summary>L</i:summary>", "L"),
+        ("<i:subtitle>S</i:subtitle><p:description>L</p:description>", "L"),
+        ("<i:subtitle>S</i:subtitle>", "S"),
+        ("<p:description>L</p:description><description>D</description>", "D"),
+    ],
+)
+def test_what_a_podcast_says_of_an_episode_is_its_content(item: str, content: str):
+    itunes = (
+        "xmlns:i='http://www.itunes.com/dtds/podcast-1.0.dtd' xmlns:p='http://www.google.com/schemas/play-podcasts/1.0'"
+    )
+    entry = entry_of(rss(f"<item {itunes}><guid>1</guid>{item}<p:author>Ann</p:author></item>"))
+    assert (entry.content, entry.author) == (content, "Ann")
+
+
+@pytest.mark.proves("R-05")
 def test_the_categories_of_a_podcast_are_tags():
     itunes = "xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd'"
     inner = "<itunes:category text='Gadgets'/>"

@@ -65,8 +65,8 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "enc": {"enclosure": "enclosure"},
     "media": {"title": "other title", "description": "media text", "group": "media", "content": "media",
               "thumbnail": "media", "category": "category", "keywords": "keywords"},
-    "itunes": {"author": "other author", "summary": "other summary", "title": "other title", "category": "category",
-               "keywords": "keywords"},
+    "itunes": {"author": "other author", "summary": "other summary", "description": "other summary",
+               "subtitle": "subtitle", "title": "other title", "category": "category", "keywords": "keywords"},
     "xhtml": {"body": "content", "div": "content"},
 }  # fmt: skip
 _FAMILIES: Final = (
@@ -78,6 +78,7 @@ _FAMILIES: Final = (
     ("search.yahoo.com/mrss", "media"),
     ("rssboard.org/media-rss", "media"),
     ("podcast-1.0.dtd", "itunes"),
+    ("google.com/schemas/play-podcasts", "itunes"),
     ("w3.org/1999/xhtml", "xhtml"),
     ("w3.org/2005/atom", "atom"),
     ("purl.org/atom/ns", "atom"),
@@ -96,7 +97,7 @@ _FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "published": ("published", "pubdate", "issued", "created", "date"),
     "updated": ("lastbuilddate", "updated", "modified"),
     "content": ("encoded", "content"),
-    "summary": ("description", "summary", "other summary", "media text"),
+    "summary": ("description", "summary", "other summary", "media text", "subtitle"),
     **{name: (name,) for name in ("link", "enclosure", "category", "keywords", "media", "item")},
 }
 #: The field of each meaning, and its rank there.
@@ -108,6 +109,7 @@ _PAGE_RELATIONS: Final = frozenset({None, "", "alternate"})
 _NO_TEXT: Final[_Text] = (None, "")
 _WEB: Final = ("http://", "https://")
 _OF_ATOM: Final = frozenset({"feed", "entry"})
+_OF_PEOPLE: Final = frozenset({"name", "email", "uri", "url"})
 _PLAIN: Final = frozenset({"text", "text/plain"})
 _OF_FILES: Final = {"resource": "url", "url": "url", "type": "type", "length": "length"}
 #: What a file of an entry is, by how its address ends, where nobody says it.
@@ -326,8 +328,8 @@ def _author(elements: Iterable[Element]) -> str:
 def _author_name(element: Element) -> str:
     if not len(element):
         return _text(element)
-    said = (_text(one) for kind in ("name", "email") for one in element.iterchildren(_ANY + kind))
-    return next(filter(None, said), "")
+    said = {_local(one.tag): _text(one) for one in reversed(element)}
+    return said.get("name") or said.get("email") or ("" if said.keys() & _OF_PEOPLE else _text(element))
 
 
 def _dates(fields: _Fields) -> tuple[datetime | None, datetime | None]:
