@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 # Before and after these, a date is a slip of a program: "0001-01-01", "9999-12-31".
 _FIRST_YEAR = 1900
@@ -53,7 +54,18 @@ _OTHER_MONTHS = {
     "ott": 10, "out": 10, "окт": 10, "ноя": 11, "dez": 12, "déc": 12, "dic": 12, "дек": 12,
 }  # fmt: skip
 _MONTH_WORD = re.compile(rf"\b({'|'.join(sorted(_OTHER_MONTHS, key=len, reverse=True))})[^\W\d_]*+\.?")
-_DOTTED = re.compile(r"^(\d{1,2})\.(\d{1,2})\.(\d{4})\b,?")
+_DOTTED = re.compile(r"^(\d{1,2})([.-])(\d{1,2})\2(\d{4})\b,?")
+# What people write between the parts of a date, and what says no more than stands there already.
+_HABITS = (
+    (re.compile(r" ?, ?"), ", "),
+    (re.compile(r" (?:-|at) (?=\d)"), " "),
+    (re.compile(r"\b([ap])\.m\.", re.IGNORECASE), r"\1m"),
+    # A zone beside its offset.
+    (re.compile(r"\b(?![AP]M\b)[A-Z]{1,5} ?(?=[+-]\d\d:?\d\d\Z)"), ""),
+    (re.compile(r"(?<=[+-]\d\d:\d\d)(?:Z|\[[\w/+-]+\])\Z"), ""),
+    (re.compile(r"\A(?=[A-Za-z]{3,9}\.? \d{4}\Z)"), "1 "),
+)
+_PLACE = re.compile(r" ([A-Z][a-z]+/[A-Z][\w/+-]*)\Z", re.ASCII)
 _WEEKDAY = re.compile(r"^[^\W\d_]{2,12}\.?(?:, ?| )(?=\d{1,2}\b)")
 # The signs of Chinese, Japanese and Korean.
 _SIGNS = str.maketrans("年년月월日일号时時시分분秒초：", "----   :::::  :")
@@ -90,7 +102,21 @@ def parse_date(text: str) -> datetime | None:
 def parse_loose_date(text: str) -> datetime | None:
     """As `parse_date`, and also a year or month alone (its first moment), slashes, lone digits, and other languages."""
     text = " ".join(text[: 4 * _LONGEST].split())
-    return _loose(text) or _loose(_translated(text))
+    for habit, proper in _HABITS:
+        text = habit.sub(proper, text)
+    place = _PLACE.search(text)
+    if place is None:
+        return _loose(text) or _loose(_translated(text))
+    moment = parse_loose_date(text[: place.start()])
+    return None if moment is None else _plausible(_at(moment, place[1]))
+
+
+def _at(moment: datetime, place: str) -> datetime:
+    """The moment at which clocks in a place showed this time, if anybody knows the place."""
+    try:
+        return moment.replace(tzinfo=ZoneInfo(place))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return moment
 
 
 def _loose(text: str) -> datetime | None:
@@ -121,7 +147,7 @@ def _translated(text: str) -> str:
         return ""
     text = _WEEKDAY.sub("", text.lower()).translate(_SIGNS)
     text = _MONTH_WORD.sub(lambda word: _MONTH_NAMES[_OTHER_MONTHS[word[1]] - 1], text)
-    return " ".join(_DOTTED.sub(r"\3-\2-\1", text).replace("- ", "-").split()).strip(":")
+    return " ".join(_DOTTED.sub(r"\4-\3-\1", text).replace("- ", "-").split()).strip(":")
 
 
 def from_epoch(moment: object) -> datetime | None:
