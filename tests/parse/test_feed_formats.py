@@ -386,7 +386,7 @@ RSS_AUTHORS = "<dc:creator xmlns:dc='http://purl.org/dc/elements/1.1/'>{}</dc:cr
         (rss(f"<item><title>t</title>{RSS_AUTHORS.format('Ann')}{RSS_AUTHORS.format('Bob')}</item>"), "Ann"),
         (rss("<item><title>t</title><author>ann@x.org (Ann)</author></item>"), "ann@x.org (Ann)"),
         (rss("<item><title>t</title><author>by <a href='/ann'>Ann</a></author></item>"), "by Ann"),
-        (rss("<item><title>t</title><author><title>Chief</title><uri>/ann</uri></author></item>"), ""),
+        (rss("<item><title>t</title><author><title>Chief</title><homepage>/ann</homepage></author></item>"), ""),
     ],
 )
 def test_of_several_authors_the_first_is_taken_with_an_address_only_for_want_of_a_name(body: bytes, author: str):

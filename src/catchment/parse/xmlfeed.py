@@ -109,7 +109,7 @@ _PAGE_RELATIONS: Final = frozenset({None, "", "alternate"})
 _NO_TEXT: Final[_Text] = (None, "")
 _WEB: Final = ("http://", "https://")
 _OF_ATOM: Final = frozenset({"feed", "entry"})
-_OF_PEOPLE: Final = frozenset({"name", "email", "uri", "url"})
+_OF_PEOPLE: Final = frozenset({"name", "email", "uri", "url", "homepage"})
 _PLAIN: Final = frozenset({"text", "text/plain"})
 _OF_FILES: Final = {"resource": "url", "url": "url", "type": "type", "length": "length"}
 #: What a file of an entry is, by how its address ends, where nobody says it.
