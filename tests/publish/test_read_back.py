@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -89,3 +90,12 @@ def test_atom_is_written_in_the_default_namespace() -> None:
     assert '<feed xmlns="http://www.w3.org/2005/Atom"' in document
     assert "<entry>" in document
     assert "atom:" not in document
+
+
+@pytest.mark.proves("R-04")
+@pytest.mark.parametrize("format_", [FeedFormat.ATOM, FeedFormat.JSON])
+def test_what_looks_like_markup_in_a_title_is_read_back(format_: FeedFormat) -> None:
+    title = "How to use <b> & <i> at </quay>"
+    entry = FeedEntry(id="urn:1", url="https://x.example/1", title=title, published_at=START)
+    read = parse_feed(format_.write(replace(feed_of(entry), title=title)))
+    assert (read.title, read.entries[0].title) == (title, title)

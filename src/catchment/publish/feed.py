@@ -125,7 +125,7 @@ def write_atom(feed: Feed) -> bytes:
         root.set(_XML_LANGUAGE, feed.language)
     # The address of the document is what names the feed, or else what it is about.
     add(root, "id", feed.self_url or feed.home_url)
-    add(root, "title", feed.title)
+    _add_title(root, feed.title)
     if feed.description:
         add(root, "subtitle", feed.description)
     add(root, "updated", atom_moment(_changed_at(feed)))
@@ -144,7 +144,7 @@ def write_atom(feed: Feed) -> bytes:
 def _add_entry(root: ET.Element, entry: FeedEntry) -> None:
     node = ET.SubElement(root, "entry")
     add(node, "id", entry.id)
-    add(node, "title", entry.title)
+    _add_title(node, entry.title)
     add(node, "published", atom_moment(entry.published_at))
     add(node, "updated", atom_moment(entry.changed_at))
     if entry.author:
@@ -158,6 +158,11 @@ def _add_entry(root: ET.Element, entry: FeedEntry) -> None:
     for state in entry.states:
         add(node, "category", term=state.term, scheme=state.scheme, label=state.label)
     add(node, "content", entry.html or entry.text, type="html" if entry.html else "text")
+
+
+def _add_title(parent: ET.Element, title: str) -> None:
+    # It is text anyway, but many readers take one that does not say so for HTML.
+    add(parent, "title", title, type="text" if "<" in title or "&" in title else "")
 
 
 def _changed_at(feed: Feed) -> datetime:
