@@ -110,6 +110,37 @@ def test_json_feed_gives_every_field():
     assert entry.enclosures == (ParsedEnclosure(url="https://example.com/a.mp3", type="audio/mpeg", length=5),)
 
 
+@pytest.mark.proves("A-31")
+@pytest.mark.parametrize(
+    ("given", "author"),
+    [
+        ({"author": "Bob"}, "Bob"),
+        ({"author": [{"name": "Bob"}]}, "Bob"),
+        ({"authors": {"name": "Bob"}}, "Bob"),
+        ({"authors": [{"name": " Ann "}, "Bob", {"name": "Ann"}, {"url": "/c"}]}, "Ann, Bob"),
+        ({"authors": [{"url": "/c"}], "author": {"name": "Bob"}}, "Bob"),
+        ({"authors": [None, 7, []]}, "Zoe"),
+    ],
+)
+def test_json_feed_names_its_authors_in_whatever_way(given: dict[str, object], author: str):
+    document = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "author": {"name": "Zoe"},
+        "items": [{"id": "1", **given}],
+    }
+    assert parse_feed(json.dumps(document).encode()).entries[0].author == author
+
+
+@pytest.mark.proves("A-31")
+def test_links_of_json_feed_may_be_relative_to_a_relative_address_of_its_own():
+    item = {"id": "1", "url": "1.html", "content_html": "<a href='/x'>x</a>", "date_published": 1767323045}
+    document = {"version": "https://jsonfeed.org/version/1.1", "feed_url": "/news/feed.json", "items": [item]}
+    (entry,) = parse_feed(json.dumps(document).encode(), url="https://example.com/feed").entries
+    assert entry.link == "https://example.com/news/1.html"
+    assert 'href="https://example.com/x"' in entry.content
+    assert entry.published == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
 def test_json_feed_1_0_names_its_single_author():
     document = {"version": "https://jsonfeed.org/version/1", "items": [{"id": "1", "author": {"name": "Bob"}}]}
     assert parse_feed(json.dumps(document).encode()).entries[0].author == "Bob"

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from catchment.errors import ParseError
-from catchment.parse.dates import parse_date
+from catchment.parse.dates import parse_feed_date
 from catchment.parse.entry import (
     MAX_TITLE,
     EntryMaker,
@@ -33,7 +33,7 @@ def looks_like_json(body: bytes) -> bool:
 def read(body: bytes, url: str, *, summaries: bool = True) -> ParsedFeed:
     document = _document(body)
     link = text_at(document, "home_page_url")
-    url = text_at(document, "feed_url") or url
+    url = absolute(text_at(document, "feed_url"), url) or url
     base = feed_base(link, url)
     author = _author(document)
     listed = list_at(document, "items")
@@ -66,8 +66,8 @@ def _entry(item: _Object, feed_author: str) -> RawEntry:
         link=text_at(item, "url") or text_at(item, "external_url"),
         title=title,
         author=_author(item) or feed_author,
-        published=parse_date(text_at(item, "date_published")),
-        updated=parse_date(text_at(item, "date_modified")),
+        published=parse_feed_date(text_at(item, "date_published")),
+        updated=parse_feed_date(text_at(item, "date_modified")),
         summary=_plain(item, "summary"),
         content=html or _plain(item, "content_text"),
         enclosures=list(_attachments(item)),
@@ -84,9 +84,15 @@ def _plain(found: _Object, key: str) -> str:
 
 
 def _author(found: _Object) -> str:
-    single = found.get("author")  # as in version 1.0
-    authors = objects_at(found, "authors") or ([single] if isinstance(single, dict) else [])
-    return ", ".join(filter(None, (text_at(author, "name") for author in authors)))
+    return _names(found.get("authors")) or _names(found.get("author"))  # as in version 1.0
+
+
+def _names(people: object) -> str:
+    """Some give one person for a list, or a name for a person."""
+    listed = people if isinstance(people, list) else [people]
+    named = ({"name": one} if isinstance(one, str) else one for one in listed)
+    names = (text_at(one, "name").strip() for one in named if isinstance(one, dict))
+    return ", ".join(dict.fromkeys(filter(None, names)))
 
 
 def _attachments(item: _Object) -> Iterable[ParsedEnclosure]:
