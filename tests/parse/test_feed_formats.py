@@ -132,6 +132,41 @@ def test_json_feed_names_its_authors_in_whatever_way(given: dict[str, object], a
 
 
 @pytest.mark.proves("A-31")
+def test_rss_in_json_is_rss():
+    item = {
+        "title": "A & B",
+        "link": "/7",
+        "guid": {"isPermaLink": False, "#value": "id-7"},
+        "description": "<p>One\x0b</p>",
+        "pubDate": "Fri, 02 Jan 2026 03:04:05 GMT",
+        "dc:creator": "Ann",
+        "enclosure": {"url": "https://example.com/a.mp3", "length": 5, "type": "audio/mpeg"},
+        "category": [{"domain": "x", "#value": "one"}, "two"],
+        "no name": "?",
+        "cloud": None,
+    }
+    channel = {"title": "News", "link": "https://example.com/", "item": [item, {"title": "last", "guid": 8}]}
+    document = {"rss": {"version": "2.0", "xmlns:dc": "http://purl.org/dc/elements/1.1/", "channel": channel}}
+    feed = parse_feed(json.dumps(document).encode())
+    first, last = feed.entries
+    assert (feed.title, feed.link, feed.is_damaged) == ("News", "https://example.com/", False)
+    assert (first.id, first.link, first.title, first.author) == ("id-7", "https://example.com/7", "A & B", "Ann")
+    assert (first.content, first.published) == ("<p>One</p>", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    assert first.enclosures == (ParsedEnclosure("https://example.com/a.mp3", "audio/mpeg", 5),)
+    assert first.tags == ("one", "two")
+    assert (last.id, last.title) == ("8", "last")
+
+
+@pytest.mark.proves("A-31")
+def test_rss_in_json_that_is_nested_too_deep_says_so():
+    deep: dict[str, object] = {}
+    for _ in range(900):
+        deep = {"a": deep}
+    with pytest.raises(ParseError, match="too deep"):
+        parse_feed(json.dumps({"rss": {"channel": deep}}).encode())
+
+
+@pytest.mark.proves("A-31")
 def test_links_of_json_feed_may_be_relative_to_a_relative_address_of_its_own():
     item = {"id": "1", "url": "1.html", "content_html": "<a href='/x'>x</a>", "date_published": 1767323045}
     document = {"version": "https://jsonfeed.org/version/1.1", "feed_url": "/news/feed.json", "items": [item]}

@@ -50,7 +50,10 @@ def parse_feed(body: bytes, *, url: str = "", content_type: str = "", summaries:
     if not document:
         raise ParseError("the body is empty: there is no feed in it")
     if jsonfeed.looks_like_json(document):
-        return jsonfeed.read(document, url, summaries=summaries)
+        found = jsonfeed.load(document)
+        if jsonfeed.is_rss(found):
+            return _parse_xml(jsonfeed.as_rss(found), url, summaries=summaries)
+        return jsonfeed.read(found, url, summaries=summaries)
     feed = _parse_xml(document, url, summaries=summaries)
     if document is not body and _LOST in document and _LOST not in body:
         feed = replace(feed, is_damaged=True)

@@ -1,7 +1,8 @@
-"""JSON Feed of every version, out of the bytes of a document."""
+"""JSON Feed of every version, and RSS in JSON as RSS."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 from typing import Any
@@ -21,17 +22,18 @@ from catchment.parse.entry import (
     size_in_bytes,
 )
 from catchment.parse.html import CONTROL_BYTES, one_line, unescaped
-from catchment.parse.json_values import list_at, objects_at, read_json, text_at
+from catchment.parse.json_values import as_text, list_at, object_at, objects_at, read_json, text_at
 
 _Object = dict[str, Any]
+#: Of an element; prefixes need not be declared.
+_NAME = re.compile(r"(?!xmlns)(?:[A-Za-z][\w.-]*:)?[A-Za-z][\w.-]*", re.ASCII)
 
 
 def looks_like_json(body: bytes) -> bool:
     return body[:1] in {b"{", b"["}
 
 
-def read(body: bytes, url: str, *, summaries: bool = True) -> ParsedFeed:
-    document = _document(body)
+def read(document: _Object, url: str, *, summaries: bool = True) -> ParsedFeed:
     link = text_at(document, "home_page_url")
     url = absolute(text_at(document, "feed_url"), url) or url
     base = feed_base(link, url)
@@ -49,14 +51,42 @@ def read(body: bytes, url: str, *, summaries: bool = True) -> ParsedFeed:
     )
 
 
-def _document(body: bytes) -> _Object:
+def load(body: bytes) -> _Object:
     document = read_json(body.translate(None, CONTROL_BYTES))
     if not isinstance(document, dict):
         raise ParseError("this is JSON but no feed: it is a list or a single value; use the type custom_api")
+    if is_rss(document):
+        return document
     if "jsonfeed.org" not in text_at(document, "version") and not isinstance(document.get("items"), list):
         keys = ", ".join(sorted(map(repr, document))[:5])
         raise ParseError(f"this is JSON but no JSON Feed: it has {keys or 'nothing'} instead of 'items'")
     return document
+
+
+def is_rss(document: _Object) -> bool:
+    """Whether it is RSS with every element as a value of its name: RSS in JSON."""
+    return isinstance(object_at(document, "rss").get("channel"), dict)
+
+
+def as_rss(document: _Object) -> bytes:
+    try:
+        return _element("rss", document["rss"]).encode("utf-8", "replace")
+    except RecursionError as error:
+        raise ParseError("this is RSS in JSON, but it is nested too deep") from error
+
+
+def _element(name: str, said: object) -> str:
+    if not _NAME.fullmatch(name):
+        return ""
+    if isinstance(said, list):
+        return "".join(_element(name, one) for one in said)
+    if not isinstance(said, dict):
+        inner = escape(as_text(said))
+    elif "#value" in said:
+        inner = escape(text_at(said, "#value"))
+    else:
+        inner = "".join(_element(key, one) for key, one in said.items())
+    return f"<{name}>{inner}</{name}>"
 
 
 def _entry(item: _Object, feed_author: str) -> RawEntry:
