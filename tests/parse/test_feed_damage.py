@@ -51,6 +51,17 @@ def test_what_opens_in_one_title_does_not_end_in_another_one(junk: bytes, text: 
     assert broken.is_damaged
 
 
+@pytest.mark.proves("R-01")
+@pytest.mark.parametrize("junk", [b"<!-- ", b"<?", b"<![CDATA["])
+@pytest.mark.parametrize("field", [b"pubDate", b"guid", b"link", b"category", b"author"])
+def test_what_opens_in_a_field_ends_with_it(junk: bytes, field: bytes):
+    first = b"<item><%b>A</%b><title>T</title></item>" % (field, field)
+    whole = rss(f"{first.decode()}<item><title><![CDATA[B <!-- ? -->]]></title><guid>b</guid></item>{RICH}")
+    broken = read(whole.replace(b">A<", b">A" + junk + b"<"))
+    assert broken.entries[1:] == read(whole).entries[1:]
+    assert broken.entries[0].title == "T"
+
+
 @pytest.mark.proves("R-01", "R-02")
 def test_lines_end_as_they_did_when_something_else_breaks():
     whole = rss(

@@ -241,6 +241,14 @@ def test_many_short_texts_of_nothing_but_brackets_are_soon_read():
     assert len(feed.entries) == 400
 
 
+@within_limits
+@pytest.mark.proves("A-31")
+@pytest.mark.parametrize("name", ["a{}:title", "a{}"])
+def test_names_that_are_never_closed_are_not_looked_for_one_by_one(name: str):
+    items = "".join(f"<item><{name.format(number)}><![CDATA[x]]></item>" for number in range(100_000))
+    assert_a_feed_or_a_parse_error(rss(items))
+
+
 @pytest.mark.proves("A-31")
 @pytest.mark.parametrize("number", ["&#" + "9" * 5_000, "&#x" + "f" * 5_000], ids=["decimal", "hexadecimal"])
 def test_a_character_of_too_large_a_number_is_none(number: str):

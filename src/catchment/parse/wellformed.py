@@ -156,6 +156,8 @@ _NAMING = frozenset({"link", "guid", "id", "href", "url", "about", "resource"})
 # What HTML never closes.
 _VOID = frozenset({"br", "img", "hr", "wbr", "input", "source", "col", "area", "embed", "track"})
 _MAX_DEPTH = 100
+# Each name may be looked for through the whole document.
+_MAX_MARKS = 500
 _MAX_ENTITY = 100
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+(?::[A-Za-z_][A-Za-z0-9_.-]*+)?"
@@ -317,9 +319,14 @@ class _Mender:
         return end
 
     def _end_of_text(self, start: int) -> int | None:
-        """Where the text ends that a piece of CDATA stands in."""
-        top = self._stack[-1]
-        return self._find(f"</{top.name}", start) if _local(top.folded) in _TEXTS else None
+        """Where the text ends that a comment or a piece of CDATA stands in."""
+        holders = [_local(element.folded) for element in self._stack[-2:]]
+        is_field = holders[0] in _CONTAINERS and holders[-1] not in _CONTAINERS
+        mark = f"</{self._stack[-1].name}"
+        is_new = mark not in self._next
+        if not (is_field or holders[-1] in _TEXTS) or (is_new and len(self._next) >= _MAX_MARKS):
+            return None
+        return self._find(mark, start)
 
     def _take_start(self, start: re.Match[str]) -> None:
         folded = start["name"].lower()
