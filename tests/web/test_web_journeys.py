@@ -322,3 +322,52 @@ async def deliver_now(tab: Page) -> None:
     await button(tab, "Run now: Webhooks").click()
     await expect(tab.locator("#notice")).to_contain_text("Webhooks runs now.")
     await tab.goto(there)
+
+
+@pytest.mark.proves("G-11")
+async def test_a_click_too_many_does_nothing_twice(lean_site: Site, browser: Browser):
+    """A key is shown only once: that of a first click was gone with the answer to a second."""
+    await lean_site.system.jobs.prepare()
+    async with served(lean_site.app) as address:
+        tab = await browser.new_page(base_url=address)
+        await sign_in(tab, lean_site.keys["admin"])
+        await tab.goto("/system/users")
+        form = tab.locator("form[action$='/keys']")
+        await form.locator("[name=name]").fill("a program")
+        await form.locator("button").dblclick()
+        await expect(tab.locator("main .notice code")).to_be_visible()
+        await form.locator("[name=name]").fill("another program")
+        await form.evaluate("form => { form.requestSubmit(); form.requestSubmit(); }")
+        await expect(tab.locator("main .notice")).to_contain_text("another program")
+        await tab.goto("/system")
+        await button(tab, "Pause: Cleaning up").dblclick()
+        await expect(tab.locator("#notice")).to_contain_text("is paused")
+        await tab.reload()
+        await expect(button(tab, "Resume: Cleaning up")).to_be_visible()
+        await tab.context.close()
+    named = [key.name for key in await lean_site.system.accounts.list_keys()]
+    assert [named.count(name) for name in ("a program", "another program")] == [1, 1]
+
+
+@pytest.mark.proves("G-11")
+async def test_what_was_typed_stays_where_the_server_does_not_answer(lean_site: Site, browser: Browser):
+    source = await lean_site.add_source(lean_site.alice, "one")
+    async with served(lean_site.app) as address:
+        tab = await browser.new_page(base_url=address, locale="en-GB")
+        wrong: list[str] = []
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        await sign_in(tab, lean_site.keys["alice"])
+        await tab.goto(f"/sources/{source.id}/edit")
+        name = tab.locator("[name=name]")
+        await name.fill("A new name")
+        for away in (lambda it: it.abort(), lambda it: it.fulfill(status=502, body="<h1>Bad Gateway</h1>")):
+            await tab.route("**/edit", away)
+            await button(tab, "Save").click()
+            await expect(tab.get_by_role("alert")).to_contain_text("The server does not answer.")
+            await expect(name).to_have_value("A new name")
+            await tab.unroute("**/edit")
+        await button(tab, "Save").click()
+        await expect(tab.locator("h1")).to_have_text("A new name")
+        await expect(tab.get_by_role("alert")).to_have_count(0)
+        assert wrong == []
+        await tab.context.close()

@@ -6,29 +6,53 @@ const PREVIEW_MILLISECONDS = 250;
 const CHANGED = "changed";
 const SEARCHED = " searched";
 
+// What is under way is not sent once more: a key that is shown once would be gone with the first answer.
+const underWay = new Set();
+
 async function submit(form, submitter) {
+  const sent = submitter ?? form;
+  if (underWay.has(sent)) return;
   const main = document.getElementById("main");
   const fields = new FormData(form, submitter);
   const hasFile = [...fields.values()].some((value) => value instanceof File && value.size > 0);
   const body = hasFile ? fields : new URLSearchParams([...fields].filter(([, value]) => typeof value === "string"));
+  underWay.add(sent);
   main.classList.add("dim");
   main.setAttribute("aria-busy", "true");
+  const answer = await ask(form, body);
+  underWay.delete(sent);
+  main.classList.remove("dim");
+  main.removeAttribute("aria-busy");
+  if (answer) takeOver(answer.page, answer.url);
+  else tellUnanswered();
+}
+
+// The page that the server answers with; nothing where it did not, or where only a proxy before it did.
+async function ask(form, body) {
   try {
     const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/html" } });
-    takeOver(await answer.text(), answer.url);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    return page.getElementById("main") && { page, url: answer.url };
   } catch {
-    form.submit();
-  } finally {
-    main.classList.remove("dim");
-    main.removeAttribute("aria-busy");
+    return null;
   }
+}
+
+// What was typed stays where it is.
+function tellUnanswered() {
+  const told = document.createElement("p");
+  told.textContent = document.body.dataset.unanswered;
+  const line = document.createElement("div");
+  Object.assign(line, { className: "notice", role: "alert" }).dataset.mood = "bad";
+  line.append(told);
+  document.getElementById("notice").replaceChildren(line);
+  line.scrollIntoView({ block: "nearest" });
 }
 
 // The address whose page is shown: a form may have led to another one.
 let shown = location.pathname;
 
-function takeOver(html, address) {
-  const page = new DOMParser().parseFromString(html, "text/html");
+function takeOver(page, address) {
   const { pathname } = new URL(address);
   const isElsewhere = pathname !== shown;
   const place = document.activeElement;
@@ -101,12 +125,11 @@ async function preview(form) {
   const body = new URLSearchParams(new FormData(form));
   const turn = ++asked;
   body.set("do", "preview");
-  const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/html" } });
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const answer = await ask(form, body);
   // A later question may have been answered sooner.
-  if (turn !== asked) return;
+  if (turn !== asked || !answer) return;
   for (const id of form.dataset.preview.split(" ")) {
-    const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
+    const [old, fresh] = [document.getElementById(id), answer.page.getElementById(id)];
     // A button that stays the same keeps the focus.
     if (old && fresh && old.innerHTML !== fresh.innerHTML) old.replaceChildren(...fresh.childNodes);
   }
@@ -143,6 +166,8 @@ export function startForms() {
   });
   goOnWithChanged();
   addEventListener("click", (event) => {
+    // Who clicks twice means it once: by then another button may stand there, such as the one that takes it back.
+    if (event.detail > 1 && event.target.closest("form[method=post] button")) event.preventDefault();
     const opener = event.target.closest("[data-opens]");
     const dialog = opener && document.getElementById(opener.dataset.opens);
     if (dialog) {
