@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from browser import Page
-from web_site import Site
+from web_site import Site, with_settings
 
 from catchment.manage.accounts import NewAccount
+from catchment.web.app import create_app
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, token_of
 
 CAROL = "carol@example.org"
@@ -100,7 +104,7 @@ async def test_a_password_is_changed_on_the_page_and_the_browser_stays_signed_in
 
 async def test_who_is_not_signed_in_is_shown_the_way_and_a_key_of_nobody_has_no_account(lean_site: Site):
     answer = await lean_site.get("/account")
-    assert (answer.status_code, answer.headers["location"]) == (303, "/signin")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/signin?then=%2Faccount")
     assert (await lean_site.get("/account", "admin")).status_code == 403
     assert "/account" not in (await lean_site.get("/", "admin")).text
     assert "/account" in (await lean_site.get("/", "alice")).text
@@ -138,3 +142,47 @@ async def test_a_browser_signs_in_makes_a_key_and_signs_out(
     assert not await lean_site.system.store.read(
         lambda conn: conn.exec_driver_sql("SELECT count(*) FROM sessions").scalar()
     )
+
+
+@pytest.mark.proves("G-11")
+@pytest.mark.parametrize("public_url", ["", "https://example.org/catch"])
+async def test_whoever_signs_in_goes_on_with_the_page_that_they_asked_for(lean_site: Site, public_url: str):
+    private = await lean_site.add_source(lean_site.alice, "private")
+    transport = httpx.ASGITransport(create_app(with_settings(lean_site.system, public_url=public_url)))
+    root = urlsplit(public_url).path
+    async with httpx.AsyncClient(transport=transport, base_url="http://catchment.test") as client:
+        asked = await client.get(f"{root}/items?q=%E9%87%87%E9%9B%86&days=7")
+        door = asked.headers["location"]
+        assert door.startswith(f"{root}/signin?then=")
+        form = (await client.get(door)).text
+        [action, _] = re.findall(r'action="([^"]*/signin[^"]*)"', form)
+        refused = await client.post(html.unescape(action), data={"key": "not-a-key"})
+        assert f'action="{action}"' in refused.text
+        come = await client.post(html.unescape(action), data={"key": lean_site.keys["alice"]})
+        assert come.headers["location"] == f"{root}/items?q=%E9%87%87%E9%9B%86&days=7"
+        client.cookies.clear()
+        hidden = await client.get(f"{root}/sources/{private.id}", headers={"Accept": "text/html"})
+        assert hidden.text.count(f'href="{root}/signin?then=%2Fsources%2F{private.id}"') == 2
+
+
+@pytest.mark.proves("G-11")
+@pytest.mark.parametrize(("language", "told"), [("en", "what you sent was not done"), ("zh", "刚才的操作没有执行")])
+async def test_a_form_of_somebody_who_is_signed_out_by_then_says_that_it_was_not_done(
+    lean_site: Site, language: str, told: str
+):
+    headers = {"Referer": "http://catchment.test/sources/7/edit?a=b"}
+    answer = await lean_site.post("/sources/7/edit", data={"name": "new"}, headers=headers)
+    assert answer.headers["location"] == "/signin?then=%2Fsources%2F7%2Fedit%3Fa%3Db&unsent=1"
+    page = (await lean_site.get(f"{answer.headers['location']}&lang={language}")).text
+    assert told in page
+    [action, _] = re.findall(r'action="([^"]*/signin[^"]*)"', page)
+    come = await lean_site.post(html.unescape(action), data={"key": lean_site.keys["alice"]})
+    assert come.headers["location"] == "/sources/7/edit?a=b"
+
+
+@pytest.mark.parametrize(
+    "elsewhere", ["//evil.test", "https://evil.test", "/\\evil.test", "/\tx", "evil", "///evil.test"]
+)
+async def test_signing_in_leads_to_pages_of_ours_alone(lean_site: Site, elsewhere: str):
+    come = await lean_site.post("/signin", params={"then": elsewhere}, data={"key": lean_site.keys["alice"]})
+    assert (come.status_code, come.headers["location"]) == (303, "/")

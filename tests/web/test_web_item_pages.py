@@ -85,7 +85,7 @@ async def test_items_are_found_by_words_source_tag_type_and_time(site: Site, clo
     assert await titles(site, "days=nonsense&q=%00") == ["Rivers of Europe", "内容采集系统"]
     assert "There is no source hidden." in (await site.get("/items?source=hidden", "alice")).text
     assert f"There is no source {hidden.id}." in (await site.get(f"/items?source={hidden.id}", "alice")).text
-    assert (await site.get("/items", headers={"Accept": "text/html"})).headers["location"] == "/signin"
+    assert (await site.get("/items", headers={"Accept": "text/html"})).headers["location"] == "/signin?then=%2Fitems"
 
 
 @pytest.mark.proves("G-06")

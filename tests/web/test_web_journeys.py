@@ -184,7 +184,7 @@ async def test_without_scripts_forms_do_it_all(
         await search_and_read(tab)
         await button(tab, t("common.sign_out")).click()
         await tab.goto("/items")
-        await expect(tab).to_have_url(re.compile("/signin$"))
+        await expect(tab).to_have_url(re.compile("/signin.then=%2Fitems$"))
 
 
 @pytest.mark.proves("G-08", "G-09", "G-10", "G-11")

@@ -553,7 +553,7 @@ async def test_behind_a_sub_path_every_address_has_it(lean_site: Site):
             text = (await client.get(path)).text
             for address in re.findall(r'(?:src|href|action)="(/[^"]*)"', text):
                 assert address.startswith("/catch/"), address
-        assert (await client.get("/account")).headers["location"] == "/catch/signin"
+        assert (await client.get("/account")).headers["location"] == "/catch/signin?then=%2Faccount"
         for path in ("/catch/static/tokens.css", "/static/tokens.css", "/docs/ui/swagger-ui.css", "/catch"):
             assert (await client.get(path, follow_redirects=True)).status_code == 200, path
         for path in ("/api/sources/7", "/catch/api/sources/7"):

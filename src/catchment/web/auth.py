@@ -18,7 +18,7 @@ from catchment.domain.caller import ANONYMOUS, Caller, Scope
 from catchment.errors import Forbidden, Unauthenticated
 from catchment.monitor.status import Language
 from catchment.web.csrf import SAFE_METHODS, SESSION_COOKIE, check_token
-from catchment.web.inputs import link
+from catchment.web.inputs import way_in
 from catchment.web.translations import AdministrationsLanguage
 
 # They are read by hand below, where a wrong key must not pass for none; these tell OpenAPI of them.
@@ -116,7 +116,7 @@ async def known(request: Request, caller: Annotated[Caller, Depends(keyed)]) -> 
 async def signed_in(request: Request, caller: Annotated[Caller, Depends(anyone)]) -> Caller:
     """For pages: who is not known is shown the way in."""
     if not caller.is_known:
-        raise HTTPException(303, "Sign in first.", headers={"Location": link(request, "/signin")})
+        raise HTTPException(303, "Sign in first.", headers={"Location": way_in(request)})
     return _within_scope(request, caller)
 
 

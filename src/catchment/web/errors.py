@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -34,7 +33,7 @@ from catchment.errors import (
 from catchment.monitor.status import Language
 from catchment.web.auth import system_of
 from catchment.web.csrf import SESSION_COOKIE
-from catchment.web.inputs import is_own_origin, own_path
+from catchment.web.inputs import own_path, own_referer
 from catchment.web.pages import FlashMessage, Page, redirect_with, render
 from catchment.web.translations import LANGUAGE_COOKIE, choose_language
 
@@ -210,7 +209,7 @@ async def for_reader(request: Request, answer: Response, message: str) -> Respon
     if own_path(request.scope).startswith(_OF_PROGRAMS) or "text/html" not in request.headers.get("accept", ""):
         return answer
     is_ours = answer.status_code == HTTPStatus.INTERNAL_SERVER_ERROR
-    back = _own_referer(request) if request.method == "POST" and not is_ours else None
+    back = own_referer(request) if request.method == "POST" and not is_ours else None
     if back is not None:
         return redirect_with(request, back, FlashMessage(problem=message))
     chosen = request.query_params.get("lang") or request.cookies.get(LANGUAGE_COOKIE, "")
@@ -228,11 +227,3 @@ async def _page_by_session(request: Request, language: Language) -> Page:
     system, session = system_of(request), request.cookies.get(SESSION_COOKIE)
     caller = await system.authenticator.caller_of_session(session) if session else None
     return Page(request, system, caller or ANONYMOUS, language)
-
-
-def _own_referer(request: Request) -> str | None:
-    referer = request.headers.get("referer", "")
-    if not is_own_origin(request, referer):
-        return None
-    parts = urlsplit(referer)
-    return parts.path + (f"?{parts.query}" if parts.query else "")

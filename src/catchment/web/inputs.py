@@ -26,6 +26,8 @@ from catchment.domain.item import is_storable
 from catchment.errors import InvalidInput
 from catchment.settings.spec import refuse_unknown
 
+SIGN_IN = "/signin"
+
 
 def base_url(request: Request) -> str:
     """For addresses that leave the server, without a slash at the end."""
@@ -58,6 +60,27 @@ def link_with(request: Request, /, **query: object) -> str:
 def link_beside(request: Request, path: str, /) -> str:
     """Another page with the query of this one: what a list shows knows the way back to the list as it was."""
     return link(request, path, **_asked(request))
+
+
+def way_in(request: Request) -> str:
+    """Where one signs in, and goes on with the page that was asked for, or on which a form was sent in vain."""
+    path, told = own_path(request.scope), request.scope["query_string"].decode("latin-1")
+    if path == SIGN_IN:
+        return link(request, SIGN_IN, then=request.query_params.get("then", ""))
+    if request.method == "POST":
+        root = request.scope.get("root_path", "").rstrip("/")
+        return link(request, SIGN_IN, then=(own_referer(request) or "").removeprefix(root), unsent=1)
+    then = f"{path}?{told}" if told else path
+    return link(request, SIGN_IN, then="" if then == "/" else then)
+
+
+def own_referer(request: Request) -> str | None:
+    """The page of ours that a request was sent from, with the sub-path of a proxy."""
+    referer = request.headers.get("referer", "")
+    if not is_own_origin(request, referer):
+        return None
+    parts = urlsplit(referer)
+    return parts.path + (f"?{parts.query}" if parts.query else "")
 
 
 def _asked(request: Request) -> dict[str, object]:
@@ -96,7 +119,8 @@ def number_of(told: str) -> int:
 
 def way_back(path: str, place: str) -> str:
     """Where a form says to go back to, if that is a page of this place; else the place itself."""
-    return path if path.startswith(place) and path.isprintable() and "\\" not in path else place
+    is_ours = path.startswith(place) and not path.startswith("//")
+    return path if is_ours and path.isprintable() and "\\" not in path else place
 
 
 MAX_PAGE = 100_000

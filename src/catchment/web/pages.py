@@ -35,7 +35,7 @@ from catchment.monitor.status import Language, SourceViewer, View
 from catchment.settings.crawl import time_zone
 from catchment.web.auth import anyone, signed_in, signed_in_admin, system_of
 from catchment.web.csrf import SESSION_COOKIE, TOKEN_FIELD, form_data, token_of
-from catchment.web.inputs import link, link_beside, link_with, own_path
+from catchment.web.inputs import link, link_beside, link_with, own_path, way_in
 from catchment.web.translations import LANGUAGE_COOKIE, Words, catalogue, language_of, words_in
 
 NOTICE_COOKIE = "catchment_notice"
@@ -304,6 +304,7 @@ def _frame(request: Request, language: Language) -> dict[str, Any]:
         "kind": words.kind,
         "url": lambda path, /, **query: link(request, path, **query),
         "url_with": lambda **query: link_with(request, **query),
+        "way_in": way_in(request),
         "url_beside": lambda path: link_beside(request, path),
         "token_field": TOKEN_FIELD,
         "token": token_of(session) if session else "",

@@ -11,7 +11,7 @@ from catchment.errors import TooBusy, TooManyAttempts
 from catchment.web.auth import DOOR, OPEN, TheSystem, address_of
 from catchment.web.csrf import SESSION_COOKIE, check_origin, form_of
 from catchment.web.errors import OF_A_BODY, problems_of_page
-from catchment.web.inputs import link
+from catchment.web.inputs import link, way_back
 from catchment.web.middleware import only_looks
 from catchment.web.pages import PAGE, begin_session, form_fields, render
 from catchment.web.translations import TheLanguage
@@ -24,6 +24,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     429: {"description": "Wrong too often.", "content": PAGE},
     503: {"description": "Too many passwords are being checked.", "content": PAGE},
 }
+_Then = Annotated[str, Query(description="The page of ours to go on with.")]
 
 
 @router.get("/signin", dependencies=[OPEN], responses=_ANSWERS)
@@ -32,6 +33,7 @@ async def sign_in_page(
     system: TheSystem,
     language: TheLanguage,
     token: Annotated[str | None, Query(description="Of a one-time link.")] = None,
+    then: _Then = "",
 ) -> Response:
     """The form; or, with the token of a one-time link, straight in."""
     # Mail filters and chat programs look at every link before the one it was sent to does.
@@ -40,7 +42,7 @@ async def sign_in_page(
     session = await system.authenticator.sign_in_by_link(token)
     if session is None:
         return render(request, language, "signin.html", {"problem": "spent_link"}, status=401)
-    return begin_session(request, session, then="/")
+    return begin_session(request, session, then=way_back(then, "/"))
 
 
 @router.post(
@@ -49,7 +51,7 @@ async def sign_in_page(
     responses={**_ANSWERS, **problems_of_page(*OF_A_BODY)},
     openapi_extra=form_fields("email", "password", "key"),
 )
-async def sign_in(request: Request, system: TheSystem, language: TheLanguage) -> Response:
+async def sign_in(request: Request, system: TheSystem, language: TheLanguage, then: _Then = "") -> Response:
     """Open a session with what the form holds: a key, or e-mail and password."""
     check_origin(request)
     form = await form_of(request)
@@ -67,7 +69,7 @@ async def sign_in(request: Request, system: TheSystem, language: TheLanguage) ->
     if session is None:
         problem = "wrong_key" if key else "wrong_password"
         return render(request, language, "signin.html", {"problem": problem, "email": email}, status=401)
-    return begin_session(request, session, then="/")
+    return begin_session(request, session, then=way_back(then, "/"))
 
 
 @router.post("/signout", dependencies=[OPEN], response_class=RedirectResponse, status_code=303)
