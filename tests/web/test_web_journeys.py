@@ -371,3 +371,36 @@ async def test_what_was_typed_stays_where_the_server_does_not_answer(lean_site: 
         await expect(tab.get_by_role("alert")).to_have_count(0)
         assert wrong == []
         await tab.context.close()
+
+
+@pytest.mark.proves("G-11")
+async def test_a_page_that_a_form_came_to_can_be_reloaded_and_be_had_in_the_other_language(
+    lean_site: Site, browser: Browser
+):
+    chief = await lean_site.system.accounts.add_user("chief@example.org", is_admin=True)
+    key = (await lean_site.system.accounts.create_key("desk", user_id=chief.id)).secret
+    async with served(lean_site.app) as address:
+        context = await browser.new_context(base_url=address, locale="en-GB")
+        tab = await context.new_page()
+        await sign_in(tab, key)
+        for path, form, field, value in (
+            ("/account", "/keys", "name", "a script"),
+            ("/system/users", "/keys", "name", "a program"),
+            ("/sources", "/look", "pasted", "no address at all"),
+            ("/platforms", "/cookies", "value", "no cookie"),
+        ):
+            await tab.goto(path)
+            there = tab.locator(f"form[action$='{form}']")
+            await there.locator(f"[name={field}]").evaluate(f"field => field.value = {value!r}")
+            await there.evaluate("form => { form.noValidate = true; form.requestSubmit(); }")
+            await expect(tab).to_have_url(re.compile(f"{form}$"))
+            title = await tab.locator("h1").inner_text()
+            await tab.get_by_role("link", name="中文").click()
+            await expect(tab).to_have_url(f"{address}{path}?lang=zh")
+            await expect(tab.locator("html")).to_have_attribute("lang", "zh-Hans")
+            await tab.get_by_role("link", name="English").click()
+            await tab.go_back()
+            await expect(tab.locator("h1")).not_to_have_text("That did not work")
+            await tab.goto(f"{path}?lang=en")
+            await expect(tab.locator("h1")).to_have_text(title)
+        await context.close()

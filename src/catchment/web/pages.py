@@ -352,6 +352,11 @@ def other(language: Language) -> Language:
     return next(one for one in Language if one is not language)
 
 
+def back_from_form(request: Request, where: str) -> Response:
+    """A page that a form was answered with is reloaded, or asked for in the other language: the form is on this one."""
+    return RedirectResponse(link(request, where, lang=request.query_params.get("lang", "")), status_code=303)
+
+
 def redirect_with(request: Request, where: str, notice: FlashMessage) -> Response:
     response = RedirectResponse(where, status_code=303)
     if notice.key or notice.problem:

@@ -16,7 +16,7 @@ from catchment.web.auth import SignedIn, TheSystem, address_of
 from catchment.web.csrf import form_of
 from catchment.web.errors import OF_A_BODY, problems_of_page
 from catchment.web.inputs import PathId, link
-from catchment.web.pages import PAGE, FlashMessage, Page, begin_session, form_fields, redirect_with
+from catchment.web.pages import PAGE, FlashMessage, Page, back_from_form, begin_session, form_fields, redirect_with
 from catchment.web.translations import TheLanguage
 
 _TO_SIGN_IN: dict[int | str, dict[str, Any]] = {303: {"description": "On to the next page.", "content": {}}}
@@ -34,6 +34,12 @@ router = APIRouter(
 @router.get("")
 async def account(request: Request, system: TheSystem, caller: SignedIn, language: TheLanguage) -> Response:
     return await _page(request, system, caller, language)
+
+
+@router.get("/keys")
+@router.get("/password")
+async def back_to_account(request: Request, caller: SignedIn) -> Response:  # noqa: ARG001 (strangers are shown the way in)
+    return back_from_form(request, "/account")
 
 
 @router.post(

@@ -31,7 +31,7 @@ from catchment.store import source_list
 from catchment.store.source_list import SourceQuery
 from catchment.web.errors import OF_FORMS, page_router, problems_of_page
 from catchment.web.inputs import check_text, number_of, parse_moment
-from catchment.web.pages import AdminPage, Content, Page, Undo, form_fields, live
+from catchment.web.pages import AdminPage, Content, Page, Undo, back_from_form, form_fields, live
 from catchment.web.routes.admin_scrape import followed_users, named_users
 
 MAX_EXECUTIONS, MAX_TASKS, MAX_KEYWORDS = 20, 20, 100
@@ -76,9 +76,8 @@ def _read_keywords(conn: Connection, registry: Registry) -> tuple[list[Source], 
 
 
 @router.get("/cookies")
-async def back_from_form(page: AdminPage) -> Response:
-    """A reload of the form that was refused."""
-    return page.done("/platforms")
+async def back_to_platforms(page: AdminPage) -> Response:
+    return back_from_form(page.request, "/platforms")
 
 
 @router.post(

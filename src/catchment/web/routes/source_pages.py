@@ -35,6 +35,7 @@ from catchment.web.pages import (
     Page,
     SignedInPage,
     Undo,
+    back_from_form,
     form_fields,
     live,
     with_moments,
@@ -115,9 +116,10 @@ def _lede(page: Page, seen: SeenCounts, collector: CollectorState) -> str:
 
 
 @router.get("/look")
+@router.get("/follow")
 @router.get("/import")
-async def back_from_form(page: OpenPage) -> Response:
-    return RedirectResponse(page.link("/sources"), status_code=303)
+async def back_to_sources(page: OpenPage) -> Response:
+    return back_from_form(page.request, "/sources")
 
 
 @router.post("/look", responses=OF_FORMS, openapi_extra=form_fields("pasted"))

@@ -21,7 +21,7 @@ from catchment.settings import Origin
 from catchment.store.backups import list_backups
 from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import PathId, id_if_any, page_number
-from catchment.web.pages import PAGE, AdminPage, Content, Page, Undo, form_fields, live
+from catchment.web.pages import PAGE, AdminPage, Content, Page, Undo, back_from_form, form_fields, live
 
 #: The pages of this place, in the order of their tabs; the first has the address of the place itself.
 TABS = ("jobs", "settings", "users", "backups", "exchange", "doctor", "trail")
@@ -158,6 +158,11 @@ async def add_user(page: AdminPage) -> Response:
         str(form.get("email", "")), name=str(form.get("name", "")).strip(), is_admin=form.get("admin") == "on"
     )
     return await _users(page, enrolled=made)
+
+
+@router.get("/keys")
+async def back_to_users(page: AdminPage) -> Response:
+    return back_from_form(page.request, "/system/users")
 
 
 @router.post("/keys", responses={**OF_FORMS, **_SHOWN_ONCE}, openapi_extra=form_fields("name", "role"))
