@@ -581,3 +581,46 @@ async def test_what_a_list_led_to_leads_back_to_the_list_as_it_was(lean_site: Si
         assert f'<a href="{html.escape(asked)}">←' in page.text
     # Nobody came from a list: there is the whole of it.
     assert '<a href="/items">←' in (await lean_site.get("/items/1", "alice")).text
+
+
+FULL_STOP_IS_LEFT = """element => {
+  const text = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode();
+  const left = (at) => {
+    const range = document.createRange();
+    range.setStart(text, at);
+    range.setEnd(text, at + 1);
+    return range.getBoundingClientRect().left;
+  };
+  return left(text.length - 1) < left(0);
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.proves("G-06", "G-11")
+async def test_what_runs_from_right_to_left_is_set_so_and_tears_nothing_beside_it(
+    lean_site: Site, served_url: str, browser: Browser
+):
+    source = await lean_site.add_source(lean_site.alice, "دفتر")
+    written = lean_site.system.clock.now() - timedelta(minutes=1)
+    item = make_item(
+        native_id="1",
+        title="عند البحر.",
+        author="صانع",
+        content="<p>من قوس السوق.</p><p>The end.</p>",
+        url="https://a.example/1",
+        published_at=written,
+    )
+    await keep(lean_site, source, item)
+    tab = await browser.new_page(base_url=served_url, locale="en-US")
+    await sign_in(tab, lean_site)
+    await tab.goto("/items")
+    title = tab.locator(".items a").first
+    assert await title.evaluate(FULL_STOP_IS_LEFT)
+    await title.click()
+    arabic, english = tab.locator("article p").first, tab.locator("article p").last
+    assert [await one.evaluate(FULL_STOP_IS_LEFT) for one in (tab.locator("h1"), arabic, english)] == [
+        True,
+        True,
+        False,
+    ]
+    assert await tab.locator(".lede time").evaluate("time => time.getClientRects().length") == 1
