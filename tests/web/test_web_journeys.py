@@ -121,6 +121,11 @@ async def pause_several(tab: Page, t: Words) -> None:
     await expect(tab.locator(".bulk")).to_be_hidden()
     for box in await tab.locator("#rows input[name=id]").all():
         await box.check()
+    await tab.locator(".bulk [name=interval]").fill("often")
+    await tab.locator(".bulk [name=interval]").press("Enter")
+    refused = "The interval is a whole number of minutes, 1 to 525600; 'often' is not."
+    await expect(tab.locator("#notice")).to_contain_text(t.say(refused))
+    # What was chosen stays so where it was refused.
     await button(tab.locator(".bulk"), t("sources.pause")).click()
     await expect(tab.locator("#notice")).to_contain_text(t("sources.did_pause", what=t("sources.some", count=2)))
     await expect(tab.locator("#rows .health")).to_have_text([t("sources.status_paused")] * 2)

@@ -558,7 +558,7 @@ def _with_checked_interval(config: Mapping[str, Any]) -> dict[str, Any]:
     minutes = read_minutes(given)
     if minutes is None:
         raise InvalidInput(
-            f"{INTERVAL_KEY} is a whole number of minutes, 1 to {MAX_MINUTES}; {given!r} is not.",
+            f"The interval is a whole number of minutes, 1 to {MAX_MINUTES}; {given!r} is not.",
             field=INTERVAL_KEY,
         )
     return {**config, INTERVAL_KEY: minutes}

@@ -1,5 +1,6 @@
 // Rows that are chosen: several with Shift, and a bar that says what can be done to them.
 let last = null;
+let chosen = new Set();
 
 function boxes() {
   return [...document.querySelectorAll("tbody input[type=checkbox][name=id]")];
@@ -8,10 +9,17 @@ function boxes() {
 function count() {
   const bar = document.querySelector(".bulk");
   if (!bar) return;
-  const chosen = boxes().filter((box) => box.checked).length;
-  bar.hidden = chosen === 0;
+  chosen = new Set(boxes().filter((box) => box.checked).map((box) => box.value));
+  bar.hidden = chosen.size === 0;
   const told = bar.querySelector("[data-chosen]");
-  if (told) told.textContent = told.dataset.chosen.replace("{count}", chosen);
+  if (told) told.textContent = told.dataset.chosen.replace("{count}", chosen.size);
+}
+
+// What was chosen stays so where it was refused.
+function chooseAgain() {
+  const isRefused = document.querySelector("#notice [data-mood=bad]");
+  if (isRefused) for (const box of boxes()) box.checked = chosen.has(box.value);
+  count();
 }
 
 function onClick(event) {
@@ -30,6 +38,6 @@ function onClick(event) {
 
 export function startLists() {
   addEventListener("click", onClick);
-  addEventListener("taken", count);
+  addEventListener("taken", chooseAgain);
   count();
 }
