@@ -126,6 +126,8 @@ async def test_x_has_its_follows_its_schedule_and_what_is_spent(admins: Site, cl
     )
     assert "not followed any more" in await told(admins, await send(admins, "/platforms/act", do="unfollow ada"))
     assert "@ada is followed." in await told(admins, await send(admins, "/platforms/act", do="follow ada"))
+    refused = await told(admins, await send(admins, "/platforms/schedule", do="interval", interval="often"))
+    assert "'often' is not a whole number of 1 or more." in refused
     page = await told(admins, await send(admins, "/platforms/schedule", do="interval", interval="45"))
     assert "every 45 minutes" in page
     assert "5 to 10080 minutes" in await told(

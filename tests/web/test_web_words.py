@@ -312,3 +312,16 @@ ADD_ONE = "add one on the page Platforms or with `catchment cookies add`, sealed
 def test_a_platform_is_called_what_people_call_it(sentence: str, english: str, chinese: str):
     assert words_in(Language.ENGLISH).say(sentence) == english
     assert words_in(Language.CHINESE).say(sentence).rstrip("。") == chinese.rstrip("。")
+
+
+#: Of these there are always several.
+ALWAYS_SEVERAL = {"alerts.cut", "sources.fetching_some", "sources.fetching_some_done", "sources.fetching_some_failed"}
+
+
+def test_of_one_thing_no_sentence_speaks_as_of_several():
+    several = re.compile(r"\b1 (?!(?:is|was|has|needs)\b)[a-z]+s\b")
+    for key, (english, _) in catalogue().items():
+        names = BRACES.findall(english)
+        values = {name: "It" if name in {"name", "what", "place", "address"} else 1 for name in names}
+        said = as_counted(english.format(**values)) if names else ""
+        assert key in ALWAYS_SEVERAL or not several.search(said), (key, said)

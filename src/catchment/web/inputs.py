@@ -117,6 +117,16 @@ def number_of(told: str) -> int:
     return number
 
 
+MAX_DIGITS = 9
+
+
+def whole_number(told: str, field: str) -> int | None:
+    """How many or how long, as a form tells it; None where nothing is said."""
+    if told and not (told.isascii() and told.isdecimal() and len(told) <= MAX_DIGITS and int(told)):
+        raise InvalidInput(f"{told[:40]!r} is not a whole number of 1 or more.", field=field)
+    return int(told) if told else None
+
+
 def way_back(path: str, place: str) -> str:
     """Where a form says to go back to, if that is a page of this place; else the place itself."""
     is_ours = path.startswith(place) and not path.startswith("//")

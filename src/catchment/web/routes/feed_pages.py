@@ -19,12 +19,12 @@ from catchment.publish.feed import FeedFormat
 from catchment.store import sources
 from catchment.store.views import Glance
 from catchment.web.errors import OF_FORMS, page_router
-from catchment.web.inputs import base_url, check_text
+from catchment.web.inputs import base_url, check_text, whole_number
 from catchment.web.pages import OpenPage, Page, SignedInPage, form_fields
 from catchment.web.routes.item_pages import source_named
 from catchment.web.routes.source_pages import read_rules, rule_lines, split_tags
 
-MAX_SHOWN, MAX_DIGITS, MAX_BY_NAME = 8, 9, 50
+MAX_SHOWN, MAX_BY_NAME = 8, 50
 #: The preview follows while somebody writes, so it looks at fewer items than the feed itself.
 MAX_LOOKED_AT = 100
 NOTHING = Glance(items=(), count=0, is_more=False)
@@ -270,18 +270,10 @@ def _filter_of(given: FeedForm, source_ids: Sequence[int]) -> dict[str, Any]:
         "exclude": read_rules(given.exclude),
         "search": given.search,
         "q": given.q,
-        "since_days": _number(given.days),
-        "limit": _number(given.limit) or LIMIT,
+        "since_days": whole_number(given.days, "filter"),
+        "limit": whole_number(given.limit, "filter") or LIMIT,
     }
     return {name: value for name, value in shape.items() if value}
-
-
-def _number(text: str) -> int | None:
-    if not text:
-        return None
-    if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS and int(text)):
-        raise InvalidInput(f"{text[:40]!r} is not a whole number of 1 or more.", field="filter")
-    return int(text)
 
 
 def _change(draft: FeedDraft) -> FeedChange:

@@ -30,7 +30,7 @@ from catchment.sources.registry import Registry
 from catchment.store import source_list
 from catchment.store.source_list import SourceQuery
 from catchment.web.errors import OF_FORMS, page_router, problems_of_page
-from catchment.web.inputs import check_text, number_of, parse_moment
+from catchment.web.inputs import check_text, number_of, parse_moment, whole_number
 from catchment.web.pages import AdminPage, Content, Page, Undo, back_from_form, form_fields, live
 from catchment.web.routes.admin_scrape import followed_users, named_users
 
@@ -263,8 +263,7 @@ def _text(form: FormData, name: str) -> str:
 
 
 def _whole(form: FormData, name: str) -> int | None:
-    text = _text(form, name)
-    return number_of(text) if text else None
+    return whole_number(_text(form, name), name)
 
 
 def _platform(form: FormData) -> Platform:
