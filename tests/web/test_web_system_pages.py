@@ -345,6 +345,13 @@ async def test_what_was_changed_is_told_by_the_names_that_people_know(admins: Si
         ("source 4 (b)", "weibo_search"): ("Weibo search", "微博搜索"),
         ("feed open", "private"): ("feed open", "订阅输出 open"),
         ("job collector_tick", ""): ("job Collecting", "任务 采集"),
+        ("source 5 (c)", "active: no → yes; tags: a → a, b; config: url, pages"): (
+            "active: no → yes; tags: a → a, b; options: url, pages", "启用：否 → 是；标签：a → a, b；选项：url、pages"
+        ),
+        ("source 6 (d)", "name: no; such: a → yes → no"): ("name: no; such: a → yes → no", "名称：no；such: a → yes → no"),
+        ("feed saved", "a new token"): ("a new token", "新令牌"),
+        ("cookie other", "is_enabled, priority"): ("active, priority", "启用、优先级"),
+        ("user 7", "digests: public"): ("digests: public", "摘要：公开"),
         ("scraper_job", "every 60 s"): ("Scraping X", "抓取 X"),
     }  # fmt: skip
     for object_, summary in told_as:

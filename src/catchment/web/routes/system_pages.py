@@ -27,6 +27,8 @@ from catchment.web.pages import PAGE, AdminPage, Content, Page, Undo, back_from_
 TABS = ("jobs", "settings", "users", "backups", "exchange", "doctor", "trail")
 #: The nouns of the trail that a name of ours follows, and how its key begins.
 _NAMED = {"alert": "alerts.", "job": "system.job_"}
+#: A source may be called No.
+_WRITTEN_BY_PEOPLE = {"name", "title", "description", "reason", "tags"}
 MAX_USERS, MAX_TRAIL = 100, 50
 #: What is shown once is shown by the answer itself.
 _SHOWN_ONCE: dict[int | str, dict[str, Any]] = {200: {"description": "What is shown this once.", "content": PAGE}}
@@ -312,18 +314,33 @@ def _object(page: Page, text: str) -> str:
 
 
 def _summary(page: Page, text: str) -> str:
-    """Such as `rss https://a.example/feed` or `items.new, alert; feed boats`: some of its words are ours."""
+    """Such as `rss https://a.example/feed`, `items.new, alert; feed boats` or `active: no → yes; tags: a → a, b`: some
+    of its words are ours.
+    """
     said = page.words.say(text)
     if said != text:
         return said
     listed, of_feed, feed = text.partition("; feed ")
-    told = [_part(page, one) for one in listed.split(", ")]
-    return page.words.listed([*told, page.words("webhooks.of_feed", name=feed)] if of_feed else told)
+    told = page.words("trail.between").join(_change(page, one) for one in listed.split("; "))
+    return page.words.listed([told, page.words("webhooks.of_feed", name=feed)]) if of_feed else told
+
+
+def _change(page: Page, text: str) -> str:
+    """One value that is another now, whatever it holds, or a list of parts."""
+    return _part(page, text) if " → " in text else page.words.listed(_part(page, one) for one in text.split(", "))
 
 
 def _part(page: Page, text: str) -> str:
-    """Its first word may be a type of sources, a platform, a topic, or another word of ours."""
-    word, space, rest = text.partition(" ")
+    """Of a field with its value, or with what it was and is, the words of ours; else the first word may be a type of
+    sources, a platform, a topic, or another word of ours.
+    """
     known = page.words.known
+    name, of_field, value = text.partition(": ")
+    if of_field and (field := known(f"trail.field_{name}", "")):
+        if name not in _WRITTEN_BY_PEOPLE:
+            value = " → ".join(known(f"trail.said_{one.lower()}", one) for one in value.split(" → "))
+        return page.words("trail.value_of", field=field, value=value)
+    word, space, rest = text.partition(" ")
     topic = known(f"webhooks.topic_{word.replace('.', '_')}", page.words.kind(word))
-    return f"{known(f'trail.said_{word}', known(f'platforms.on_{word}', topic))}{space}{rest}"
+    ours = known(f"trail.field_{word}", known(f"platforms.on_{word}", topic))
+    return known(f"trail.said_{text.replace(' ', '_')}", f"{known(f'trail.said_{word}', ours)}{space}{rest}")
