@@ -354,6 +354,22 @@ async def test_a_click_too_many_does_nothing_twice(lean_site: Site, browser: Bro
     assert [named.count(name) for name in ("a program", "another program")] == [1, 1]
 
 
+@pytest.mark.proves("G-03", "G-11")
+async def test_a_list_that_is_refused_leaves_the_field_for_another(lean_site: Site, browser: Browser):
+    await lean_site.add_source(lean_site.alice, "one")
+    async with served(lean_site.app) as address:
+        tab = await browser.new_page(base_url=address, locale="en-GB")
+        await sign_in(tab, lean_site.keys["alice"])
+        await tab.goto("/sources")
+        await tab.locator("summary").filter(has_text="Import").click()
+        for _ in range(2):
+            broken = {"name": "a.opml", "mimeType": "text/xml", "buffer": b"\xff"}
+            await tab.locator("input[type=file]").set_input_files(broken)  # type: ignore[arg-type]
+            await button(tab, "Import").click()
+            await expect(tab.get_by_role("alert")).to_be_visible()
+        await tab.context.close()
+
+
 @pytest.mark.proves("G-11")
 async def test_what_was_typed_stays_where_the_server_does_not_answer(lean_site: Site, browser: Browser):
     source = await lean_site.add_source(lean_site.alice, "one")

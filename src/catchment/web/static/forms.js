@@ -1,5 +1,5 @@
 // Forms without a reload: what the server answers is a page, of which the content and the notice are taken over.
-import { listenAgain, sameAs } from "./live.js";
+import { keepOpen, listenAgain, sameAs } from "./live.js";
 import { tellTimes } from "./times.js";
 
 const PREVIEW_MILLISECONDS = 250;
@@ -57,6 +57,8 @@ function takeOver(page, address) {
   const isElsewhere = pathname !== shown;
   const place = document.activeElement;
   shown = pathname;
+  // Whoever was refused goes on where they were.
+  if (page.querySelector("#notice [data-mood=bad]")) keepOpen(document.getElementById("main"), page.getElementById("main"));
   // The bar marks where one is.
   for (const id of isElsewhere ? ["menu", "notice", "main"] : ["notice", "main"]) {
     const [old, fresh] = [document.getElementById(id), page.getElementById(id)];

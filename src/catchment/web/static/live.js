@@ -50,7 +50,7 @@ export function sameAs(old, within) {
 }
 
 // What was opened stays open.
-function keepOpen(old, fresh) {
+export function keepOpen(old, fresh) {
   const opened = new Set([...old.querySelectorAll("details[open] > summary")].map(saidBy));
   for (const summary of fresh.querySelectorAll("summary")) if (opened.has(saidBy(summary))) summary.parentNode.open = true;
 }
