@@ -191,3 +191,16 @@ async def test_what_strangers_wrote_does_not_run_in_a_browser(lean_site: Site, s
     await page.evaluate("document.querySelector('.items a').click()")
     assert await page.evaluate("window.ran") is None
     assert await page.evaluate("document.querySelector('.items a').hasAttribute('href')") is False
+
+
+@pytest.mark.proves("G-11")
+@pytest.mark.parametrize(("language", "told"), [("en", "There is no page at this address"), ("zh", "这个地址没有页面")])
+async def test_an_address_that_leads_nowhere_is_told_in_plain_words(lean_site: Site, language: str, told: str):
+    for path, status in (("/sources/abc", 404), ("/items/0", 404), ("/alerts/act", 405), ("/nowhere", 404)):
+        page = await lean_site.get(f"{path}?lang={language}", "alice", headers={"Accept": "text/html"})
+        assert (page.status_code, told in page.text) == (status, True), path
+    assert (await lean_site.get("/sources/abc", "alice")).status_code == 422
+    headers = {"Accept": "text/html", "Referer": "http://catchment.test/sources"}
+    sent = await lean_site.post("/sources/import", "alice", files={"file": b"x" * 2_000_000}, headers=headers)
+    page = await lean_site.get(f"{sent.headers['location']}?lang={language}", "alice")
+    assert {"en": "larger than 1 MB", "zh": "发送的内容超过 1 MB 的上限"}[language] in page.text

@@ -222,6 +222,9 @@ async def test_a_page_has_so_many_rows_and_stays_light(lean_site: Site):
     assert f"Page 2 of {-(-250 // PAGE_ROWS)}" in page.text
     assert "The last 20 visits; 4 failed" in page.text
     assert len(page.content) < 200_000
+    beyond = await lean_site.get("/sources?sort=name&page=77", "admin")
+    assert f"Page {-(-250 // PAGE_ROWS)} of {-(-250 // PAGE_ROWS)}" in beyond.text
+    assert beyond.text.count("data-row") == (250 % PAGE_ROWS or PAGE_ROWS)
 
 
 @pytest.mark.proves("G-04")

@@ -54,6 +54,8 @@ STATUS_OF: tuple[tuple[type[CatchmentError], HTTPStatus], ...] = (
 
 
 FIRST_ERROR = 400
+#: What the framework says of an address that leads nowhere.
+_NO_PAGE = HTTPStatus.NOT_FOUND.phrase
 #: Whoever asks here wants no page, a browser neither.
 _OF_PROGRAMS = ("/api/", "/feed/", "/static/", "/health", "/live", "/ready", "/metrics")
 #: What may be wrong with any body: unreadable, too large, or not what was asked for.
@@ -193,6 +195,9 @@ async def _invalid_request(request: Request, error: Exception) -> Response:
     first = parts[0] if parts else {"loc": ["request"], "msg": "invalid"}
     place = ".".join(str(step) for step in first["loc"])
     message = f"{place}: {first['msg']}"
+    if first["loc"][0] == "path" and not _asks_as_program(request):
+        # Nobody who mistyped an address knows the parts of ours.
+        return await for_reader(request, problem(HTTPStatus.NOT_FOUND, _NO_PAGE), _NO_PAGE)
     answer = ProblemResponse({"error": message, "detail": parts}, status_code=HTTPStatus.UNPROCESSABLE_ENTITY)
     return await for_reader(request, answer, message)
 
@@ -206,7 +211,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 async def for_reader(request: Request, answer: Response, message: str) -> Response:
     """A browser is led back to the form with what was wrong, or shown it as a page; a program gets the body."""
-    if own_path(request.scope).startswith(_OF_PROGRAMS) or "text/html" not in request.headers.get("accept", ""):
+    if _asks_as_program(request):
         return answer
     is_ours = answer.status_code == HTTPStatus.INTERNAL_SERVER_ERROR
     back = own_referer(request) if request.method == "POST" and not is_ours else None
@@ -220,6 +225,10 @@ async def for_reader(request: Request, answer: Response, message: str) -> Respon
         return await (await _page_by_session(request, language)).show("error.html", status=status, **shown)
     except StoreError:
         return render(request, language, "error.html", shown, status=status)
+
+
+def _asks_as_program(request: Request) -> bool:
+    return own_path(request.scope).startswith(_OF_PROGRAMS) or "text/html" not in request.headers.get("accept", "")
 
 
 async def _page_by_session(request: Request, language: Language) -> Page:

@@ -28,7 +28,7 @@ _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 #: Apps that know FreshRSS add this to whatever address they are given.
 _AS_FRESHRSS_HAS_IT = re.compile(r"(?:/greader)?/api/greader\.php/")
 _SUB_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+/?")
-_TOO_LARGE = f"The body is larger than {MAX_BODY} bytes."
+_TOO_LARGE = f"What was sent is larger than {MAX_BODY // 1024**2} MB, the most that is taken."
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     # Not "no-referrer": a form of ours would then be sent with the origin "null" and taken for a stranger's.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from fastapi.responses import RedirectResponse, Response
@@ -76,8 +77,12 @@ async def sources_page(page: OpenPage) -> Response:
 async def read_sources(page: Page) -> Content:
     query, at = asked_of(page.request.query_params, page)
     found, counted, seen, collector = await page.system.store.read(_read_list, query, page)
-    rows = await rows_of(page, await page.viewer(), found)
     pages = max(1, -(-counted // PAGE_ROWS))
+    if at > pages:
+        # All that stood there was deleted, or is found no longer: what is left ends on another page.
+        at, query = pages, replace(query, offset=(pages - 1) * PAGE_ROWS)
+        found, counted, seen, collector = await page.system.store.read(_read_list, query, page)
+    rows = await rows_of(page, await page.viewer(), found)
     lede = Markup('<p class="lede" id="lede">{}</p>').format(_lede(page, seen, collector))
     parts = {row.part: page.part("parts/source_row.html", row=row) for row in rows}
     context = {
