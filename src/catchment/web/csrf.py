@@ -27,7 +27,10 @@ async def check_token(request: Request, session: str) -> None:
     check_origin(request)
     given = request.headers.get(TOKEN_HEADER) or (await form_of(request)).get(TOKEN_FIELD, "")
     if not same_secret(given, token_of(session)):
-        raise Forbidden(f"A browser's session needs its token for this: the header {TOKEN_HEADER}, or {TOKEN_FIELD}.")
+        raise Forbidden(
+            "This page is of another session: load it again, and send that once more."
+            f" A program sends the session's token, as {TOKEN_HEADER} or {TOKEN_FIELD}."
+        )
 
 
 def check_origin(request: Request) -> None:
