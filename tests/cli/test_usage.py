@@ -272,9 +272,26 @@ def test_a_reader_who_has_seen_enough_is_no_failure(catchment: Command, words: s
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "gbk"])
+def test_what_a_terminal_cannot_show_spoils_nothing_of_the_rest(catchment: Command, encoding: str) -> None:
+    catchment.json("add", "https://example.org/feed", "--no-check", "--name", "芯片 🚀 news")
+    shell = f'PYTHONIOENCODING={encoding}:strict "{sys.executable}" -m catchment.cli'
+    as_json, as_table = (
+        in_bash(catchment.home, f"{shell} sources list --json"),
+        in_bash(catchment.home, f"{shell} status"),
+    )
+    assert [one["name"] for one in json.loads(as_json.stdout)] == ["芯片 🚀 news"]
+    assert b" news " in as_table.stdout
+    assert (as_json.returncode, as_json.stderr) == (as_table.returncode, as_table.stderr) == (0, b"")
+
+
 def in_a_shell(home: Path, line: str) -> subprocess.CompletedProcess[str]:
-    script = ["bash", "-c", f'"{sys.executable}" -m catchment.cli {line}']
-    return subprocess.run(script, env=environment(home), cwd=home, capture_output=True, text=True, check=False)
+    ended = in_bash(home, f'"{sys.executable}" -m catchment.cli {line}')
+    return subprocess.CompletedProcess(ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+
+def in_bash(home: Path, line: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["bash", "-c", line], env=environment(home), cwd=home, capture_output=True, check=False)
 
 
 def test_a_program_that_calls_our_commands_has_what_they_print(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import io
 import json
 import os
@@ -78,8 +79,9 @@ def watch_stdout() -> None:
     if old is None or old is not sys.stdout:
         return
     raw = _Stdout(old.fileno(), "w", closefd=False)
+    # What others wrote has signs that a terminal may know nothing of: the rest of it is shown all the same.
     sys.stdout = io.TextIOWrapper(
-        io.BufferedWriter(raw), encoding=old.encoding, errors=old.errors, line_buffering=old.isatty()
+        io.BufferedWriter(raw), encoding=old.encoding, errors="replace", line_buffering=old.isatty()
     )
 
 
@@ -189,12 +191,18 @@ def confirm(question: str) -> None:
 
 
 def print_json(value: object) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2, default=_as_json))
+    typer.echo(_json(value, indent=2))
 
 
 def print_line(value: object) -> None:
     """JSON in one line, for whoever reads line by line."""
-    typer.echo(json.dumps(value, ensure_ascii=False, default=_as_json))
+    typer.echo(_json(value))
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    """In signs that the encoding of stdout has: JSON is UTF-8, and what is ASCII alone is that in any of them."""
+    is_utf8 = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name == "utf-8"
+    return json.dumps(value, ensure_ascii=not is_utf8, indent=indent, default=_as_json)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
