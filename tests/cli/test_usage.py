@@ -161,10 +161,12 @@ def test_settings_that_are_no_text_are_a_sentence_not_a_trace(catchment: Command
     assert result.stderr == "Error: .env is not text in UTF-8; save it as such.\n"
 
 
-def test_a_site_that_is_no_address_is_a_sentence_not_a_trace(catchment: Command) -> None:
-    result = catchment("sitemap", "http://[bad")
-    assert result.exit_code == 1
-    assert result.stderr.startswith("Error: 'http://[bad'")
+@pytest.mark.parametrize("words", [("sitemap",), ("sitemap", "--full"), ("add", "--no-check", "--type", "rss")])
+@pytest.mark.parametrize("address", ["http://[bad", "https://xn--/", "https://example.org:port/"])
+def test_what_is_no_address_is_a_sentence_not_a_trace(catchment: Command, words: tuple[str, ...], address: str) -> None:
+    result = catchment(*words, address)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"Error: '{address}' is not a URL that can be read")
 
 
 def test_keys_are_shown_once_and_revoked(catchment: Command) -> None:

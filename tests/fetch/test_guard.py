@@ -106,6 +106,7 @@ REFUSED_URLS = [
     "http://example.com\x00.evil.example/",
     # no host name at all
     "http://a..b/",
+    "http://xn--/",
     "http://-a.example/",
     "http://" + "a" * 64 + ".example/",
     "http://" + "a." * 130 + "example/",

@@ -185,9 +185,11 @@ def _parse_url(url: str) -> URL:
         raise _refused(url, "holds a user or password; put credentials into headers instead")
     try:
         parsed = URL(url)
+        # What is said of an address names its host as people read it (`xn--` is no name at all).
+        is_named = bool(parsed.host)
     except ValueError as error:
         raise _refused(url, "is not a URL that can be read") from error
-    if not parsed.raw_host or ("[" in authority and ":" not in parsed.raw_host):
+    if not is_named or not parsed.raw_host or ("[" in authority and ":" not in parsed.raw_host):
         raise _refused(url, "has no valid host name")
     return parsed
 

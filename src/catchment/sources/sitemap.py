@@ -241,8 +241,12 @@ class SitemapCrawlSession:
 
 def _url(config: Mapping[str, Any]) -> URL:
     given = text(config, "url", example="https://example.org/sitemap.xml")
-    url = URL(given).with_fragment(None)
-    if url.scheme not in {"http", "https"} or not url.host:
+    try:
+        url = URL(given).with_fragment(None)
+        is_web = url.scheme in {"http", "https"} and bool(url.host)
+    except ValueError as error:
+        raise BadConfig(f"{given[:200]!r} is not a URL that can be read.") from error
+    if not is_web:
         raise BadConfig(f"{given!r} is no web address; it starts with https:// or http://.")
     return url
 
