@@ -169,6 +169,23 @@ def test_what_is_no_address_is_a_sentence_not_a_trace(catchment: Command, words:
     assert result.stderr.startswith(f"Error: '{address}' is not a URL that can be read")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("cookies", "reset"),
+        ("crawl", "executions", "--workflow"),
+        ("items", "search", "word", "--tag"),
+        ("migrate-store", "--to"),
+    ],
+    ids=" ".join,
+)
+def test_an_argument_that_is_no_text_is_a_sentence_not_a_trace(catchment: Command, words: tuple[str, ...]) -> None:
+    catchment.json("add", "https://example.org/feed", "--no-check")
+    result = catchment(*words, "sqlite:///\udcff")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.endswith("\\udcff' is not text in UTF-8; write it as such.\n")
+
+
 def test_keys_are_shown_once_and_revoked(catchment: Command) -> None:
     made = catchment.json("keys", "create", "script", "--role", "service")
     assert made["api_key"].startswith(made["key"]["prefix"])

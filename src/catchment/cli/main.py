@@ -15,9 +15,10 @@ from typer.main import get_command as as_command
 from catchment import __version__
 from catchment.cli.console import ReaderGone, open_what_is_closed, say, watch_stdout
 from catchment.cli.session import DONE, FAILED, INTERRUPTED, WRONG_USAGE
-from catchment.errors import CatchmentError, SettingsError
+from catchment.errors import CatchmentError, InvalidInput, SettingsError
 
 OBJECTS_BETWEEN_LOOKS = 50_000
+_SHOWN_CHARS = 200
 #: The commands in the order of the help, each with where it is: its module, and its name there if that is another.
 COMMANDS = {
     "up": "up",
@@ -81,6 +82,11 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except CatchmentError as error:
             raise _told(error) from error
+        except UnicodeEncodeError as error:
+            # Only of what the shell hands over: what others write is cleaned before it is looked up or kept.
+            raise _told(
+                InvalidInput(f"{error.object[:_SHOWN_CHARS]!r} is not text in UTF-8; write it as such.")
+            ) from error
         except ExceptionGroup as group:
             # Work that is done side by side fails in groups. What was not raised on purpose is a mistake of ours.
             meant, other = group.split(CatchmentError)
