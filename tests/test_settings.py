@@ -186,3 +186,16 @@ def test_a_user_without_a_home_has_the_data_in_the_working_folder(monkeypatch: p
 
     monkeypatch.setattr(settings, "user_data_path", nobody_knows)
     assert settings._data_folder() == Path("data")
+
+
+def test_a_working_folder_that_may_not_be_looked_into_has_no_settings() -> None:
+    # As /root for whoever `sudo -u` names; a name so long is refused by the system as that is.
+    nowhere = Path("x" * 300)
+    assert load_settings({"API_KEY": "ours"}, dotenv=nowhere / ".env").api_key == "ours"
+
+
+def test_a_working_folder_that_was_removed_has_no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert load_settings({"API_KEY": "ours"}).api_key == "ours"

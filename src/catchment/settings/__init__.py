@@ -352,7 +352,8 @@ def specs() -> list[tuple[str, Spec, Any]]:
 def load_settings(environ: Mapping[str, str] | None = None, *, dotenv: Path = Path(".env")) -> Settings:
     """Read every setting, or stop with a SettingsError that names the variable at fault."""
     process = os.environ if environ is None else environ
-    file = _read_dotenv(dotenv) if dotenv.is_file() else {}
+    # `is_file` would fail where the working folder is not for us, as /root is not for whoever `sudo -u` names.
+    file = _read_dotenv(dotenv) if os.path.isfile(dotenv) else {}  # noqa: PTH113
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
     for name, spec, _ in specs():
@@ -378,11 +379,15 @@ def load_settings(environ: Mapping[str, str] | None = None, *, dotenv: Path = Pa
 
 def home_in(folder: Path) -> Path | None:
     """The data folder of a working folder that has one: of a clone of this project, or with a store in it."""
-    here = folder.absolute()
+    try:
+        here = folder.absolute()
+    except FileNotFoundError:
+        # It was removed meanwhile.
+        return None
     for place in (here, *here.parents):
-        if (place / "src/catchment/settings").is_dir() and (place / "pyproject.toml").is_file():
+        if os.access(place / "src/catchment/settings", os.X_OK) and os.access(place / "pyproject.toml", os.F_OK):
             return place / "data"
-    return here / "data" if (here / "data" / STORE_FILE).is_file() else None
+    return here / "data" if os.access(here / "data" / STORE_FILE, os.F_OK) else None
 
 
 def _known_variables(api_env: str) -> set[str]:
