@@ -169,6 +169,28 @@ def test_what_is_no_address_is_a_sentence_not_a_trace(catchment: Command, words:
     assert result.stderr.startswith(f"Error: '{address}' is not a URL that can be read")
 
 
+#: No system takes a name so long: looking for it fails, as it does in a folder of somebody else.
+UNREACHABLE = "x" * 300
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["backup", "restore", "export -o", "items export -o", "packs install", "audit --source", "audit --database"],
+)
+def test_a_file_that_may_not_even_be_looked_for_is_a_sentence_not_a_trace(catchment: Command, words: str) -> None:
+    catchment.json("add", "https://example.org/feed", "--no-check")
+    result = catchment(*words.split(), UNREACHABLE)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"Error: {UNREACHABLE}")
+    assert result.stderr.endswith(": File name too long.\n")
+
+
+def test_a_data_folder_that_may_not_be_looked_into_is_a_sentence_not_a_trace(catchment: Command) -> None:
+    result = catchment("status", CATCHMENT_HOME=UNREACHABLE)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"Error: {UNREACHABLE}")
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -256,6 +278,15 @@ class TestDoctor:
         result = catchment("doctor", **{name: value})
         assert result.exit_code == 1
         assert name in result.stdout
+
+    def test_a_data_folder_that_cannot_be_one_is_a_failure(self, catchment: Command) -> None:
+        (catchment.home / "file").write_text("no folder")
+        result = catchment("doctor", "--json", CATCHMENT_HOME=str(catchment.home / "file"))
+        assert result.exit_code == 1
+        assert [one["name"] for one in json.loads(result.stdout) if one["verdict"] == "fail"] == ["data folder"]
+
+    def test_a_store_that_may_not_be_looked_for_is_not_there(self, catchment: Command) -> None:
+        assert self.verdicts(catchment, CATCHMENT_HOME=UNREACHABLE)["store"]["verdict"] == "warn"
 
     def test_a_damaged_store_is_a_failure(self, catchment: Command) -> None:
         (catchment.home / "catchment.sqlite3").write_text("no database" * 1000)

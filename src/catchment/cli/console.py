@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -160,7 +160,8 @@ def file_or_stdout(path: Path | None) -> Iterator[BinaryIO]:
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
 
 
 #: Wide enough for a table in a file or a pipe, where nobody sees a line break coming.

@@ -82,6 +82,10 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except CatchmentError as error:
             raise _told(error) from error
+        except OSError as error:
+            if error.filename is None:
+                raise
+            raise _told(InvalidInput(f"{error.filename} cannot be used: {error.strerror}.")) from error
         except UnicodeEncodeError as error:
             # Only of what the shell hands over: what others write is cleaned before it is looked up or kept.
             raise _told(

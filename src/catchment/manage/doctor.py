@@ -122,9 +122,11 @@ def _check_folder(settings: Settings) -> list[CheckResult]:
     if file is None:
         return []
     folder = file.absolute().parent
-    there = next(place for place in (folder, *folder.parents) if place.is_dir())
+    # Unlike `Path.exists`, `os.access` answers also where we may not look.
+    there = next(place for place in (folder, *folder.parents) if os.access(place, os.F_OK))
     space = check_space(shutil.disk_usage(there).free)
-    if os.access(there, os.W_OK | os.X_OK) and (not file.exists() or os.access(file, os.W_OK)):
+    is_usable = os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK)  # noqa: PTH112
+    if is_usable and (not os.access(file, os.F_OK) or os.access(file, os.W_OK)):
         return [_ok("data folder", str(folder)), space]
     advice = "Make it writable, or set CATCHMENT_HOME to a folder that is."
     return [_failure("data folder", f"{folder} is not writable", advice), space]
@@ -133,7 +135,7 @@ def _check_folder(settings: Settings) -> list[CheckResult]:
 async def _check_store(settings: Settings) -> list[CheckResult]:
     url = store_url(settings.store_url())
     file, shown = sqlite_file(url), shown_place(url)
-    if file is not None and not file.exists():
+    if file is not None and not os.access(file, os.F_OK):
         missing = _warning("store", f"{shown} is not there yet", "`catchment up` makes it.")
         return [missing, _check_intervals(settings, {})]
     try:
