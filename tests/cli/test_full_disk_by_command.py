@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from command import Command
+from test_searching_by_command import store_items
 
+from catchment.errors import ReadOnlyStore
 from catchment.store import database
 from catchment.store.database import open_store
 from catchment.store.migrate import current_revision, migrate
@@ -62,6 +64,24 @@ async def test_a_command_that_reads_does_not_wait_for_a_store_that_another_progr
         async with asyncio.timeout(database.BUSY_SECONDS / 2):
             result = await asyncio.to_thread(catchment, *words)
     assert result.exit_code == 0, result.output
+
+
+@pytest.mark.proves("R-25")
+@pytest.mark.parametrize("words", ["items search chips", "jobs list"])
+def test_a_store_that_cannot_be_written_is_read_all_the_same(
+    catchment: Command, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    added = catchment.json("add", "https://news.example/feed", "--no-check")
+    catchment.json("jobs", "list")
+    store_items(catchment.home, added["id"], Chips="more")
+    catchment.json("items", "search", "chips")
+    store_items(catchment.home, added["id"], Rain="wet")
+
+    async def refuse(*_: object, **__: object) -> None:
+        raise ReadOnlyStore("The store cannot be written, it is read-only.")
+
+    monkeypatch.setattr(database.SqliteStore, "write", refuse)
+    assert len(catchment.json(*words.split())) > 0
 
 
 @pytest.mark.proves("R-26")

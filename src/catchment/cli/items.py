@@ -26,7 +26,7 @@ from catchment.cli.console import (
 from catchment.cli.session import read_settings, say_empty, with_system
 from catchment.domain.caller import OPERATOR
 from catchment.domain.export import ExportFormat, ExportKind, ExportQuery
-from catchment.errors import InvalidInput
+from catchment.errors import FullStore, InvalidInput, ReadOnlyStore
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -94,7 +94,10 @@ def search(
     async def work(system: System) -> Sequence[StoredItem]:
         # A shell has taken the quotes of a phrase away already.
         q = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
-        await system.items.take_in()
+        try:
+            await system.items.take_in()
+        except (FullStore, ReadOnlyStore) as error:
+            say(f"What came last may not be found: {error}")
         page = await system.items.find(OPERATOR, wanted, q=q, limit=limit)
         return page.items
 

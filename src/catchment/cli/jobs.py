@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from catchment.cli.console import AsJson, print_list, print_result
 from catchment.cli.session import FAILED, with_new_store, with_system
 from catchment.domain.run import COLLECTOR_TICK
+from catchment.errors import FullStore, ReadOnlyStore
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -31,7 +33,9 @@ def list_(*, as_json: AsJson = False) -> None:
     """
 
     async def work(system: System) -> list[JobState]:
-        await system.jobs.prepare()
+        # One that cannot be written is read as it is.
+        with suppress(FullStore, ReadOnlyStore):
+            await system.jobs.prepare()
         return await system.jobs.list()
 
     found = with_system(work)
