@@ -99,6 +99,8 @@ def test_every_command_explains_itself_with_an_example(catchment: Command, words
         ("items", "list", "--limit", "-1"),
         ("up", "--port", "70000"),
         ("demo", "--faulty", "2"),
+        ("demo", "--faulty", "nan"),
+        ("demo", "--speed", "inf"),
         ("collect", "--loop", "--source", "5"),
         ("collect", "--loop", "--json"),
         ("collect", "--source", BEYOND),

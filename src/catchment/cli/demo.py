@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from importlib.util import find_spec
+from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
@@ -139,13 +140,24 @@ PLATFORM_NAMES = {Platform.XHS: "小红书", Platform.WEIBO: "微博"}
 KEYWORD, PAGES, COMMENTS = "手冲咖啡", 5, 3
 
 
+def _finite(number: float) -> float:
+    """Lets pass what is a number: `nan` is in no range, and in none is it refused; no time runs as fast as `inf`."""
+    if not isfinite(number):
+        raise typer.BadParameter(f"{number} is no number that can be reckoned with.")
+    return number
+
+
 def demo(
     *,
     host: Host = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen on; else a free one.")] = None,
     sites: Annotated[int, typer.Option(min=1, max=10_000, help="How many sites the simulated web has.")] = 24,
-    faulty: Annotated[float, typer.Option(min=0, max=1, help="Which share of them has troubles.")] = 0.2,
-    speed: Annotated[float, typer.Option(min=0, help="How fast its time runs: 60 is an hour a minute.")] = 60.0,
+    faulty: Annotated[
+        float, typer.Option(min=0, max=1, help="Which share of them has troubles.", callback=_finite)
+    ] = 0.2,
+    speed: Annotated[
+        float, typer.Option(min=0, help="How fast its time runs: 60 is an hour a minute.", callback=_finite)
+    ] = 60.0,
     scenario: Annotated[Scenario | None, typer.Option(help="Have something go wrong, and put right again.")] = None,
 ) -> None:
     """Run everything against a simulated web on this machine, offline, until stopped.
