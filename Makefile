@@ -21,7 +21,8 @@ help: ## Show what can be made
 setup: $(VENV)/.ready ## Make the virtual environment with pinned versions
 
 $(VENV)/.ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
+	@# One that is there stays with its own Python, which need not be the one that comes first.
+	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@# Commands start a quarter sooner, even where Python is told to write no bytecode.
 	$(BIN)/python -m compileall -q src
@@ -69,7 +70,7 @@ test-prefect: $(PREFECT)/.ready ## Run the flows under a real Prefect, in an env
 
 # Prefect's server breaks with the FastAPI of the product and wants an older python-dateutil: it has its own versions.
 $(PREFECT)/.ready: pyproject.toml constraints-prefect.txt
-	$(PYTHON) -m venv $(PREFECT)
+	[ -x $(PREFECT)/bin/python ] || $(PYTHON) -m venv $(PREFECT)
 	$(PREFECT)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-prefect.txt -e '.[prefect,test]'
 	@touch $@
 

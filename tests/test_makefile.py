@@ -37,3 +37,19 @@ def test_make_names_a_folder_only_where_nobody_else_does(tmp_path, file, process
     words = ["make", "--silent", "show"]
     said = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=True).stdout
     assert said.strip() == expected.format(here=tmp_path)
+
+
+@pytest.mark.proves("F-01")
+def test_an_environment_that_is_there_keeps_its_python(tmp_path):
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    shutil.copy(MAKEFILE, tmp_path)
+    for name in ("pyproject.toml", "constraints.txt"):
+        (tmp_path / name).touch()
+    own = tmp_path / ".venv" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    # Any other Python would fail.
+    subprocess.run(["make", "setup", "PYTHON=false"], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / ".venv" / ".ready").exists()
