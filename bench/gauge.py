@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
@@ -19,8 +20,13 @@ def family(pid: int | None = None) -> list[psutil.Process]:
 
 
 def processor_seconds(members: list[psutil.Process]) -> float:
-    times = [member.cpu_times() for member in members]
-    return float(sum(time.user + time.system for time in times))
+    """Of those that are still there: PostgreSQL's helpers come and go."""
+    total = 0.0
+    for member in members:
+        with suppress(psutil.NoSuchProcess):
+            times = member.cpu_times()
+            total += times.user + times.system
+    return total
 
 
 def peak_bytes(members: list[psutil.Process]) -> int:
