@@ -402,6 +402,6 @@ async def test_metrics_count_requests_by_route_template_and_sources_by_health(si
     assert found["catchment_http_request_seconds_count", ("method", "GET"), route] == 2
     assert found["catchment_sources", ("status", "failing")] == 1
     assert found["catchment_items",] == found["catchment_items_24h",] == 2
-    assert "4711" not in answer.text
+    assert "/4711" not in answer.text, "by itself it may be part of a moment"
     assert "no/such" not in answer.text
     assert (await site.get("/api/metrics")).json()["items"] == 2
