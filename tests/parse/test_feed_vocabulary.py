@@ -10,6 +10,8 @@ from email.utils import format_datetime
 
 import pytest
 from feed_documents import atom, rss
+from hypothesis import given
+from hypothesis import strategies as st
 
 from catchment.parse.entry import ParsedEnclosure
 from catchment.parse.feed import MAX_ENTRIES, parse_feed
@@ -249,17 +251,28 @@ class TestTexts:
     def test_every_text_is_cleaned_once_whatever_its_links_are(self, link: str):
         cleaned = []
         cleaner = HtmlCleaner("https://x.org/")
-        real = cleaner._cleaner
+        real = cleaner._without_media
 
         class Counting:
             def clean(self, text: str) -> str:
                 cleaned.append(text)
                 return real.clean(text)
 
-        cleaner.__dict__["_cleaner"] = Counting()
+        cleaner.__dict__["_without_media"] = Counting()
         texts = [f'<a href="{link}">x</a> <img src=b>', "<a href=a>y</a>"]
         assert 'href="https://x.org/a"' in cleaner.clean_all(texts)[0]
         assert cleaned == texts
+
+    @pytest.mark.proves("R-03")
+    @pytest.mark.parametrize("tag", ["audio", "VIDEO", "sOurce", "Picture"])
+    def test_what_the_librarys_own_list_of_tags_lacks_is_kept_however_it_is_written(self, tag: str):
+        texts = ["<b>a</b>", f'<p>b <{tag} src="c.mp4"></{tag}></p>']
+        assert HtmlCleaner("https://x.org/").clean_all(texts)[1].count(f"<{tag.lower()}") == 1
+
+    @given(st.lists(st.text(alphabet="<>/&;#= \"'avidsoupcrtehx\n\ud800", max_size=60), max_size=4))
+    def test_texts_are_cleaned_together_as_each_is_by_itself(self, texts: list[str]):
+        cleaner = HtmlCleaner("https://x.org/")
+        assert cleaner.clean_all(texts) == [cleaner.clean(text) for text in texts]
 
 
 def dated(place: int) -> str:

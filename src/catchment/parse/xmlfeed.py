@@ -247,8 +247,10 @@ class _FeedReader:
         )
 
     def _enclosures(self, own: Sequence[Element], links: Sequence[Element]) -> Sequence[ParsedEnclosure]:
-        files = [file if file.get("url") else _as_of_rss_2(file) for file in own]
-        files += [link for link in links if link.get("rel") == "enclosure"]
+        linked = [link for link in links if link.get("rel") == "enclosure"]
+        if not (own or linked):
+            return ()
+        files = [*(file if file.get("url") else _as_of_rss_2(file) for file in own), *linked]
         return [self._enclosure(file, url) for file in files if (url := file.get("url") or _href(file))]
 
     def _enclosure(self, file: Element, url: str) -> ParsedEnclosure:
@@ -346,7 +348,8 @@ def _first_date(elements: Iterable[Element]) -> datetime | None:
 
 def _tags(fields: _Fields) -> list[str]:
     # Those of iTunes stand in each other.
-    every = [one for element in fields.get("category", ()) for one in element.iter(element.tag)]
+    given = fields.get("category", ())
+    every = [one for element in given for one in element.iter(element.tag)] if any(map(len, given)) else given
     tags = [tag for one in every if (tag := one.get("term") or one.get("text") or _text(one))]
     for element in fields.get("keywords", ()):
         tags += _text(element).split(",")
