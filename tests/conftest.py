@@ -32,7 +32,7 @@ from fork_server import ForkServer
 from leak_watch import LeakWatch, refuse_leaks_into_files
 from parsers_here import ParsersHere
 from postgres_databases import Databases
-from stores import stores_of
+from stores import IN_PLACE, stores_of
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 MEMORY = Path("/dev/shm")
@@ -151,6 +151,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
+def in_place_url(sqlite_url: str) -> str:
+    return sqlite_url
+
+
+@pytest.fixture
 def store_url(request: pytest.FixtureRequest) -> str:
     """Both stores, one after the other."""
     url: str = request.getfixturevalue(f"{request.param}_url")
@@ -158,8 +163,15 @@ def store_url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def store(store_url: str) -> AsyncIterator[Store]:
-    store = open_store(store_url)
+def serves_nobody(request: pytest.FixtureRequest) -> bool:
+    """Whether transactions and small documents hold up the event loop, as they may where nobody waits for it."""
+    callspec = getattr(request.node, "callspec", None)
+    return callspec is not None and callspec.params.get("store_url") == IN_PLACE
+
+
+@pytest.fixture
+async def store(store_url: str, serves_nobody: bool) -> AsyncIterator[Store]:
+    store = open_store(store_url, in_place=serves_nobody)
     await migrate(store)
     yield store
     await store.close()
@@ -174,7 +186,7 @@ OpenSystem = Callable[..., AbstractAsyncContextManager[System]]
 
 
 @pytest.fixture
-def open_test_system(store_url: str, clock: ManualClock) -> OpenSystem:
+def open_test_system(store_url: str, clock: ManualClock, serves_nobody: bool) -> OpenSystem:
     """Opens a system on the store under test; keyword arguments are settings."""
 
     def open_(**settings: object) -> AbstractAsyncContextManager[System]:
@@ -183,7 +195,8 @@ def open_test_system(store_url: str, clock: ManualClock) -> OpenSystem:
             "allow_networks": "127.0.0.1",
             "timeout_seconds": 5.0,
         }
-        return open_system(Settings(**{**defaults, **settings}), clock=clock)  # type: ignore[arg-type]
+        chosen = Settings(**{**defaults, **settings})  # type: ignore[arg-type]
+        return open_system(chosen, clock=clock, serves_nobody=serves_nobody)
 
     return open_
 

@@ -11,6 +11,10 @@ import pytest
 STORES = ("sqlite", "postgres")
 on_sqlite_alone = pytest.mark.stores("sqlite")
 on_both_stores = pytest.mark.stores(*STORES)
+#: The last is SQLite as a process has it that serves nobody.
+IN_PLACE = "in_place"
+on_sqlite_in_both_ways = pytest.mark.stores("sqlite", IN_PLACE)
+on_every_store = pytest.mark.stores(*STORES, IN_PLACE)
 
 
 def stores_of(test: pytest.Function) -> tuple[str, ...]:

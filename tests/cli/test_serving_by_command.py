@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import json
+import pickle
 import signal
 import socket
 import sqlite3
+import subprocess
 import time
 from asyncio import Event, to_thread
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,8 +18,11 @@ import psutil
 import pytest
 from command import Command, Process, Start
 
-from catchment.bootstrap import open_system
-from catchment.cli.collector_processes import MANY_DUE, ForkServer, _collect_beside, helpers
+from catchment.bootstrap import System, open_system
+from catchment.cli import collector_processes
+from catchment.cli.collector_processes import ALONE, MANY_DUE, ForkServer, Helpers, _collect_beside, helpers
+from catchment.domain.host import DueSource
+from catchment.engine.round import Round
 from catchment.settings import Settings
 from eventually import DEADLINE_SECONDS, eventually
 from feed_site import Answer, FeedSite, Gate, rss
@@ -161,10 +168,14 @@ async def at_the_gate(start: Start, catchment: Command, site: FeedSite, gate: Ga
     return collector
 
 
-def helper_of(collector: Process) -> psutil.Process:
+def helpers_of(collector: Process) -> list[psutil.Process]:
     (set_aside,) = [one for one in psutil.Process(collector.pid).children() if one.children()]
-    (helper,) = set_aside.children()
-    return helper
+    return set_aside.children()
+
+
+async def both_stop(collector: Process) -> None:
+    for _ in range(2):
+        await collector.says("a collector process: stop received")
 
 
 @pytest.mark.proves("A-09", "A-26", "S-01")
@@ -202,7 +213,7 @@ async def test_a_round_that_is_stopped_tells_what_all_its_collectors_did_and_wha
     for _ in range(20):
         await collector.visits(gate)
     collector.signal(signal.SIGTERM)
-    await collector.says("finishing what is under way")
+    await both_stop(collector)
     gate.opened.set()
     assert await collector.ends() == 0
     said = "".join(collector.said)
@@ -227,16 +238,64 @@ async def test_a_stop_that_cuts_off_gives_the_leases_of_every_collector_back(
         assert store.execute("SELECT kind, subject FROM runs WHERE status = 'running'").fetchall() == []
 
 
-@pytest.mark.proves("S-01")
-async def test_collectors_side_by_side_have_no_more_parsers_than_one_alone(tmp_path: Path) -> None:
-    settings = Settings(database_url=f"sqlite:///{tmp_path / 'store.sqlite3'}", parsers=4)
-    async with open_system(settings) as system, helpers(system, ForkServer(None, collectors=2), Event()) as others:
-        others.call(MANY_DUE)
-        assert system.parsers.size == 2
-        # Before they begin.
-        await others.end()
-        others.call(MANY_DUE - 1)
-        assert system.parsers.size == 4
+def feeds_due(count: int) -> list[DueSource]:
+    return [DueSource(number, type="rss") for number in range(count)]
+
+
+@asynccontextmanager
+async def with_helpers(tmp_path: Path, forks: ForkServer) -> AsyncIterator[tuple[System, Helpers]]:
+    settings = Settings(database_url=f"sqlite:///{tmp_path / 'store.sqlite3'}", parse_seconds=0.1)
+    async with open_system(settings) as system, helpers(system, forks, Event()) as others:
+        yield system, others
+
+
+@pytest.mark.proves("R-44", "S-01")
+async def test_others_collect_many_feeds_and_what_shares_its_host_or_is_no_feed_stays_here(tmp_path: Path) -> None:
+    async with with_helpers(tmp_path, ForkServer(None, collectors=2)) as (_, others):
+        feeds = feeds_due(MANY_DUE)
+        stay = [DueSource(1_000, host="shared.example.org", type="rss"), DueSource(1_001, type="hackernews")]
+        assert others.divide([*feeds, *stay]) == (feeds, stay)
+        assert others.divide([*feeds[1:], *stay]) == ((), [*feeds[1:], *stay]), "one fewer than many"
+
+
+async def test_where_there_are_no_others_all_stays_here(tmp_path: Path) -> None:
+    async with with_helpers(tmp_path, ALONE) as (_, others):
+        await others.prepare()
+        assert others.divide(feeds_due(MANY_DUE)) == ((), feeds_due(MANY_DUE))
+
+
+class OneThatSaysNothing(ForkServer):
+    """A child that has opened the store, and hangs."""
+
+    def __init__(self) -> None:
+        super().__init__(None, collectors=1)
+        self.child = subprocess.Popen(["sleep", "60"])
+
+    def fork(self) -> socket.socket:
+        ours, self.theirs = socket.socketpair()
+        pid = pickle.dumps(self.child.pid)
+        self.theirs.sendall(len(pid).to_bytes(4, "big") + pid)
+        return ours
+
+
+@pytest.mark.proves("R-19", "F-08")
+async def test_one_that_hangs_is_ended_and_what_is_left_is_collected_without_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector_processes, "_SILENT_SECONDS", 0.0)
+    forks = OneThatSaysNothing()
+    async with with_helpers(tmp_path, forks) as (_, others):
+        feeds = feeds_due(MANY_DUE)
+        theirs, _ = others.divide(feeds)
+        round_ = Round([], others=[one.id for one in theirs])
+        others.collect(round_, theirs, left_here=0)
+        await round_.wait()
+        assert await to_thread(forks.child.wait, DEADLINE_SECONDS) == -signal.SIGKILL
+        forks.theirs.close()
+        assert round_.dropped == MANY_DUE
+        await others.finish()
+        assert others.divide(feeds) == ((), feeds), "it may have been one of these that it hung on"
+        assert others.divide(feeds) == (feeds, []), "once"
 
 
 async def test_a_helper_whose_caller_is_gone_ends_without_a_word(tmp_path: Path) -> None:
@@ -262,10 +321,11 @@ async def test_for_a_few_sources_nobody_else_is_called(start: Start, catchment: 
 async def test_helpers_go_with_whoever_called_them(start: Start, catchment: Command, site: FeedSite) -> None:
     gate = Gate(rss("1"))
     collector = await at_the_gate(start, catchment, site, gate)
-    helper = helper_of(collector)
+    both = helpers_of(collector)
     collector.signal(signal.SIGKILL)
     gate.opened.set()
-    await to_thread(wait_until_over, helper)
+    for helper in both:
+        await to_thread(wait_until_over, helper)
     assert site.most_in_flight == 20
 
 
@@ -280,7 +340,7 @@ async def test_helpers_begin_nothing_after_the_stop(
     collector.signal(signal.SIGTERM)
     for other in others if reaches_all else ():
         other.send_signal(signal.SIGTERM)
-    await collector.says("collector: stop received")
+    await both_stop(collector)
     gate.opened.set()
     assert await collector.ends() == 0
     assert sum(site.hits.values()) == 20, "what was under way, and nothing else"
@@ -313,7 +373,7 @@ async def test_it_ends_with_1_when_a_helper_had_to_be_cut_off(start: Start, catc
 async def test_what_a_killed_helper_had_taken_is_taken_over(start: Start, catchment: Command, site: FeedSite) -> None:
     gate = Gate(rss("1"))
     collector = await at_the_gate(start, catchment, site, gate, COLLECTOR_TICK="0.2")
-    helper_of(collector).kill()
+    helpers_of(collector)[0].kill()
     await collector.says("a collector process ended before it was done")
     gate.opened.set()
 

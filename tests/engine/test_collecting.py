@@ -26,9 +26,9 @@ from collecting import add, collect, collect_one, get, stored
 from eventually import eventually
 from feed_site import Gate, rss
 from source_factory import START
-from stores import on_both_stores, on_sqlite_alone
+from stores import on_every_store, on_sqlite_in_both_ways
 
-pytestmark = on_sqlite_alone
+pytestmark = on_sqlite_in_both_ways
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
@@ -52,7 +52,7 @@ def know_by_the_whole_link(conn):
 
 
 class TestWhatIsCollected:
-    @on_both_stores
+    @on_every_store
     @pytest.mark.proves("A-01")
     async def test_a_source_that_was_never_fetched_is_collected_at_once(self, system, site):
         await add(system, site.feed("1", "2"))
@@ -84,7 +84,7 @@ class TestWhatIsCollected:
         assert (edited.id, edited.content, edited.revision) == (first.id, "After of 1", 1)
         assert (edited.fetched_at, edited.updated_at) == (START, clock.now())
 
-    @on_both_stores
+    @on_every_store
     @pytest.mark.proves("A-26")
     async def test_links_that_gain_and_change_what_tells_who_led_there_double_and_edit_nothing(
         self, system, site, clock
@@ -99,7 +99,7 @@ class TestWhatIsCollected:
             assert (result.fetched, result.inserted, result.updated) == (2, 0, 0)
         assert await stored(system) == first
 
-    @on_both_stores
+    @on_every_store
     @pytest.mark.proves("A-26")
     async def test_what_was_stored_by_its_whole_link_is_not_doubled(self, system, site, clock):
         await add(system, site.serve(without_ids("?utm_source=rss")))
@@ -113,7 +113,7 @@ class TestWhatIsCollected:
         assert (result.fetched, result.inserted, result.updated) == (2, 0, 0)
         assert await stored(system) == before
 
-    @on_both_stores
+    @on_every_store
     @pytest.mark.proves("A-26")
     async def test_two_sources_may_have_the_same_item(self, system, site):
         await add(system, site.feed("1", path="/a"))
@@ -148,14 +148,14 @@ class TestWhatIsCollected:
         assert (await get(system, sources_[0])).last_error is None
         assert len([line for line in log if line.startswith("WARNING") and "twitter_feed" in line]) == 1
 
-    @on_both_stores
+    @on_every_store
     async def test_what_was_skipped_is_collected_at_once_when_its_fetcher_appears(self, system, clock):
         source = await add(system, "", type="twitter_feed", config={"handle": "@a"})
         await collect(system)
         await system.store.write(sources.wake_types, lambda name: name == "twitter_feed", now=clock.now())
         assert (await get(system, source)).next_check.at == clock.now()
 
-    @on_both_stores
+    @on_every_store
     async def test_a_fetcher_that_breaks_fails_its_source_and_nothing_else(self, system, site, log):
         broken = await add(system, site.feed("1"))
         await system.store.write(sources.change, broken.id, {"memory": {"etag": 7}}, now=START)
@@ -186,7 +186,7 @@ class TestWhenItIsCollected:
             clock.advance(20 * MINUTE)
             assert len(await collect(system)) == 1
 
-    @on_both_stores
+    @on_every_store
     @pytest.mark.proves("A-06")
     async def test_the_environment_sets_the_interval_of_a_type(self, open_test_system, site, clock):
         async with open_test_system(intervals_from_environment={"rss": "60"}) as system:
@@ -439,7 +439,7 @@ class TestPoliteness:
         assert all(result.inserted == 1 for result in results)
         assert site.most_in_flight == 3
 
-    @on_both_stores
+    @on_every_store
     @pytest.mark.proves("A-09")
     async def test_a_collector_leaves_some_of_what_is_due_for_others(self, open_test_system, site):
         gate = Gate(rss("1"))
@@ -458,7 +458,7 @@ class TestPoliteness:
         assert set(site.hits.values()) == {1}, "each is visited once"
         assert min(map(len, shares)) >= 5
 
-    @on_both_stores
+    @on_every_store
     @pytest.mark.proves("A-34")
     async def test_a_one_shot_waits_for_what_was_deferred(self, open_test_system, site):
         # Two a "minute" of the pacer's own clock; the engine's clock stands still, so the deferred are due at once.
@@ -491,7 +491,7 @@ class TestVisitsByHand:
 
 
 class TestLeases:
-    @on_both_stores
+    @on_every_store
     @pytest.mark.proves("F-08")
     async def test_a_late_finisher_stores_nothing(self, system, site, clock):
         gate = Gate(rss("late"))
@@ -507,7 +507,7 @@ class TestLeases:
         assert await stored(system) == []
         assert (await get(system, source)).fetch_count == 0
 
-    @on_both_stores
+    @on_every_store
     @pytest.mark.proves("A-10")
     async def test_what_a_person_changes_during_a_visit_is_kept(self, system, site):
         gate = Gate(rss("1"))
@@ -647,7 +647,7 @@ class TestTheLoop:
                     await asyncio.sleep(0)
             assert site.hits.total() == 1
 
-    @on_both_stores
+    @on_every_store
     @pytest.mark.proves("A-12")
     async def test_work_that_takes_longer_than_the_grace_is_cut_off_and_nothing_half_stored(self, system, site):
         gate = Gate(rss("1"))

@@ -20,9 +20,9 @@ from catchment.web.app import create_app
 from collecting import add, collect, stored
 from eventually import eventually
 from feed_site import Gate, rss
-from stores import on_both_stores, on_sqlite_alone
+from stores import on_both_stores, on_sqlite_in_both_ways
 
-pytestmark = on_sqlite_alone
+pytestmark = on_sqlite_in_both_ways
 
 
 @pytest.mark.proves("R-15", "A-39")

@@ -74,9 +74,11 @@ _TO_CLOSE = ("authenticator", "visits", "scraping", "http", "parsers")
 class Storeless:
     """What needs no store, so that it works even when the store is out of order: the way out, and what uses it."""
 
-    def __init__(self, settings: Settings, clock: Clock) -> None:
+    def __init__(self, settings: Settings, clock: Clock, *, serves_nobody: bool = False) -> None:
         self.settings = settings
         self.clock = clock
+        #: It may be held up, or lost, so small documents are read in it.
+        self._serves_nobody = serves_nobody
 
     async def close(self) -> None:
         """Close those parts that were made."""
@@ -114,10 +116,14 @@ class Storeless:
 
     @cached_property
     def parsers(self) -> ParserPool:
+        size, seconds = self.settings.parsers or os.cpu_count() or 1, self.settings.parse_seconds
+        if self._serves_nobody:
+            from catchment.sandbox.in_place import ParsersInPlace
+
+            return ParsersInPlace(size=size, seconds=seconds)
         from catchment.sandbox.pool import ParserPool
 
-        size = self.settings.parsers or os.cpu_count() or 1
-        return ParserPool(size=size, seconds=self.settings.parse_seconds)
+        return ParserPool(size=size, seconds=seconds)
 
     @cached_property
     def vault(self) -> Vault:
@@ -153,8 +159,8 @@ class Storeless:
 class System(Storeless):
     """Everything there is."""
 
-    def __init__(self, settings: Settings, clock: Clock, store: Store) -> None:
-        super().__init__(settings, clock)
+    def __init__(self, settings: Settings, clock: Clock, store: Store, *, serves_nobody: bool = False) -> None:
+        super().__init__(settings, clock, serves_nobody=serves_nobody)
         self.store = store
 
     def new_leases(self) -> LeasePolicy:
@@ -514,16 +520,16 @@ class System(Storeless):
 
 @asynccontextmanager
 async def open_system(
-    settings: Settings, *, clock: Clock | None = None, makes_store: bool = True
+    settings: Settings, *, clock: Clock | None = None, makes_store: bool = True, serves_nobody: bool = False
 ) -> AsyncIterator[System]:
     """Open the store at the schema of this release, and the system on it.
 
-    One that is not there is made, or is MissingStore.
+    One that is not there is made, or is MissingStore. Who serves nobody may be held up, by transactions and documents.
     """
     if not makes_store:
         require_file(store_url(settings.store_url()))
-    store = open_store(settings.store_url())
-    system = System(settings, clock or SystemClock(), store)
+    store = open_store(settings.store_url(), in_place=serves_nobody)
+    system = System(settings, clock or SystemClock(), store, serves_nobody=serves_nobody)
     try:
         system.check_settings()
         clear_killed_restore(store.url, settings.home)

@@ -17,7 +17,7 @@ from catchment.engine.visit import Crawl, Visitor
 if TYPE_CHECKING:
     from catchment.bootstrap import System
 
-_OBJECTS_BETWEEN_LOOKS = 10_000
+_OBJECTS_BETWEEN_LOOKS = 50_000
 
 
 def make_collector(system: System) -> Collector:

@@ -83,20 +83,16 @@ class _DueRound:
     """What is collected at once of all that is due, here and by helping processes."""
 
     rounds: list[Round] = field(default_factory=list)
-    elsewhere: list[VisitResult] = field(default_factory=list)
     is_stopped: bool = False
 
     async def collect(self, system: System, forks: ForkServer) -> bool:
         """Whether collecting is paused."""
         collect = partial(system.collector.collect_due, on_round=self.rounds.append)
         shown = watched_progress("Collecting", self._progress)
-        async with shown, stop_on_signals() as stop, helpers(system, forks, stop, results=self.elsewhere) as others:
+        async with shown, stop_on_signals() as stop, helpers(system, forks, stop) as others:
+            await others.prepare()
             try:
                 await collect_before(stop, system, collect)
-                await others.finish()
-                if others.has_broken and not stop.is_set():
-                    # One of them broke; what it had taken is due again.
-                    await collect_before(stop, system, collect)
             finally:
                 self.is_stopped = stop.is_set()
         if others.was_cut_off:
@@ -109,8 +105,8 @@ class _DueRound:
 
     def results(self) -> list[VisitResult]:
         """A source that had to wait for its host is in several rounds: the last word counts."""
-        here = (result for round_ in self.rounds for result in round_.results)
-        return list({result.source_id: result for result in (*self.elsewhere, *here)}.values())
+        results = (result for round_ in self.rounds for result in round_.results)
+        return list({result.source_id: result for result in results}.values())
 
     def count_left(self) -> int:
         """Of all that was due, what was not begun, or was cut off."""

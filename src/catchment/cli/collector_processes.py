@@ -1,4 +1,8 @@
-"""More collectors while much is due, for machines with more cores: processes on the same store, gone when all is done.
+"""Collectors for while many feeds are due, one for each core: processes on the same store, gone when all is done.
+
+The process that calls them goes on with whatever else is due, and serves whoever asks; a round is its own all the same,
+as it is told what becomes of each source. They read small feeds in place, since nobody waits for them: what breaks one
+breaks nothing else, and the next round is collected without them.
 
 A process that has threads cannot be forked safely. So one is set aside before there are any, with all that was imported
 by then and nothing to do but wait: collectors are forked from it within milliseconds, and share its memory. All of them
@@ -15,33 +19,41 @@ import pickle
 import signal
 import socket
 import struct
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from itertools import chain, islice
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
+    from catchment.domain.host import DueSource
     from catchment.domain.visit import VisitResult
     from catchment.engine.round import Round
     from catchment.settings import Settings
 
-#: With fewer sources due it is not worth starting a process.
+#: With fewer feeds due it is not worth starting a process.
 MANY_DUE = 200
 #: So many requests in flight are worth a process of their own.
 _IN_FLIGHT_EACH = 10
 #: What comes in thousands. Other services are asked at a pace that this process keeps for itself.
 _TYPES = frozenset({"rss", "digest_feed"})
-_PID = struct.Struct("!i")
 _FORK = b"f"
+_SIZE = struct.Struct("!I")
 _CUT_OFF = 1
+#: How often a collector tells what it did.
+_TELL_SECONDS = 0.2
+_TAKEN_OVER_AT_ONCE = 200
+#: How long one that is well says nothing, beside the time that a document may take: on a machine that is overloaded.
+_SILENT_SECONDS = 30.0
 #: How much longer than this one another may take to leave.
 _LEAVE_SECONDS = 10.0
+_LOOK_SECONDS = 0.01
 
 
 def collectors_at_most(settings: Settings) -> int:
-    """How many collect side by side, this process among them."""
+    """How many collect side by side."""
     wanted = settings.processes or os.cpu_count() or 1
     return max(1, min(wanted, settings.concurrency // _IN_FLIGHT_EACH))
 
@@ -51,11 +63,13 @@ class ForkServer:
 
     def __init__(self, line: socket.socket | None, *, collectors: int) -> None:
         self._line = line
-        #: How many collect side by side at most.
+        #: How many collect side by side at most; none where they would be no more than this process alone.
         self.collectors = collectors
 
     def fork(self) -> socket.socket:
-        """Start a collector; what it says comes by the socket."""
+        """Start a collector. By the socket it is told what to collect, and says what becomes of it; once it is gone the
+        socket ends.
+        """
         assert self._line is not None
         ours, theirs = socket.socketpair()
         with theirs:
@@ -64,7 +78,7 @@ class ForkServer:
 
 
 #: For whoever has no others beside it.
-ALONE = ForkServer(None, collectors=1)
+ALONE = ForkServer(None, collectors=0)
 
 
 @contextmanager
@@ -92,6 +106,8 @@ def import_what_collects() -> None:
     """Before a fork, so that it is there once for all; and before anybody is served, who would have to wait for it."""
     import catchment.bootstrap.engine
     import catchment.fetch.client
+    import catchment.sandbox.in_place
+    import catchment.sources.items
     import catchment.sources.rss  # noqa: F401
     from catchment.sources.registry import plug_ins
 
@@ -99,43 +115,54 @@ def import_what_collects() -> None:
 
 
 def _share(settings: Settings, collectors: int) -> Settings:
-    """The settings of one of several."""
-    parsers = _parsers_each(settings.parsers or os.cpu_count() or 1, collectors)
-    return replace(settings, concurrency=settings.concurrency // collectors, parsers=parsers, processes=1)
-
-
-def _parsers_each(parsers: int, collectors: int) -> int:
-    return max(1, parsers // collectors)
+    """The settings of one of several. They have few documents read apart."""
+    parsers = max(1, (settings.parsers or os.cpu_count() or 1) // collectors)
+    return replace(settings, parsers=parsers, processes=1)
 
 
 def _serve_forks(line: socket.socket, settings: Settings) -> NoReturn:
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, _reap)
+    #: By the pid of each collector.
+    lines: dict[int, int] = {}
+    signal.signal(signal.SIGCHLD, lambda *_: _reap(lines))
     while True:
         asked, sockets, _, _ = socket.recv_fds(line, len(_FORK), 1)
         if not asked:
-            _wait_for_all()
+            _end_all(lines, seconds=settings.stop_seconds + _LEAVE_SECONDS)
             os._exit(0)
-        if os.fork() == 0:
-            line.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            _be_collector(socket.socket(fileno=sockets[0]), settings)
-        os.close(sockets[0])
+        # One that ends at once is heard of when it is known.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+        # Where none can be forked, the line ends as if it were gone.
+        with suppress(OSError):
+            pid = os.fork()
+            if pid == 0:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+                for other in (line.detach(), *lines.values()):
+                    os.close(other)
+                _be_collector(socket.socket(fileno=sockets[0]), settings)
+            lines[pid] = sockets.pop()
+        for unused in sockets:
+            os.close(unused)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
 
 
-def _reap(*_: object) -> None:
-    """At once: one that is gone must not look alive. How it ended it told whoever asked for it."""
+def _reap(lines: dict[int, int]) -> None:
+    """At once: one that is gone must not look alive. Who asked for it hears of its end when it is not there."""
     with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        while pid := os.waitpid(-1, os.WNOHANG)[0]:
+            os.close(lines.pop(pid))
 
 
-def _wait_for_all() -> None:
-    with suppress(ChildProcessError):
-        while True:
-            os.waitpid(-1, 0)
+def _end_all(lines: Mapping[int, int], *, seconds: float) -> None:
+    """Whoever called is gone, so they stop by themselves; one that hangs does not."""
+    deadline = monotonic() + seconds
+    while lines and monotonic() < deadline:
+        sleep(_LOOK_SECONDS)
+    for pid in tuple(lines):
+        _kill(pid)
 
 
 def _be_collector(line: socket.socket, settings: Settings) -> NoReturn:
@@ -154,74 +181,165 @@ def _be_collector(line: socket.socket, settings: Settings) -> NoReturn:
 
 
 async def _collect_beside(line: socket.socket, settings: Settings) -> None:
-    """Feeds that are due, until none is; then say what became of them."""
+    """Open the store, wait for what is to be collected, and say what becomes of it."""
     from catchment.bootstrap import open_system
-    from catchment.cli.signals import collect_before, stop_on_signals
-    from catchment.engine.collector import LOOK_LIMIT, log_round
+    from catchment.cli.signals import stop_on_signals
     from catchment.eventloop import background_tasks
 
     reader, writer = await asyncio.open_unix_connection(sock=line)
-    writer.write(_PID.pack(os.getpid()))
-    clean = True
-    rounds: list[Round] = []
-
-    def begin(round_: Round) -> None:
-        rounds.append(round_)
-        round_.when_over(log_round)
-
-    async with (
-        open_system(settings) as system,
-        stop_on_signals() as stop,
-        background_tasks(_stop_at_end(reader, stop)),
-    ):
-        collect = partial(system.collector.collect_some, LOOK_LIMIT, types=_TYPES, on_round=begin)
-        try:
-            await collect_before(stop, system, collect, is_helping=True)
-        except TimeoutError:
-            clean = False
-    # Also of rounds that a stop ended.
-    writer.write(pickle.dumps((clean, [result for round_ in rounds for result in round_.results])))
-    writer.close()
     # Whoever called may be gone by now, and wants to know nothing any more.
-    with suppress(ConnectionError):
-        await writer.wait_closed()
+    with suppress(ConnectionError, asyncio.IncompleteReadError):
+        _send(writer, os.getpid())
+        async with open_system(settings, serves_nobody=True) as system, stop_on_signals() as stop:
+            collector = system.collector
+            order: Order = await _receive(reader)
+            collector.concurrency = order.visits
+            async with background_tasks(_stop_at_end(reader, stop)):
+                clean = await _collect(system, order, stop, writer)
+        _send(writer, clean)
+        await writer.drain()
+
+
+async def _collect(system: System, order: Order, stop: asyncio.Event, writer: asyncio.StreamWriter) -> bool:
+    """Whether nothing was cut off."""
+    from catchment.cli.signals import collect_before
+    from catchment.domain.host import DueSource
+    from catchment.eventloop import background_tasks
+
+    told = _Told(writer)
+
+    async def collect() -> None:
+        for part in order.parts():
+            round_ = await system.collector.collect_these(list(map(DueSource, part)), on_round=told.follow)
+            if not round_.results:
+                break
+
+    try:
+        async with background_tasks(told.keep_telling()):
+            await collect_before(stop, system, collect, is_helping=True)
+    except TimeoutError:
+        return False
+    finally:
+        # Also of a round that a stop ended.
+        told.tell()
+    return True
+
+
+class Order(NamedTuple):
+    """What a collector is asked for."""
+
+    #: How many visits it may have under way.
+    visits: int
+    #: The ids of sources, none of which shares its host.
+    due: Sequence[int]
+    #: What others have begun at the same time, the last of it first: whoever is done helps them while anything is left.
+    of_others: Sequence[int]
+
+    def parts(self) -> Iterator[Sequence[int]]:
+        yield self.due
+        for start in range(0, len(self.of_others), _TAKEN_OVER_AT_ONCE):
+            yield self.of_others[start : start + _TAKEN_OVER_AT_ONCE]
+
+
+def _orders(due: Sequence[int], *, collectors: int, visits: int) -> list[Order]:
+    """A part for each, in the order of urgency. Who claimed the same would wait for each other all the time."""
+    parts = [due[number::collectors] for number in range(collectors)]
+    rest = [[id_ for other in parts if other is not part for id_ in other] for part in parts]
+    return [Order(visits, part, others[::-1]) for part, others in zip(parts, rest, strict=True)]
+
+
+class _Told:
+    """What was told of some rounds."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        self._results: list[Sequence[VisitResult]] = []
+        self._count = 0
+
+    def follow(self, round_: Round) -> None:
+        self._results.append(round_.results)
+
+    async def keep_telling(self) -> None:
+        """Also that there is nothing to tell: who falls silent is taken for broken."""
+        while True:
+            await asyncio.sleep(_TELL_SECONDS)
+            self.tell()
+
+    def tell(self) -> None:
+        news = list(islice(chain.from_iterable(self._results), self._count, None))
+        _send(self._writer, news)
+        self._count += len(news)
+
+
+def _send(writer: asyncio.StreamWriter, message: object) -> None:
+    data = pickle.dumps(message)
+    writer.write(_SIZE.pack(len(data)) + data)
+
+
+async def _receive(reader: asyncio.StreamReader) -> Any:
+    (size,) = _SIZE.unpack(await reader.readexactly(_SIZE.size))
+    return pickle.loads(await reader.readexactly(size))  # noqa: S301 - it is our own
 
 
 async def _stop_at_end(reader: asyncio.StreamReader, stop: asyncio.Event) -> None:
     with suppress(ConnectionError):
         await reader.read()
     stop.set()
+    from loguru import logger
+
+    logger.info("a collector process: stop received")
 
 
 class Helpers:
-    """Collectors that are called while much is due."""
+    """Collectors that are called while many feeds are due."""
 
-    def __init__(
-        self, system: System, forks: ForkServer, stop: asyncio.Event, results: list[VisitResult] | None
-    ) -> None:
+    def __init__(self, system: System, forks: ForkServer, stop: asyncio.Event) -> None:
         self._system = system
         self._forks = forks
         self._stop = stop
+        #: The lines of those that were forked before it was known for sure that they are needed.
+        self._ready: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._results = results
-        #: How many read where nobody helps.
-        self._parsers = system.parsers.size
-        #: Whether one of them broke, so that what it had taken is due again.
-        self.has_broken = False
+        #: One of them broke, maybe of what it read: what is left is collected here, where everything is read apart.
+        self._has_broken = False
         #: Whether one of them had to leave something unfinished at the stop.
         self.was_cut_off = False
 
-    def call(self, due: int) -> None:
-        """Have others help where so many are due; nothing while they are at it. They bring some of the parsers."""
-        if self._tasks or self._stop.is_set():
+    async def prepare(self) -> None:
+        """Have them open the store while this process puts it in order, if many feeds are due by the look of it."""
+        from catchment.store import sources
+
+        if not self._forks.collectors:
             return
-        others = self._forks.collectors - 1 if due >= MANY_DUE else 0
-        brought = others * _parsers_each(self._parsers, self._forks.collectors)
-        self._system.parsers.size = max(1, self._parsers - brought)
-        for _ in range(others):
-            task = asyncio.create_task(self._have_one_collect())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        now = self._system.clock.now()
+        if await self._system.store.read(sources.are_many_due, types=_TYPES, now=now, many=MANY_DUE):
+            self._ready = [self._forks.fork() for _ in range(self._forks.collectors)]
+
+    def divide(self, due: Sequence[DueSource]) -> tuple[Sequence[DueSource], Sequence[DueSource]]:
+        """All feeds, where there are many, but of hosts that several share: their pace is kept by one process."""
+        if self._has_broken or not self._forks.collectors or self._tasks or self._stop.is_set():
+            self._has_broken = False
+            return (), due
+        theirs = [one for one in due if one.host is None and one.type in _TYPES]
+        if len(theirs) < MANY_DUE:
+            return (), due
+        return theirs, [one for one in due if one.host is not None or one.type not in _TYPES]
+
+    def collect(self, round_: Round, due: Sequence[DueSource], *, left_here: int) -> None:
+        # What is left here wants a part of what may be under way as well.
+        visits = self._system.collector.concurrency // (self._forks.collectors + (left_here > 0))
+        orders = _orders([one.id for one in due], collectors=self._forks.collectors, visits=visits)
+        task = asyncio.create_task(self._have_all_collect(round_, orders))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _have_all_collect(self, round_: Round, orders: Sequence[Order]) -> None:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for order in orders:
+                    tasks.create_task(self._have_one_collect(round_, order))
+        finally:
+            round_.close_others()
 
     async def finish(self) -> None:
         """Wait until all of them are done."""
@@ -235,57 +353,65 @@ class Helpers:
 
     async def end(self) -> None:
         """Those that are left, at once."""
+        for line in self._ready:
+            line.close()
         for task in self._tasks:
             task.cancel()
         await self.finish()
 
-    async def _have_one_collect(self) -> None:
-        share = self._system.collector.concurrency // self._forks.collectors
-        async with self._system.collector.lending(share):
+    async def _have_one_collect(self, round_: Round, order: Order) -> None:
+        async with self._system.collector.lending(order.visits):
             if not self._stop.is_set():
-                await self._follow(self._forks.fork())
+                await self._follow(self._ready.pop() if self._ready else self._forks.fork(), round_, order)
 
-    async def _follow(self, line: socket.socket) -> None:
+    async def _follow(self, line: socket.socket, round_: Round, order: Order) -> None:
         reader, writer = await asyncio.open_unix_connection(sock=line)
-        telling = asyncio.create_task(self._tell_to_stop(writer))
+        telling = asyncio.create_task(self._tell(writer, order))
         pid = 0
         try:
-            (pid,) = _PID.unpack(await reader.readexactly(_PID.size))
-            clean, results = pickle.loads(await reader.read())  # noqa: S301 - it is our own
-            if self._results is not None:
-                self._results += results
-            self.was_cut_off |= not clean
-        except (asyncio.IncompleteReadError, EOFError, pickle.UnpicklingError, ConnectionError):
+            pid = await _receive(reader)
+            while isinstance(told := await self._hear(reader), list):
+                for result in told:
+                    round_.record(result)
+            self.was_cut_off |= not told
+        except (TimeoutError, asyncio.IncompleteReadError, EOFError, pickle.UnpicklingError, ConnectionError):
             from loguru import logger
 
-            self.has_broken = True
+            self._has_broken = True
             self.was_cut_off |= self._stop.is_set()
+            _kill(pid)
             logger.error("a collector process ended before it was done; what it had taken is taken over")
         except asyncio.CancelledError:
             # Whoever insists on the stop does not wait: what it had taken is taken over when its leases run out.
-            if pid:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            _kill(pid)
             raise
         finally:
             telling.cancel()
             writer.close()
 
-    async def _tell_to_stop(self, writer: asyncio.StreamWriter) -> None:
+    async def _hear(self, reader: asyncio.StreamReader) -> Any:
+        """What it says; TimeoutError when it has said nothing for longer than anything may hold it up."""
+        async with asyncio.timeout(_SILENT_SECONDS + self._system.settings.parse_seconds):
+            return await _receive(reader)
+
+    async def _tell(self, writer: asyncio.StreamWriter, order: Order) -> None:
+        """What to collect; and to stop, when it is time."""
+        _send(writer, order)
         await self._stop.wait()
         writer.write_eof()
 
 
-@asynccontextmanager
-async def helpers(
-    system: System, forks: ForkServer, stop: asyncio.Event, *, results: list[VisitResult] | None = None
-) -> AsyncIterator[Helpers]:
-    """Have more collectors at work whenever much is due; at the end those that are left are waited for.
+def _kill(pid: int) -> None:
+    if pid:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
-    What they did is added to `results`, for whoever wants to know: one that goes on for months does not.
-    """
-    ours = Helpers(system, forks, stop, results)
-    system.collector.when_due = ours.call
+
+@asynccontextmanager
+async def helpers(system: System, forks: ForkServer, stop: asyncio.Event) -> AsyncIterator[Helpers]:
+    """Have collectors at work whenever many feeds are due; at the end those that are left are waited for."""
+    ours = Helpers(system, forks, stop)
+    system.collector.others = ours
     try:
         yield ours
         await ours.finish()
@@ -293,5 +419,5 @@ async def helpers(
         await ours.cut_off()
         raise
     finally:
-        system.collector.when_due = None
+        system.collector.others = None
         await ours.end()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Container, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from loguru import logger
 from sqlalchemy import Connection
@@ -38,6 +38,18 @@ CROWDED_SECONDS = 0.2
 FLIGHT_SECONDS = 1.0
 
 
+class Others(Protocol):
+    """Whoever collects beside this one."""
+
+    def divide(self, due: Sequence[DueSource]) -> tuple[Sequence[DueSource], Sequence[DueSource]]:
+        """What of this they are to collect, and what is left to this one."""
+        ...
+
+    def collect(self, round_: Round, due: Sequence[DueSource], *, left_here: int) -> None:
+        """Have them begin, and tell the round what becomes of these; so many others of it are collected here."""
+        ...
+
+
 class Collector:
     def __init__(
         self,
@@ -67,8 +79,7 @@ class Collector:
         self._asking = asyncio.Lock()
         self._round = Round([])
         self.is_working = False
-        #: Told how many are due, whenever some are.
-        self.when_due: Callable[[int], None] | None = None
+        self.others: Others | None = None
 
     @property
     def takes_visits(self) -> bool:
@@ -79,6 +90,11 @@ class Collector:
     def concurrency(self) -> int:
         """How many sources are visited at once."""
         return self._pool.concurrency
+
+    @concurrency.setter
+    def concurrency(self, visits: int) -> None:
+        """Only before it works."""
+        self._pool.concurrency = visits
 
     def lending(self, visits: int) -> AbstractAsyncContextManager[None]:
         """Have so many fewer under way here, as another collector has them."""
@@ -133,13 +149,14 @@ class Collector:
             return self._round, seating
 
     def _queue(self, seating: Seating) -> Round:
-        round_ = self._pool.add(seating.now)
+        theirs, ours = self.others.divide(seating.now) if self.others else ((), seating.now)
+        round_ = self._pool.add(ours, others=[one.id for one in theirs])
         round_.put_off = len(seating.later)
         if round_.ids:
             logger.info("{} source(s) due", len(round_.ids))
             round_.when_over(log_round)
-            if self.when_due is not None:
-                self.when_due(len(round_.ids))
+        if self.others and theirs:
+            self.others.collect(round_, theirs, left_here=len(ours))
         return round_
 
     @property
@@ -172,35 +189,33 @@ class Collector:
             turns |= seating.turns
             if on_round is not None:
                 on_round(round_)
-            await round_.wait()
+            # What is old is cleaned meanwhile.
+            await asyncio.gather(round_.wait(), self._cleaner.tidy_if_due())
             results.update({result.source_id: result for result in round_.results})
             until = min(turns | {moment for moment in [round_.postponed_until()] if moment}, default=None)
             if until is None and (not round_.ids or (len(round_.ids) < LOOK_LIMIT and not round_.dropped)):
                 break
             await self._sleep_until(until)
-        await self._cleaner.tidy_if_due()
         return list(results.values())
 
-    async def collect_some(
-        self,
-        limit: int,
-        *,
-        types: Container[str] | None = None,
-        on_round: Callable[[Round], None] | None = None,
-    ) -> list[VisitResult]:
-        """Collect up to `limit` of what is due, or of these types. What others take meanwhile does not count."""
+    async def collect_these(self, due: Sequence[DueSource], *, on_round: Callable[[Round], None]) -> Round:
+        """Collect what somebody else found to be due, but for what others take meanwhile."""
+        round_ = self._pool.add(due)
+        on_round(round_)
+        await round_.wait()
+        return round_
+
+    async def collect_some(self, limit: int) -> list[VisitResult]:
+        """Collect up to `limit` of what is due. What others take meanwhile does not count."""
         results: list[VisitResult] = []
         while (wanted := limit - len(results)) > 0:
             # One at a time: who looked at the same moment would find the same, and the last would go without.
             async with self._asking:
                 # What is queued here for others who asked is due as well.
                 seating = await self._look(wanted + self._pool.queued)
-                chosen = [one for one in seating.now if types is None or one.type in types]
-                round_ = self._pool.add(chosen, most=wanted)
+                round_ = self._pool.add(seating.now, most=wanted)
             if not round_.ids:
                 break
-            if on_round is not None:
-                on_round(round_)
             await round_.wait()
             results += round_.results
             if not round_.results:
@@ -252,7 +267,7 @@ class Collector:
         progress = {
             "last_tick_at": now.isoformat(),
             "next_tick_at": (now + timedelta(seconds=tick_seconds)).isoformat(),
-            "queued": self._pool.queued,
+            "queued": self._pool.queued + self._round.left_to_others,
             "in_flight": self._pool.in_flight,
         }
         try:

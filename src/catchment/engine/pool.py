@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -98,17 +98,20 @@ class Pool:
         """Whether it is queued, claimed, under way or waiting to be stored."""
         return source_id in self._known
 
-    def add(self, due: list[DueSource], *, most: int | None = None) -> Round:
-        """Queue those sources that are not queued already, or the first of them, as a round."""
+    def add(self, due: Sequence[DueSource], *, most: int | None = None, others: Sequence[int] = ()) -> Round:
+        """Queue those sources that are not queued already, or the first of them, as a round; with those that others
+        collect.
+        """
         fresh = list(islice((one for one in due if one.id not in self._known), most))
-        round_ = Round(one.id for one in fresh)
-        self._known.update(round_.ids)
+        ids = [one.id for one in fresh]
+        round_ = Round(ids, others=others)
+        self._known.update(ids)
         for one in fresh:
             if one.host is not None:
                 self._host_of[one.id] = one.host
                 self._hosts.expect(one.host)
-        self._waiting |= dict.fromkeys(round_.ids, round_)
-        if round_.ids:
+        self._waiting |= dict.fromkeys(ids, round_)
+        if ids:
             self._has_waiting.set()
         return round_
 
@@ -177,7 +180,10 @@ class Pool:
         if self.is_stopping:
             self._waiting.clear()
             self._parked.clear()
-        most = max(self._ahead() - self._claimed.qsize(), 0)
+        is_idle = not self.in_flight and self._claimed.empty()
+        # The first ones at once, and more while those are visited.
+        ahead = min(self._ahead(), self.concurrency) if is_idle else self._ahead()
+        most = max(ahead - self._claimed.qsize(), 0)
         async with self._hosts.lock:
             window = self._window(most)
             claimed = await self._claim_in_store(list(window), most)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,18 +15,22 @@ from catchment.domain.visit import Collected, Failed, Visit, VisitResult, networ
 class Round:
     """The sources of one tick. It is over when each of them is stored, or turned out to be somebody else's.
 
+    Some may be given to `others`, who tell what became of them.
+
     Visits that could not reach their host are held back until it is known whether anybody could be reached, so that
     nobody is blamed for a network of ours that is down.
     """
 
-    def __init__(self, ids: Iterable[int]) -> None:
-        self.ids = tuple(ids)
+    def __init__(self, ids: Iterable[int], *, others: Collection[int] = ()) -> None:
+        own = tuple(ids)
+        self.ids = (*own, *others)
+        self._others = set(others)
         self.results: list[VisitResult] = []
         #: How many turned out to be somebody else's.
         self.dropped = 0
         #: How many were put off at once because of their hosts.
         self.put_off = 0
-        self._unvisited = set(self.ids)
+        self._unvisited = set(own)
         self._unsettled = set(self.ids)
         self._held: list[Visit] = []
         #: The hosts of those sources that were reached.
@@ -55,6 +59,18 @@ class Round:
     def record(self, result: VisitResult) -> None:
         self.results.append(result)
         self._settle(result.source_id)
+
+    @property
+    def left_to_others(self) -> int:
+        """Of how many it was not told yet what became of them."""
+        return len(self._others & self._unsettled)
+
+    def close_others(self) -> None:
+        """There is nothing more to be told: what is left may be due again."""
+        left = self._others & self._unsettled
+        self.dropped += len(left)
+        self._unsettled -= left
+        self._check_over()
 
     @property
     def is_over(self) -> bool:

@@ -59,8 +59,8 @@ class _InPlace:
 
     def _read_here(self, read: Callable[[bytes], T], body: bytes) -> T:
         self._is_reading = True
-        signal.setitimer(signal.ITIMER_REAL, MOMENT_SECONDS)
         try:
+            signal.setitimer(signal.ITIMER_REAL, MOMENT_SECONDS)
             return read(body)
         except CatchmentError:
             raise

@@ -15,11 +15,11 @@ import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, Self, TypeVar
 
 from catchment.errors import BadBody, BadConfig, InvalidInput, ParseError, ParserFailed, ParserUnavailable
 from catchment.sandbox.process import BROKEN, NO_MEMORY_CODE, READY, BadMessage, Incoming, Task, name_of, pack
@@ -48,6 +48,18 @@ class _Job:
     def fail(self, error: Exception) -> None:
         if not self.answer.done():
             self.answer.set_exception(error)
+
+
+class Parsers(Protocol):
+    """Who reads documents for a source."""
+
+    async def read(self, read: Callable[Concatenate[bytes, P], T], body: bytes, *args: P.args, **kwargs: P.kwargs) -> T:
+        """What a reader makes of a body."""
+        ...
+
+    def one_alone(self) -> AbstractAsyncContextManager[ParserPool]:
+        """One that remembers what it read before."""
+        ...
 
 
 class ParserPool:
@@ -82,6 +94,10 @@ class ParserPool:
     ) -> None:
         await self.close()
 
+    def for_source(self, *, is_well: bool) -> Parsers:  # noqa: ARG002 - all are the same here
+        """Who reads what comes from a source; one is well whose last visit was no failure."""
+        return self
+
     @property
     def pids(self) -> list[int]:
         return [process.pid for process in self._processes]
@@ -91,7 +107,7 @@ class ParserPool:
 
         A function that is none of ours, such as that of a plug-in, is run in a thread, which nobody can end.
         """
-        function, bound = _unbound(read)
+        function, bound = unbound(read)
         name = name_of(function)
         if name is None:
             return await asyncio.to_thread(read, body, *args, **kwargs)
@@ -337,7 +353,7 @@ class _ParserProcess(asyncio.Protocol):
         self._line.close()
 
 
-def _unbound(function: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+def unbound(function: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
     """A function and what is given to it by name."""
     return (function.func, function.keywords) if isinstance(function, partial) else (function, {})
 

@@ -190,13 +190,14 @@ class Settings(XSettings, CrawlSettings):
     processes: int = setting(
         "COLLECTOR_PROCESSES",
         0,
-        "Collectors side by side while much is due, each with its part of COLLECTOR_CONCURRENCY; 0 is one a core.",
+        "Processes that collect side by side while many feeds are due, each with its part of COLLECTOR_CONCURRENCY; "
+        "0 is one a core, 1 is none but the first.",
         whole(0, 64),
     )
     parsers: int = setting(
         "COLLECTOR_PARSERS",
         0,
-        "Processes that read what was fetched, of all collectors, while there is something to read; 0 is one a core.",
+        "Processes that read what a collector does not read itself, while there is something to read; 0 is one a core.",
         whole(0, 64),
     )
     parse_seconds: float = setting(

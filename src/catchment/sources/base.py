@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from catchment.domain.visit import Fetched
     from catchment.fetch.freshness import Validators
     from catchment.fetch.options import SourceClient
-    from catchment.sandbox.pool import ParserPool
+    from catchment.sandbox.pool import Parsers
     from catchment.settings import Settings
     from catchment.sources.platforms.reader import PlatformReader
     from catchment.sources.x.fetchers import TweetCache
@@ -36,7 +36,7 @@ class Context:
     #: The way out, which asks in the manner that the source's options say.
     http: SourceClient
     #: Who reads what came, where it holds up nobody.
-    parsers: ParserPool
+    parsers: Parsers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

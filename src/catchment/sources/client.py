@@ -42,7 +42,8 @@ class ClientFactory:
         """The source's options, and what its fetcher is given for a visit."""
         opened = self.opened(source)
         options, http = self.client_for(opened.config)
-        return options, Context(source=opened, now=now, http=http, parsers=self.parsers)
+        parsers = self.parsers.for_source(is_well=not source.fetch_error_count)
+        return options, Context(source=opened, now=now, http=http, parsers=parsers)
 
     def client_for(self, config: Mapping[str, Any]) -> tuple[Options, SourceClient]:
         """The options in an open config, and a client that heeds them."""

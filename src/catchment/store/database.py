@@ -2,7 +2,8 @@
 
 Those functions are plain and synchronous (`def pick(conn, …) -> …`), so they are written once for both stores. SQLite
 runs them in threads of its own, with one writer, so that writers queue up here instead of meeting a lock; PostgreSQL
-runs them on an async connection from a pool.
+runs them on an async connection from a pool. A process that serves nobody runs them on its event loop: threads that
+take turns at one interpreter hold the lock of a store four times as long as what they do there takes.
 """
 
 from __future__ import annotations
@@ -142,10 +143,11 @@ class Store(Protocol):
     async def close(self) -> None: ...
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, *, in_place: bool = False) -> Store:
+    """`in_place` is for whoever may be held up by a transaction."""
     parsed = store_url(url)
     if parsed.get_backend_name() == "sqlite":
-        return SqliteStore(parsed)
+        return SqliteStoreInPlace(parsed) if in_place else SqliteStore(parsed)
     return PostgresStore(parsed)
 
 
@@ -211,6 +213,56 @@ class SqliteStore:
             engine.dispose()
 
 
+class SqliteStoreInPlace:
+    """Only to get the lock takes time without a processor, so the loop goes on meanwhile."""
+
+    def __init__(self, url: URL) -> None:
+        self.url = url
+        self.checked = WriteCheck(self)
+        self._writer = _sqlite_engine(self.url, begin=_begin_writing_at_once, connections=1)
+        self._reader = _sqlite_engine(self.url, begin=_begin_reading, connections=1)
+        self._turn = asyncio.Lock()
+
+    async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        # Else whoever reads again and again would never let go of the loop.
+        await asyncio.sleep(0)
+        return _transact(self._reader, lambda conn: query(conn, *args, **kwargs))
+
+    async def write(self, change: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        with self.checked.watching():
+            async with self._turn:
+                await asyncio.sleep(0)
+                return await self._write(lambda conn: change(conn, *args, **kwargs))
+
+    async def _write(self, function: Callable[[Connection], T]) -> T:
+        deadline = monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                return _transact(self._writer, function)
+            except _LockHeldError as held:
+                if monotonic() >= deadline:
+                    with translated_errors(self.url):
+                        raise held.error from held
+            await asyncio.sleep(BUSY_LOOK_SECONDS)
+
+    async def close(self) -> None:
+        for engine in (self._reader, self._writer):
+            engine.dispose()
+
+
+class _LockHeldError(Exception):
+    """Somebody else is writing."""
+
+    def __init__(self, error: DBAPIError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _transact(engine: Engine, function: Callable[[Connection], T]) -> T:
+    with translated_errors(engine.url), engine.connect() as conn, conn.begin():
+        return function(conn)
+
+
 async def _in_thread(threads: ThreadPoolExecutor, engine: Engine, function: Callable[[Connection], T]) -> T:
     given_up = Event()
 
@@ -265,7 +317,7 @@ def _sqlite_engine(url: URL, *, begin: Callable[[Connection], None], connections
     )
     event.listen(engine, "do_connect", _make_private)
     event.listen(engine, "connect", _prepare_sqlite)
-    if begin is _begin_writing:
+    if begin is not _begin_reading:
         event.listen(engine, "connect", _prepare_writer)
     event.listen(engine, "begin", begin)
     return engine
@@ -301,6 +353,15 @@ def _begin_writing(conn: Connection) -> None:
         else:
             return
     conn.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _begin_writing_at_once(conn: Connection) -> None:
+    try:
+        conn.exec_driver_sql("BEGIN IMMEDIATE")
+    except OperationalError as error:
+        if _code(error) == sqlite3.SQLITE_BUSY:
+            raise _LockHeldError(error) from error
+        raise
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

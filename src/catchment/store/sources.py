@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
@@ -235,6 +235,12 @@ def removed_at(conn: Connection, source_id: int) -> datetime | None:
 def due(conn: Connection, *, now: datetime, limit: int, owner: str) -> list[DueSource]:
     """What is due, not being worked on and at no host that others look after, the most urgent first."""
     return [DueSource._make(row) for row in conn.execute(_DUE, {"now": now, "most": limit, "owner": owner})]
+
+
+def are_many_due(conn: Connection, *, types: Collection[str], now: datetime, many: int) -> bool:
+    """Whether so many of these types are due, near enough: some may be worked on, or be at a host of somebody else."""
+    some = select(sources.c.id).where(sources.c.next_check_at <= now, sources.c.type.in_(types)).limit(many).subquery()
+    return conn.execute(select(func.count()).select_from(some)).scalar_one() == many
 
 
 def save_states(conn: Connection, states: Iterable[tuple[Source, SourceState]]) -> None:
