@@ -1,9 +1,10 @@
 """How fast feeds are collected: by `catchment collect` as a user types it, a bare loop, lemon24/reader and newsboat.
 
-One machine, one server for all, RSS 2.0 feeds of 30 items with relative and absolute links. Each contender is a command
-that is timed from its start to its end, alone beside the server; what starting takes with nothing to collect is taken
-off. In a world without validators a cold round is followed by rounds of unchanged bodies, in one with them by rounds of
-304s. Processor time is that of all processes of a contender. `catchment up` is measured once it is at work.
+One machine, one server and the same feeds for all, RSS 2.0 of 30 items with relative and absolute links. Each contender
+is a command that is timed from its start to its end, alone beside the server; what starting takes with nothing to
+collect is taken off. In a world without validators a cold round is followed by rounds of unchanged bodies, in one with
+them by rounds of 304s. Processor time is that of all processes of a contender. `catchment up` is measured once it is at
+work.
 """
 
 # proves: S-01
@@ -57,7 +58,6 @@ class Wish:
 
     feeds: int
     hosts: int
-    peer_feeds: int
     at_once: int
     repeat: int
     later_rounds: int
@@ -65,9 +65,6 @@ class Wish:
 
     def wants(self, name: str) -> bool:
         return (not self.only or name in self.only) and (name != NEWSBOAT or newsboat.is_installed())
-
-    def feeds_of(self, name: str) -> int:
-        return min(self.feeds, self.peer_feeds) if name in {READER, NEWSBOAT} else self.feeds
 
     def turns(self, *, validators: bool) -> Iterator[str]:
         """Those that are compared most closely take turns, so that a busy moment hits both."""
@@ -134,7 +131,7 @@ def measure(wish: Wish, tell: Callable[[str], None]) -> tuple[Scores, str]:
 def _play(name: str, wish: Wish, feeds: Feeds, server: Server, scores: Scores, *, validators: bool) -> None:
     later = NOT_MODIFIED if validators else UNCHANGED
     with tempfile.TemporaryDirectory(prefix="catchment-bench-") as folder:
-        plan = Plan(urls=feeds.urls[: wish.feeds_of(name)], folder=Path(folder), at_once=wish.at_once)
+        plan = Plan(urls=feeds.urls, folder=Path(folder), at_once=wish.at_once)
         rounds = _rounds_of_up(plan, wish) if name == UP else _rounds(CONTENDERS[name], plan, wish)
         served_before = server.processor_seconds()
         for number, cost in enumerate(rounds):
@@ -216,9 +213,8 @@ def _cells(scores: Scores, name: str, kind: str) -> tuple[str, str]:
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.collect", description="Feeds a second, against others.")
-    parser.add_argument("--feeds", type=int, default=3000, help="for Catchment and the bare loop (%(default)s)")
+    parser.add_argument("--feeds", type=int, default=3000, help="for each contender (%(default)s)")
     parser.add_argument("--hosts", type=int, help="that the feeds are at; one each unless given")
-    parser.add_argument("--peer-feeds", type=int, default=1000, help="for the slow ones (%(default)s)")
     parser.add_argument("--at-once", type=int, default=50, help="requests in flight (%(default)s)")
     parser.add_argument("--repeat", type=int, default=3, help="times over, of which the median counts (%(default)s)")
     parser.add_argument("--later-rounds", type=int, default=2, help="after each cold one (%(default)s)")
@@ -234,7 +230,6 @@ def run(words: Sequence[str]) -> list[Bar]:
     wish = Wish(
         feeds=feeds,
         hosts=min(given.hosts or feeds, feeds),
-        peer_feeds=min(given.peer_feeds, feeds),
         at_once=given.at_once,
         repeat=repeat,
         later_rounds=given.later_rounds,
@@ -253,12 +248,12 @@ def run(words: Sequence[str]) -> list[Bar]:
 
 def _note(wish: Wish, server: str) -> str:
     return (
-        f"{wish.feeds:,} feeds of {ITEMS_PER_FEED} items at {wish.hosts:,} hosts ({wish.peer_feeds:,} for reader and "
-        f"newsboat), {wish.at_once} requests in flight, {wish.repeat} times over with {wish.later_rounds} later rounds "
-        f"each, of which the median counts. Served by {server} on the same {os.cpu_count()} cores. The start is taken "
-        "off; of `up` it is the time from the first claim to the last commit. The bare loop sends no validators: both "
-        f"kinds of its later rounds are the same. Python {platform.python_version()} at {sys.base_prefix}: without its "
-        "optimisations one is a third slower."
+        f"{wish.feeds:,} feeds of {ITEMS_PER_FEED} items at {wish.hosts:,} hosts, {wish.at_once} requests in flight, "
+        f"{wish.repeat} times over with {wish.later_rounds} later rounds each, of which the median counts (reader and "
+        f"newsboat once). Served by {server} on the same {os.cpu_count()} cores. The start is taken off; of `up` it is "
+        "the time from the first claim to the last commit. The bare loop sends no validators: both kinds of its later "
+        f"rounds are the same. Python {platform.python_version()} at {sys.base_prefix}: without its optimisations one "
+        "is a third slower."
     )
 
 
