@@ -20,12 +20,14 @@ def family(pid: int | None = None) -> list[psutil.Process]:
 
 
 def processor_seconds(members: list[psutil.Process]) -> float:
-    """Of those that are still there: PostgreSQL's helpers come and go."""
+    """Of those that are still there, and of what each of them started that ended since: collectors and PostgreSQL's
+    helpers come and go.
+    """
     total = 0.0
     for member in members:
         with suppress(psutil.NoSuchProcess):
             times = member.cpu_times()
-            total += times.user + times.system
+            total += times.user + times.system + times.children_user + times.children_system
     return total
 
 

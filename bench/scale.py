@@ -40,7 +40,7 @@ from bench.bars import Bar, all_met, bars_table
 from bench.gauge import family, processor_seconds
 from bench.instant import InstantFeed, instant_system
 from bench.stores import temporary_postgres
-from bench.workers import database_use, with_the_ended
+from bench.workers import database_use
 from catchment.clock import ManualClock
 from catchment.domain.visit import Fetched
 from catchment.eventloop import run as run_loop
@@ -199,7 +199,7 @@ async def _simulate(store: Store, url: str, given: argparse.Namespace, emit_even
         pids = [one.pid for one in members]
         size = await store.read(_bytes)
         postmaster, before = await store.read(database_use)
-        used = sum(processor_seconds(family(pid)) for pid in pids), with_the_ended(postmaster)
+        used = sum(processor_seconds(family(pid)) for pid in pids), processor_seconds(family(postmaster))
         began, now, ticks = time.monotonic(), START, 0
         end = START + timedelta(hours=given.hours)
         while now < end and time.monotonic() - began < given.minutes * 60:
@@ -208,7 +208,10 @@ async def _simulate(store: Store, url: str, given: argparse.Namespace, emit_even
             now += max(TICK, timedelta(seconds=found / given.feeds_per_second))
             emit_events(f"{now - START} of the day, {found:,} due, {time.monotonic() - began:,.0f} s")
         real = time.monotonic() - began
-        spent = sum(processor_seconds(family(pid)) for pid in pids) - used[0], with_the_ended(postmaster) - used[1]
+        spent = (
+            sum(processor_seconds(family(pid)) for pid in pids) - used[0],
+            processor_seconds(family(postmaster)) - used[1],
+        )
         _, after = await store.read(database_use)
         overdue = await store.read(_overdue, now)
         grown = await store.read(_bytes) - size

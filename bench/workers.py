@@ -193,7 +193,7 @@ async def _used(system: System, pids: Sequence[int]) -> Used:
     postmaster, counts = await system.store.read(database_use)
     return Used(
         collectors=sum(processor_seconds(family(pid)) for pid in pids),
-        database=with_the_ended(postmaster),
+        database=processor_seconds(family(postmaster)),
         transactions=counts["transactions"],
     )
 
@@ -207,13 +207,6 @@ def database_use(conn: Connection) -> tuple[int, dict[str, int]]:
     )
     transactions, rows = conn.execute(text(counts)).one()
     return psutil.Process(backend).ppid(), {"transactions": transactions, "rows": rows}
-
-
-def with_the_ended(pid: int) -> float:
-    """Processor time of a process and of all that it started, those that ended as well."""
-    times = psutil.Process(pid).cpu_times()
-    ended: float = times.children_user + times.children_system
-    return ended + processor_seconds(family(pid))
 
 
 def bars(paces: Sequence[Pace]) -> list[Bar]:

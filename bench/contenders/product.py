@@ -71,14 +71,14 @@ class ProductContender:
 
     def steady_round(self, plan: Plan, head: psutil.Process, *, is_due: bool) -> Cost:
         """Once over all feeds by a running `up`: from the first claim to the last commit, as its runs tell."""
-        before, already = _processor_seconds(head), 0 if is_due else self._run(plan, _last_run)
+        before, already = processor_seconds(family(head.pid)), 0 if is_due else self._run(plan, _last_run)
         if not is_due:
             self.make_due(plan)
         while (seconds := self._run(plan, lambda system: _seconds(system, already, len(plan.urls)))) is None:
             if not head.is_running():
                 raise RuntimeError((plan.folder / "up.log").read_text(encoding="utf-8")[-2000:])
             time.sleep(LOOK_SECONDS)
-        return Cost(seconds=seconds, processor_seconds=_processor_seconds(head) - before)
+        return Cost(seconds=seconds, processor_seconds=processor_seconds(family(head.pid)) - before)
 
     def _environment(self, plan: Plan) -> dict[str, str]:
         """Default settings but for the requests in flight, and that what is on this machine may be fetched."""
@@ -97,12 +97,6 @@ class ProductContender:
                 return await work(system)
 
         return asyncio.run(session())
-
-
-def _processor_seconds(head: psutil.Process) -> float:
-    """Of all that are there, and of those that were."""
-    gone = head.cpu_times()
-    return processor_seconds(family(head.pid)) + float(gone.children_user + gone.children_system)
 
 
 async def _last_run(system: System) -> int:
