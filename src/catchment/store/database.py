@@ -2,8 +2,8 @@
 
 Those functions are plain and synchronous (`def pick(conn, …) -> …`), so they are written once for both stores. SQLite
 runs them in threads of its own, with one writer, so that writers queue up here instead of meeting a lock; PostgreSQL
-runs them on an async connection from a pool. A process that serves nobody runs them on its event loop: threads that
-take turns at one interpreter hold the lock of a store four times as long as what they do there takes.
+runs them on an async connection from a pool. A process that serves nobody runs those of SQLite on its event loop:
+threads that take turns at one interpreter hold the lock of a store four times as long as what they do there takes.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ FULL, READ_ONLY = {"53100", sqlite3.SQLITE_FULL}, {"25006", sqlite3.SQLITE_READO
 LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 #: SQLite tells more about an error in the bits above these.
 _PRIMARY = 0xFF
+_LOCK = "BEGIN IMMEDIATE"
 #: Less than SQLite needs for a page and its log.
 NO_ROOM_BYTES = 64 * 1024
 
@@ -214,53 +215,32 @@ class SqliteStore:
 
 
 class SqliteStoreInPlace:
-    """Only to get the lock takes time without a processor, so the loop goes on meanwhile."""
+    """SQLite on the event loop: a transaction holds it up, to wait for the lock does not."""
 
     def __init__(self, url: URL) -> None:
         self.url = url
         self.checked = WriteCheck(self)
-        self._writer = _sqlite_engine(self.url, begin=_begin_writing_at_once, connections=1)
+        self._writer = _sqlite_engine(self.url, begin=_begin_nothing, connections=1)
         self._reader = _sqlite_engine(self.url, begin=_begin_reading, connections=1)
         self._turn = asyncio.Lock()
 
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         # Else whoever reads again and again would never let go of the loop.
         await asyncio.sleep(0)
-        return _transact(self._reader, lambda conn: query(conn, *args, **kwargs))
+        with translated_errors(self.url), self._reader.connect() as conn, conn.begin():
+            return query(conn, *args, **kwargs)
 
     async def write(self, change: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         with self.checked.watching():
             async with self._turn:
                 await asyncio.sleep(0)
-                return await self._write(lambda conn: change(conn, *args, **kwargs))
-
-    async def _write(self, function: Callable[[Connection], T]) -> T:
-        deadline = monotonic() + BUSY_SECONDS
-        while True:
-            try:
-                return _transact(self._writer, function)
-            except _LockHeldError as held:
-                if monotonic() >= deadline:
-                    with translated_errors(self.url):
-                        raise held.error from held
-            await asyncio.sleep(BUSY_LOOK_SECONDS)
+                with translated_errors(self.url), self._writer.connect() as conn, conn.begin():
+                    await _wait_for_lock(conn)
+                    return change(conn, *args, **kwargs)
 
     async def close(self) -> None:
         for engine in (self._reader, self._writer):
             engine.dispose()
-
-
-class _LockHeldError(Exception):
-    """Somebody else is writing."""
-
-    def __init__(self, error: DBAPIError) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-def _transact(engine: Engine, function: Callable[[Connection], T]) -> T:
-    with translated_errors(engine.url), engine.connect() as conn, conn.begin():
-        return function(conn)
 
 
 async def _in_thread(threads: ThreadPoolExecutor, engine: Engine, function: Callable[[Connection], T]) -> T:
@@ -340,28 +320,40 @@ def _begin_writing(conn: Connection) -> None:
     """
     deadline = monotonic() + BUSY_SECONDS
     given_up: Event | None = conn.info.get("given_up")
+    while monotonic() < deadline and not (given_up is not None and given_up.is_set()):
+        if _has_locked(conn):
+            return
+        sleep(BUSY_LOOK_SECONDS)
+    conn.exec_driver_sql(_LOCK)
+
+
+def _begin_nothing(_conn: Connection) -> None:
+    """The lock is waited for by whoever writes."""
+
+
+async def _wait_for_lock(conn: Connection) -> None:
+    deadline = monotonic() + BUSY_SECONDS
+    while monotonic() < deadline:
+        if _has_locked(conn):
+            return
+        await asyncio.sleep(BUSY_LOOK_SECONDS)
+    conn.exec_driver_sql(_LOCK)
+
+
+def _has_locked(conn: Connection) -> bool:
+    """Whether the lock could be had at once. By the driver itself: for SQLAlchemy every look that finds it held is five
+    times the work.
+    """
     driver = conn.connection.driver_connection
     assert driver is not None
-    while monotonic() < deadline:
-        try:
-            # By the driver itself: for SQLAlchemy every look that finds it busy is five times the work.
-            driver.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or (given_up is not None and given_up.is_set()):
-                break
-            sleep(BUSY_LOOK_SECONDS)
-        else:
-            return
-    conn.exec_driver_sql("BEGIN IMMEDIATE")
-
-
-def _begin_writing_at_once(conn: Connection) -> None:
     try:
-        conn.exec_driver_sql("BEGIN IMMEDIATE")
-    except OperationalError as error:
-        if _code(error) == sqlite3.SQLITE_BUSY:
-            raise _LockHeldError(error) from error
-        raise
+        driver.execute(_LOCK)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & _PRIMARY == sqlite3.SQLITE_BUSY:
+            return False
+        # Anything else is told in SQLAlchemy's words.
+        conn.exec_driver_sql(_LOCK)
+    return True
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
