@@ -157,7 +157,7 @@ def in_place_url(sqlite_url: str) -> str:
 
 @pytest.fixture
 def store_url(request: pytest.FixtureRequest) -> str:
-    """Both stores, one after the other."""
+    """Each store of the test, one after the other."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 

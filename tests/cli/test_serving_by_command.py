@@ -1,16 +1,10 @@
 from __future__ import annotations
 
 import json
-import pickle
 import signal
-import socket
 import sqlite3
-import subprocess
 import time
-from asyncio import Event, to_thread
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
+from asyncio import to_thread
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -18,12 +12,7 @@ import psutil
 import pytest
 from command import Command, Process, Start
 
-from catchment.bootstrap import System, open_system
-from catchment.cli import collector_processes
-from catchment.cli.collector_processes import ALONE, MANY_DUE, ForkServer, Helpers, _collect_beside, helpers
-from catchment.domain.host import DueSource
-from catchment.engine.round import Round
-from catchment.settings import Settings
+from catchment.cli.collector_processes import MANY_DUE
 from eventually import DEADLINE_SECONDS, eventually
 from feed_site import Answer, FeedSite, Gate, rss
 
@@ -236,73 +225,6 @@ async def test_a_stop_that_cuts_off_gives_the_leases_of_every_collector_back(
     assert await collector.ends() == 1
     with sqlite3.connect(catchment.home / "catchment.sqlite3") as store:
         assert store.execute("SELECT kind, subject FROM runs WHERE status = 'running'").fetchall() == []
-
-
-def feeds_due(count: int) -> list[DueSource]:
-    return [DueSource(number, type="rss") for number in range(count)]
-
-
-@asynccontextmanager
-async def with_helpers(tmp_path: Path, forks: ForkServer) -> AsyncIterator[tuple[System, Helpers]]:
-    settings = Settings(database_url=f"sqlite:///{tmp_path / 'store.sqlite3'}", parse_seconds=0.1)
-    async with open_system(settings) as system, helpers(system, forks, Event()) as others:
-        yield system, others
-
-
-@pytest.mark.proves("R-44", "S-01")
-async def test_others_collect_many_feeds_and_what_shares_its_host_or_is_no_feed_stays_here(tmp_path: Path) -> None:
-    async with with_helpers(tmp_path, ForkServer(None, collectors=2)) as (_, others):
-        feeds = feeds_due(MANY_DUE)
-        stay = [DueSource(1_000, host="shared.example.org", type="rss"), DueSource(1_001, type="hackernews")]
-        assert others.divide([*feeds, *stay]) == (feeds, stay)
-        assert others.divide([*feeds[1:], *stay]) == ((), [*feeds[1:], *stay]), "one fewer than many"
-
-
-async def test_where_there_are_no_others_all_stays_here(tmp_path: Path) -> None:
-    async with with_helpers(tmp_path, ALONE) as (_, others):
-        await others.prepare()
-        assert others.divide(feeds_due(MANY_DUE)) == ((), feeds_due(MANY_DUE))
-
-
-class OneThatSaysNothing(ForkServer):
-    """A child that has opened the store, and hangs."""
-
-    def __init__(self) -> None:
-        super().__init__(None, collectors=1)
-        self.child = subprocess.Popen(["sleep", "60"])
-
-    def fork(self) -> socket.socket:
-        ours, self.theirs = socket.socketpair()
-        pid = pickle.dumps(self.child.pid)
-        self.theirs.sendall(len(pid).to_bytes(4, "big") + pid)
-        return ours
-
-
-@pytest.mark.proves("R-19", "F-08")
-async def test_one_that_hangs_is_ended_and_what_is_left_is_collected_without_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collector_processes, "_SILENT_SECONDS", 0.0)
-    forks = OneThatSaysNothing()
-    async with with_helpers(tmp_path, forks) as (_, others):
-        feeds = feeds_due(MANY_DUE)
-        theirs, _ = others.divide(feeds)
-        round_ = Round([], others=[one.id for one in theirs])
-        others.collect(round_, theirs, left_here=0)
-        await round_.wait()
-        assert await to_thread(forks.child.wait, DEADLINE_SECONDS) == -signal.SIGKILL
-        forks.theirs.close()
-        assert round_.dropped == MANY_DUE
-        await others.finish()
-        assert others.divide(feeds) == ((), feeds), "it may have been one of these that it hung on"
-        assert others.divide(feeds) == (feeds, []), "once"
-
-
-async def test_a_helper_whose_caller_is_gone_ends_without_a_word(tmp_path: Path) -> None:
-    settings = Settings(database_url=f"sqlite:///{tmp_path / 'store.sqlite3'}")
-    ours, theirs = socket.socketpair()
-    ours.close()
-    await _collect_beside(theirs, settings)
 
 
 async def test_for_a_few_sources_nobody_else_is_called(start: Start, catchment: Command, site: FeedSite) -> None:

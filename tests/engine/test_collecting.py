@@ -9,7 +9,7 @@ from socket import gethostname
 
 import pytest
 from aiohttp import web
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 
 from catchment.domain.caller import OPERATOR
 from catchment.domain.item import former_fingerprint
@@ -162,6 +162,13 @@ class TestWhatIsCollected:
         [result] = await collect(system)
         assert "broke" in result.error
         assert any("its fetcher broke" in line for line in log)
+
+    @pytest.mark.proves("A-21")
+    async def test_what_cannot_be_cleaned_keeps_nothing_from_being_collected(self, system, site, log):
+        await add(system, site.feed("1"))
+        await system.store.write(lambda conn: conn.execute(text("DROP TABLE alerts")))
+        assert [result.inserted for result in await collect(system)] == [1]
+        assert [line for line in log if "what is old could not be cleaned" in line]
 
 
 class TestWhenItIsCollected:

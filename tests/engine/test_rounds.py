@@ -11,15 +11,18 @@ import httpx
 import pytest
 
 from catchment.domain.caller import OPERATOR
+from catchment.domain.host import DueSource
 from catchment.domain.source import PausedBy
+from catchment.domain.visit import VisitResult
 from catchment.jobs.builtin import COLLECTOR_TICK
 from catchment.monitor.status import count_in_flight, read_collector, read_stats
 from catchment.processes import owner_name
 from catchment.store import runs, sources
 from catchment.web.app import create_app
-from collecting import add, collect, stored
+from collecting import add, collect, get, stored
 from eventually import eventually
 from feed_site import Gate, rss
+from source_factory import START
 from stores import on_both_stores, on_sqlite_in_both_ways
 
 pytestmark = on_sqlite_in_both_ways
@@ -146,6 +149,38 @@ async def test_what_a_busy_collector_cannot_begin_soon_is_left_to_another(open_t
             gate.opened.set()
             await round_.wait()
     assert len(left) >= 10
+
+
+@pytest.mark.proves("A-11")
+async def test_a_network_that_others_find_is_there_for_a_part_of_a_round_in_which_nobody_is_reached(system):
+    dead = [await add(system, f"http://host-{number}.invalid/feed") for number in range(2)]
+    async with system.collector.working(grace_seconds=5):
+        round_ = system.collector._pool.add([DueSource(one.id) for one in dead], others=[1_000])
+        round_.record_of_others(VisitResult(source_id=1_000, name="elsewhere", type="rss"))
+        await eventually(lambda: _all_recorded(round_))
+        assert not round_.is_over, "the other one has more to say, or has to go"
+        round_.close_others()
+        await round_.wait()
+    assert [result.excuse for result in round_.results] == [None] * 3
+    assert [(await get(system, one)).fetch_error_count for one in dead] == [1, 1]
+
+
+async def _all_recorded(round_):
+    return len(round_.results) == len(round_.ids)
+
+
+@pytest.mark.proves("A-11")
+async def test_who_helps_at_the_end_of_a_round_knows_what_was_reached_before(system, site):
+    near = await add(system, site.feed("1"))
+    await system.store.write(sources.change, near.id, {"host": None}, now=START)
+    dead = [await add(system, f"http://host-{number}.invalid/feed") for number in range(2)]
+    begun = []
+    async with system.collector.working(grace_seconds=5):
+        first = await system.collector.collect_these([DueSource(near.id)], on_round=begun.append)
+        due = [DueSource(one.id) for one in dead]
+        await system.collector.collect_these(due, on_round=begun.append, follows=first)
+    assert [result.excuse for round_ in begun for result in round_.results] == [None] * 3
+    assert [(await get(system, one)).fetch_error_count for one in dead] == [1, 1]
 
 
 @pytest.mark.proves("A-12")

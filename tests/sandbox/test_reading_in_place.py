@@ -13,7 +13,7 @@ import pytest
 
 from catchment.domain.item import Reading
 from catchment.errors import ParseError, ParserFailed
-from catchment.sandbox.in_place import MAX_BYTES, ParsersInPlace
+from catchment.sandbox.in_place import MAX_FEED_BYTES, ParsersInPlace
 from catchment.sources.items import read_items
 from feed_site import rss
 
@@ -53,7 +53,7 @@ async def test_a_small_feed_is_read_as_it_is_apart_and_without_a_process(parsers
 
 @pytest.mark.parametrize(
     "body",
-    [FEED + b" " * MAX_BYTES, gzip.compress(FEED)],
+    [FEED + b" " * MAX_FEED_BYTES, gzip.compress(FEED)],
     ids=["large", "packed"],
 )
 async def test_what_may_take_long_in_one_piece_is_read_apart(parsers: ParsersInPlace, body: bytes):

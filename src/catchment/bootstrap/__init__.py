@@ -77,7 +77,7 @@ class Storeless:
     def __init__(self, settings: Settings, clock: Clock, *, serves_nobody: bool = False) -> None:
         self.settings = settings
         self.clock = clock
-        #: It may be held up, or lost, so small documents are read in it.
+        #: It may be held up, or lost: so it reads small feeds itself, and has transactions on its loop.
         self._serves_nobody = serves_nobody
 
     async def close(self) -> None:

@@ -2,7 +2,7 @@
 
 The process that calls them goes on with whatever else is due, and serves whoever asks; a round is its own all the same,
 as it is told what becomes of each source. They read small feeds in place, since nobody waits for them: what breaks one
-breaks nothing else, and the next round is collected without them.
+breaks nothing else: the others finish what they are at, and the next round is collected without them.
 
 A process that has threads cannot be forked safely. So one is set aside before there are any, with all that was imported
 by then and nothing to do but wait: collectors are forked from it within milliseconds, and share its memory. All of them
@@ -42,9 +42,10 @@ _TYPES = frozenset({"rss", "digest_feed"})
 _FORK = b"f"
 _SIZE = struct.Struct("!I")
 _CUT_OFF = 1
-#: How often a collector tells what it did.
-_TELL_SECONDS = 0.2
-_TAKEN_OVER_AT_ONCE = 200
+#: How often a collector says what it did.
+_SEND_SECONDS = 0.2
+#: So much of what others have left is claimed from at a time.
+_HELPED_AT_ONCE = 200
 #: How long one that is well says nothing, beside the time that a document may take: on a machine that is overloaded.
 _SILENT_SECONDS = 30.0
 #: How much longer than this one another may take to leave.
@@ -53,7 +54,7 @@ _LOOK_SECONDS = 0.01
 
 
 def collectors_at_most(settings: Settings) -> int:
-    """How many collect side by side."""
+    """How many are to collect while many feeds are due; 1 is this process alone."""
     wanted = settings.processes or os.cpu_count() or 1
     return max(1, min(wanted, settings.concurrency // _IN_FLIGHT_EACH))
 
@@ -63,17 +64,24 @@ class ForkServer:
 
     def __init__(self, line: socket.socket | None, *, collectors: int) -> None:
         self._line = line
-        #: How many collect side by side at most; none where they would be no more than this process alone.
+        #: How many collect side by side at most; none where they would be no more than this process alone, or cannot be
+        #: forked any more.
         self.collectors = collectors
 
     def fork(self) -> socket.socket:
         """Start a collector. By the socket it is told what to collect, and says what becomes of it; once it is gone the
-        socket ends.
+        socket ends. Raises OSError where there is no room for another socket, or nobody any more to fork it.
         """
         assert self._line is not None
         ours, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(self._line, [_FORK], [theirs.fileno()])
+            try:
+                socket.send_fds(self._line, [_FORK], [theirs.fileno()])
+            except OSError as error:
+                ours.close()
+                if isinstance(error, ConnectionError):
+                    self.collectors = 0
+                raise
         return ours
 
 
@@ -206,22 +214,24 @@ async def _collect(system: System, order: Order, stop: asyncio.Event, writer: as
     from catchment.domain.host import DueSource
     from catchment.eventloop import background_tasks
 
-    told = _Told(writer)
+    news = _News(writer)
 
     async def collect() -> None:
+        round_: Round | None = None
         for part in order.parts():
-            round_ = await system.collector.collect_these(list(map(DueSource, part)), on_round=told.follow)
+            due = list(map(DueSource, part))
+            round_ = await system.collector.collect_these(due, on_round=news.follow, follows=round_)
             if not round_.results:
                 break
 
     try:
-        async with background_tasks(told.keep_telling()):
+        async with background_tasks(news.keep_sending()):
             await collect_before(stop, system, collect, is_helping=True)
     except TimeoutError:
         return False
     finally:
         # Also of a round that a stop ended.
-        told.tell()
+        news.send()
     return True
 
 
@@ -237,19 +247,22 @@ class Order(NamedTuple):
 
     def parts(self) -> Iterator[Sequence[int]]:
         yield self.due
-        for start in range(0, len(self.of_others), _TAKEN_OVER_AT_ONCE):
-            yield self.of_others[start : start + _TAKEN_OVER_AT_ONCE]
+        for start in range(0, len(self.of_others), _HELPED_AT_ONCE):
+            yield self.of_others[start : start + _HELPED_AT_ONCE]
 
 
 def _orders(due: Sequence[int], *, collectors: int, visits: int) -> list[Order]:
     """A part for each, in the order of urgency. Who claimed the same would wait for each other all the time."""
-    parts = [due[number::collectors] for number in range(collectors)]
-    rest = [[id_ for other in parts if other is not part for id_ in other] for part in parts]
-    return [Order(visits, part, others[::-1]) for part, others in zip(parts, rest, strict=True)]
+    return [Order(visits, due[number::collectors], _of_others(due, number, collectors)) for number in range(collectors)]
 
 
-class _Told:
-    """What was told of some rounds."""
+def _of_others(due: Sequence[int], number: int, collectors: int) -> Sequence[int]:
+    """All of them get on alike: what is left is at the end of every part."""
+    return [id_ for place, id_ in enumerate(due) if place % collectors != number][::-1]
+
+
+class _News:
+    """Sends what becomes of the sources of some rounds."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
@@ -259,13 +272,13 @@ class _Told:
     def follow(self, round_: Round) -> None:
         self._results.append(round_.results)
 
-    async def keep_telling(self) -> None:
-        """Also that there is nothing to tell: who falls silent is taken for broken."""
+    async def keep_sending(self) -> None:
+        """Also that there is none: who falls silent is taken for broken."""
         while True:
-            await asyncio.sleep(_TELL_SECONDS)
-            self.tell()
+            await asyncio.sleep(_SEND_SECONDS)
+            self.send()
 
-    def tell(self) -> None:
+    def send(self) -> None:
         news = list(islice(chain.from_iterable(self._results), self._count, None))
         _send(self._writer, news)
         self._count += len(news)
@@ -278,7 +291,7 @@ def _send(writer: asyncio.StreamWriter, message: object) -> None:
 
 async def _receive(reader: asyncio.StreamReader) -> Any:
     (size,) = _SIZE.unpack(await reader.readexactly(_SIZE.size))
-    return pickle.loads(await reader.readexactly(size))  # noqa: S301 - it is our own
+    return pickle.loads(await reader.readexactly(size))  # noqa: S301 - from a process with our own rights
 
 
 async def _stop_at_end(reader: asyncio.StreamReader, stop: asyncio.Event) -> None:
@@ -313,11 +326,16 @@ class Helpers:
             return
         now = self._system.clock.now()
         if await self._system.store.read(sources.are_many_due, types=_TYPES, now=now, many=MANY_DUE):
-            self._ready = [self._forks.fork() for _ in range(self._forks.collectors)]
+            # Where they cannot be had, that is told when they are needed.
+            with suppress(OSError):
+                while len(self._ready) < self._forks.collectors:
+                    self._ready.append(self._forks.fork())
 
     def divide(self, due: Sequence[DueSource]) -> tuple[Sequence[DueSource], Sequence[DueSource]]:
         """All feeds, where there are many, but of hosts that several share: their pace is kept by one process."""
-        if self._has_broken or not self._forks.collectors or self._tasks or self._stop.is_set():
+        if not due or not self._forks.collectors or self._stop.is_set():
+            return (), due
+        if self._has_broken:
             self._has_broken = False
             return (), due
         theirs = [one for one in due if one.host is None and one.type in _TYPES]
@@ -334,10 +352,13 @@ class Helpers:
         task.add_done_callback(self._tasks.discard)
 
     async def _have_all_collect(self, round_: Round, orders: Sequence[Order]) -> None:
+        from catchment.eventloop import background_tasks
+
+        halt = asyncio.Event()
         try:
-            async with asyncio.TaskGroup() as tasks:
+            async with background_tasks(_pass_on(self._stop, halt)), asyncio.TaskGroup() as tasks:
                 for order in orders:
-                    tasks.create_task(self._have_one_collect(round_, order))
+                    tasks.create_task(self._have_one_collect(round_, order, halt))
         finally:
             round_.close_others()
 
@@ -359,34 +380,53 @@ class Helpers:
             task.cancel()
         await self.finish()
 
-    async def _have_one_collect(self, round_: Round, order: Order) -> None:
+    async def _have_one_collect(self, round_: Round, order: Order, halt: asyncio.Event) -> None:
         async with self._system.collector.lending(order.visits):
-            if not self._stop.is_set():
-                await self._follow(self._ready.pop() if self._ready else self._forks.fork(), round_, order)
+            if halt.is_set() or not (self._ready or self._forks.collectors):
+                return
+            try:
+                line = self._ready.pop() if self._ready else self._forks.fork()
+            except OSError as error:
+                self._do_without(error)
+            else:
+                await self._follow(line, round_, order, halt)
 
-    async def _follow(self, line: socket.socket, round_: Round, order: Order) -> None:
+    def _do_without(self, error: OSError) -> None:
+        from loguru import logger
+
+        self._has_broken = True
+        logger.error(
+            "no collector process could be started ({}): what it was to collect is collected by this one", error
+        )
+        if not self._forks.collectors:
+            logger.error("from now on this process collects alone, which is slower; start it anew to have others again")
+
+    async def _follow(self, line: socket.socket, round_: Round, order: Order, halt: asyncio.Event) -> None:
         reader, writer = await asyncio.open_unix_connection(sock=line)
-        telling = asyncio.create_task(self._tell(writer, order))
+        ordering = asyncio.create_task(_give(order, writer, halt))
         pid = 0
         try:
-            pid = await _receive(reader)
-            while isinstance(told := await self._hear(reader), list):
-                for result in told:
-                    round_.record(result)
-            self.was_cut_off |= not told
+            pid = await self._hear(reader)
+            while isinstance(news := await self._hear(reader), list):
+                for result in news:
+                    round_.record_of_others(result)
+            self.was_cut_off |= not news and self._stop.is_set()
         except (TimeoutError, asyncio.IncompleteReadError, EOFError, pickle.UnpicklingError, ConnectionError):
             from loguru import logger
 
+            logger.error("a collector process ended before it was done; what it had taken is taken over")
             self._has_broken = True
             self.was_cut_off |= self._stop.is_set()
             _kill(pid)
-            logger.error("a collector process ended before it was done; what it had taken is taken over")
+            # What broke this one is not to break those that would take it over.
+            halt.set()
+            await _until_gone(reader)
         except asyncio.CancelledError:
             # Whoever insists on the stop does not wait: what it had taken is taken over when its leases run out.
             _kill(pid)
             raise
         finally:
-            telling.cancel()
+            ordering.cancel()
             writer.close()
 
     async def _hear(self, reader: asyncio.StreamReader) -> Any:
@@ -394,11 +434,24 @@ class Helpers:
         async with asyncio.timeout(_SILENT_SECONDS + self._system.settings.parse_seconds):
             return await _receive(reader)
 
-    async def _tell(self, writer: asyncio.StreamWriter, order: Order) -> None:
-        """What to collect; and to stop, when it is time."""
-        _send(writer, order)
-        await self._stop.wait()
-        writer.write_eof()
+
+async def _pass_on(stop: asyncio.Event, halt: asyncio.Event) -> None:
+    await stop.wait()
+    halt.set()
+
+
+async def _give(order: Order, writer: asyncio.StreamWriter, halt: asyncio.Event) -> None:
+    """What to collect; and to begin nothing more, when it is time."""
+    _send(writer, order)
+    await halt.wait()
+    writer.write_eof()
+
+
+async def _until_gone(reader: asyncio.StreamReader) -> None:
+    """Its line ends once it is: only then can its leases be told from those of one that is at work."""
+    with suppress(TimeoutError, OSError):
+        async with asyncio.timeout(_LEAVE_SECONDS):
+            await reader.read()
 
 
 def _kill(pid: int) -> None:

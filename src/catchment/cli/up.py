@@ -1,8 +1,11 @@
-"""`catchment up`: migrate, collect, serve and show the dashboard, in one process; `signin`: a link to it."""
+"""`catchment up`: migrate, collect, serve and show the dashboard, in one process, with others while many feeds
+are due; `signin`: a link to it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,7 +52,7 @@ def up(
     settings = listening_on(read_settings(), host, port)
     if not no_collect:
         import_what_collects()
-    with fork_server(settings) as forks:
+    with nullcontext(ALONE) if no_collect else fork_server(settings) as forks:
         # Imported only now: what was forked needs nothing of it.
         from catchment.web.server import require_free_port
 

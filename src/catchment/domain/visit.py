@@ -171,3 +171,7 @@ class VisitResult(NamedTuple):
     postponed_why: Why | None = None
     #: The lease was lost to another worker: nothing was stored.
     fenced: bool = False
+
+    @property
+    def was_collected(self) -> bool:
+        return not (self.error or self.skipped or self.postponed_until)

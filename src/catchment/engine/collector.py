@@ -190,7 +190,7 @@ class Collector:
             if on_round is not None:
                 on_round(round_)
             # What is old is cleaned meanwhile.
-            await asyncio.gather(round_.wait(), self._cleaner.tidy_if_due())
+            await asyncio.gather(round_.wait(), self._tidy_or_complain())
             results.update({result.source_id: result for result in round_.results})
             until = min(turns | {moment for moment in [round_.postponed_until()] if moment}, default=None)
             if until is None and (not round_.ids or (len(round_.ids) < LOOK_LIMIT and not round_.dropped)):
@@ -198,9 +198,11 @@ class Collector:
             await self._sleep_until(until)
         return list(results.values())
 
-    async def collect_these(self, due: Sequence[DueSource], *, on_round: Callable[[Round], None]) -> Round:
+    async def collect_these(
+        self, due: Sequence[DueSource], *, on_round: Callable[[Round], None], follows: Round | None = None
+    ) -> Round:
         """Collect what somebody else found to be due, but for what others take meanwhile."""
-        round_ = self._pool.add(due)
+        round_ = self._pool.add(due, follows=follows)
         on_round(round_)
         await round_.wait()
         return round_
@@ -260,6 +262,12 @@ class Collector:
             await self.tick()
         except StoreError as error:
             logger.bind(event="store.failed").error("this tick is skipped: {}", error)
+
+    async def _tidy_or_complain(self) -> None:
+        try:
+            await self._cleaner.tidy_if_due()
+        except StoreError as error:
+            logger.bind(event="store.failed").error("what is old could not be cleaned: {}", error)
 
     async def report(self, tick_seconds: float) -> None:
         """Say in the database how the collector is, for whoever asks in whatever process; or complain in the log."""

@@ -98,13 +98,20 @@ class Pool:
         """Whether it is queued, claimed, under way or waiting to be stored."""
         return source_id in self._known
 
-    def add(self, due: Sequence[DueSource], *, most: int | None = None, others: Sequence[int] = ()) -> Round:
+    def add(
+        self,
+        due: Sequence[DueSource],
+        *,
+        most: int | None = None,
+        others: Sequence[int] = (),
+        follows: Round | None = None,
+    ) -> Round:
         """Queue those sources that are not queued already, or the first of them, as a round; with those that others
         collect.
         """
         fresh = list(islice((one for one in due if one.id not in self._known), most))
         ids = [one.id for one in fresh]
-        round_ = Round(ids, others=others)
+        round_ = Round(ids, others=others, follows=follows)
         self._known.update(ids)
         for one in fresh:
             if one.host is not None:

@@ -15,26 +15,26 @@ from catchment.domain.visit import Collected, Failed, Visit, VisitResult, networ
 class Round:
     """The sources of one tick. It is over when each of them is stored, or turned out to be somebody else's.
 
-    Some may be given to `others`, who tell what became of them.
+    Some may be given to `others`, who say what became of them: then it is not over before they are gone.
 
     Visits that could not reach their host are held back until it is known whether anybody could be reached, so that
     nobody is blamed for a network of ours that is down.
     """
 
-    def __init__(self, ids: Iterable[int], *, others: Collection[int] = ()) -> None:
+    def __init__(self, ids: Iterable[int], *, others: Collection[int] = (), follows: Round | None = None) -> None:
         own = tuple(ids)
         self.ids = (*own, *others)
         self._others = set(others)
         self.results: list[VisitResult] = []
-        #: How many turned out to be somebody else's.
+        #: How many turned out to be somebody else's, or were left by one of the others that was lost.
         self.dropped = 0
         #: How many were put off at once because of their hosts.
         self.put_off = 0
         self._unvisited = set(own)
         self._unsettled = set(self.ids)
         self._held: list[Visit] = []
-        #: The hosts of those sources that were reached.
-        self._reached: set[str | None] = set()
+        #: The hosts of those sources that were reached, here or in the round that it follows.
+        self.reached: set[str | None] = set(follows.reached) if follows else set()
         self._over = asyncio.Event()
         self._then: list[Callable[[Round], None]] = []
         self._check_over()
@@ -43,7 +43,7 @@ class Round:
         """Take in a visit; give out those that can be stored now."""
         self._unvisited.discard(visit.source.id)
         if _has_reached(visit):
-            self._reached.add(visit.source.host)
+            self.reached.add(visit.source.host)
         if _is_unreachable(visit):
             self._held.append(visit)
             return self._release()
@@ -60,6 +60,12 @@ class Round:
         self.results.append(result)
         self._settle(result.source_id)
 
+    def record_of_others(self, result: VisitResult) -> None:
+        """What became of a source that others collected: those share no host, so all are outside."""
+        if result.was_collected:
+            self.reached.add(None)
+        self.record(result)
+
     @property
     def left_to_others(self) -> int:
         """Of how many it was not told yet what became of them."""
@@ -70,6 +76,7 @@ class Round:
         left = self._others & self._unsettled
         self.dropped += len(left)
         self._unsettled -= left
+        self._others.clear()
         self._check_over()
 
     @property
@@ -84,11 +91,11 @@ class Round:
         self._then.append(then)
 
     def summary(self) -> dict[str, int]:
-        """Counts for people and logs. What others took, before a visit or during it, is counted by them."""
+        """Counts for people and logs. What somebody else took, before a visit or during it, is counted there."""
         done = [result for result in self.results if not result.fenced]
         return {
             "due": len(self.ids),
-            "collected": sum(not (r.error or r.skipped or r.postponed_until) for r in done),
+            "collected": sum(r.was_collected for r in done),
             "failed": sum(r.error is not None and r.excuse is None for r in done),
             "excused": sum(r.excuse is not None for r in done),
             "skipped": sum(r.skipped is not None for r in done),
@@ -114,14 +121,14 @@ class Round:
         return [*_judged(blamed, reached=True), *_judged(excused, reached=False)]
 
     def _is_reachable(self, visit: Visit) -> bool:
-        return any(shows_the_way(host, visit.source.host) for host in self._reached)
+        return any(shows_the_way(host, visit.source.host) for host in self.reached)
 
     def _settle(self, source_id: int) -> None:
         self._unsettled.discard(source_id)
         self._check_over()
 
     def _check_over(self) -> None:
-        if not self._unsettled and not self._over.is_set():
+        if not (self._unsettled or self._others or self._over.is_set()):
             self._over.set()
             for then in self._then:
                 then(self)

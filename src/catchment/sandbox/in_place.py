@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from catchment.errors import CatchmentError, ParserFailed
@@ -19,9 +19,9 @@ from catchment.sandbox.process import name_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
-READERS: Final = frozenset({"catchment.sources.items:read_items"})
+FEED_READERS: Final = frozenset({"catchment.sources.items:read_items"})
 #: A usual one takes a millisecond or two; of more than this some take longer than a moment in one piece.
-MAX_BYTES: Final = 64 * 1024
+MAX_FEED_BYTES: Final = 64 * 1024
 MOMENT_SECONDS: Final = 0.1
 
 
@@ -50,11 +50,10 @@ class _InPlace:
         return self._apart.one_alone()
 
     async def read(self, read: Callable[Concatenate[bytes, P], T], body: bytes, *args: P.args, **kwargs: P.kwargs) -> T:
-        if len(body) <= MAX_BYTES and not body.startswith(GZIP_MAGIC) and name_of(unbound(read)[0]) in READERS:
-            try:
+        is_small = len(body) <= MAX_FEED_BYTES and not body.startswith(GZIP_MAGIC)
+        if is_small and name_of(unbound(read)[0]) in FEED_READERS:
+            with suppress(_TakesLong):
                 return self._read_here(lambda body: read(body, *args, **kwargs), body)
-            except _TakesLong:
-                pass
         return await self._apart.read(read, body, *args, **kwargs)
 
     def _read_here(self, read: Callable[[bytes], T], body: bytes) -> T:

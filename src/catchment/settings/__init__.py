@@ -190,14 +190,15 @@ class Settings(XSettings, CrawlSettings):
     processes: int = setting(
         "COLLECTOR_PROCESSES",
         0,
-        "Processes that collect side by side while many feeds are due, each with its part of COLLECTOR_CONCURRENCY; "
-        "0 is one a core, 1 is none but the first.",
+        "Processes beside the first that collect while 200 feeds and more are due, each with its part of "
+        "COLLECTOR_CONCURRENCY, ten at least; 0 is one a core, 1 is none.",
         whole(0, 64),
     )
     parsers: int = setting(
         "COLLECTOR_PARSERS",
         0,
-        "Processes that read what a collector does not read itself, while there is something to read; 0 is one a core.",
+        "Processes that read what a collector does not read itself, while there is something to read; collectors for "
+        "many feeds share as many again; 0 is one a core.",
         whole(0, 64),
     )
     parse_seconds: float = setting(

@@ -35,7 +35,7 @@ class Context:
     now: datetime
     #: The way out, which asks in the manner that the source's options say.
     http: SourceClient
-    #: Who reads what came, where it holds up nobody.
+    #: Who reads what came, where it holds up nobody who is served.
     parsers: Parsers
 
 

@@ -1,6 +1,7 @@
 """Items made of what a service or a feed says: texts sanitised, links absolute, fit to be stored and shown.
 
-Nothing is imported here that reading does not need: it is done in processes of its own.
+Nothing is imported here that reading does not need: it is done in processes of its own, or by a
+collector that serves nobody.
 """
 
 from __future__ import annotations

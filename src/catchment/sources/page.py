@@ -39,7 +39,7 @@ async def visit_page(
 
 
 def read_apart(context: Context, read: PageReader) -> DocumentReader:
-    """Have what came read where it holds up nobody."""
+    """Have what came read where it holds up nobody who is served."""
 
     async def document(response: Response) -> Reading:
         found = await context.parsers.read(read, response.body, url=response.url, content_type=response.content_type)
