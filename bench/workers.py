@@ -225,8 +225,9 @@ def best_pace(paces: Sequence[Pace]) -> float:
 
 
 def paces_table(paces: Sequence[Pace]) -> Table:
-    table = Table(title="Workers, and what each feed takes", box=SIMPLE_HEAD)
-    for name in ("", "round", "feeds/s", "collectors ms", "PostgreSQL ms", "transactions"):
+    title = "Workers, and what each feed takes: milliseconds of processor, and commits"
+    table = Table(title=title, box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    for name in ("", "round", "feeds/s", "collectors", "PostgreSQL", "commits"):
         table.add_column(name, justify="right" if name not in {"", "round"} else "left", no_wrap=True)
     for pace in paces:
         who, *figures = asdict(pace).values()
