@@ -84,10 +84,11 @@ class _DueRound:
 
     rounds: list[Round] = field(default_factory=list)
     is_stopped: bool = False
+    _ids: set[int] = field(default_factory=set)
 
     async def collect(self, system: System, forks: ForkServer) -> bool:
         """Whether collecting is paused."""
-        collect = partial(system.collector.collect_due, on_round=self.rounds.append)
+        collect = partial(system.collector.collect_due, on_round=self._follow)
         shown = watched_progress("Collecting", self._progress)
         async with shown, stop_on_signals() as stop, helpers(system, forks, stop) as others:
             await others.prepare()
@@ -110,11 +111,16 @@ class _DueRound:
 
     def count_left(self) -> int:
         """Of all that was due, what was not begun, or was cut off."""
-        return len({id_ for round_ in self.rounds for id_ in round_.ids} - {one.source_id for one in self.results()})
+        return len(self._ids - {one.source_id for one in self.results()})
+
+    def _follow(self, round_: Round) -> None:
+        self.rounds.append(round_)
+        self._ids.update(round_.ids)
 
     def _progress(self) -> tuple[int, int | None]:
-        due = sum(len(round_.ids) for round_ in self.rounds)
-        return sum(len(round_.results) + round_.dropped for round_ in self.rounds), due or None
+        """Of the sources: one may be in several rounds."""
+        left = self.rounds[-1].left if self.rounds else 0
+        return len(self._ids) - left, len(self._ids) or None
 
 
 def _collect_round(*, show_all: bool, as_json: bool) -> bool:

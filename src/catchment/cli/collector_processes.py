@@ -14,17 +14,22 @@ the same stop once more.
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import pickle
 import signal
 import socket
 import struct
+import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, redirect_stderr, suppress
 from dataclasses import replace
 from itertools import chain, islice
+from math import inf
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from catchment.errors import CatchmentError
 
 if TYPE_CHECKING:
     from catchment.bootstrap import System
@@ -42,8 +47,8 @@ _TYPES = frozenset({"rss", "digest_feed"})
 _FORK = b"f"
 _SIZE = struct.Struct("!I")
 _CUT_OFF = 1
-#: How often a collector says what it did.
-_SEND_SECONDS = 0.2
+#: How often a collector says what it did: of one that is killed, what it did since is in nobody's count.
+_SEND_SECONDS = 0.05
 #: So much of what others have left is claimed from at a time.
 _HELPED_AT_ONCE = 200
 #: How long one that is well says nothing, beside the time that a document may take: on a machine that is overloaded.
@@ -62,8 +67,9 @@ def collectors_at_most(settings: Settings) -> int:
 class ForkServer:
     """The process that was set aside, as the one that set it aside sees it."""
 
-    def __init__(self, line: socket.socket | None, *, collectors: int) -> None:
+    def __init__(self, line: socket.socket | None, *, collectors: int, pid: int = 0) -> None:
         self._line = line
+        self._pid = pid
         #: How many collect side by side at most; none where they would be no more than this process alone, or cannot be
         #: forked any more.
         self.collectors = collectors
@@ -80,9 +86,14 @@ class ForkServer:
             except OSError as error:
                 ours.close()
                 if isinstance(error, ConnectionError):
-                    self.collectors = 0
+                    self.end()
                 raise
         return ours
+
+    def end(self) -> None:
+        """It is gone, or does not answer: nobody is forked any more."""
+        self.collectors = 0
+        _kill(self._pid)
 
 
 #: For whoever has no others beside it.
@@ -98,16 +109,38 @@ def fork_server(settings: Settings) -> Iterator[ForkServer]:
         return
     import_what_collects()
     ours, theirs = socket.socketpair()
-    pid = os.fork()
+    pid = _forked()
     if pid == 0:
         ours.close()
         _serve_forks(theirs, _share(settings, collectors))
     theirs.close()
     try:
-        yield ForkServer(ours, collectors=collectors)
+        yield ForkServer(ours, collectors=collectors, pid=pid) if pid else ALONE
     finally:
         ours.close()
-        os.waitpid(pid, 0)
+        if pid:
+            _wait_for(pid, seconds=_LEAVE_SECONDS)
+
+
+def _forked() -> int | None:
+    """As `os.fork`; None, and a word about it, where there is no room for another process."""
+    try:
+        return os.fork()
+    except OSError as error:
+        from loguru import logger
+
+        logger.warning("no process can be set aside ({}): this one collects alone", error)
+        return None
+
+
+def _wait_for(pid: int, *, seconds: float) -> None:
+    """Until a child is gone; one that hangs is killed."""
+    deadline = monotonic() + seconds
+    while os.waitpid(pid, os.WNOHANG) == (0, 0):
+        if monotonic() >= deadline:
+            _kill(pid)
+            deadline = inf
+        sleep(_LOOK_SECONDS)
 
 
 def import_what_collects() -> None:
@@ -181,6 +214,10 @@ def _be_collector(line: socket.socket, settings: Settings) -> NoReturn:
 
         run(_collect_beside(line, settings))
         code = 0
+    except CatchmentError as error:
+        from loguru import logger
+
+        logger.error("a collector process broke: {}", error)
     except BaseException as error:  # noqa: BLE001 - the edge of a process: it is told, and the code says it again
         from loguru import logger
 
@@ -196,7 +233,7 @@ async def _collect_beside(line: socket.socket, settings: Settings) -> None:
 
     reader, writer = await asyncio.open_unix_connection(sock=line)
     # Whoever called may be gone by now, and wants to know nothing any more.
-    with suppress(ConnectionError, asyncio.IncompleteReadError):
+    with suppress(ConnectionError, asyncio.IncompleteReadError), redirect_stderr(_CallersStderr(writer)):
         _send(writer, os.getpid())
         async with open_system(settings, serves_nobody=True) as system, stop_on_signals() as stop:
             collector = system.collector
@@ -204,6 +241,8 @@ async def _collect_beside(line: socket.socket, settings: Settings) -> None:
             collector.concurrency = order.visits
             async with background_tasks(_stop_at_end(reader, stop)):
                 clean = await _collect(system, order, stop, writer)
+        # After the last line of the log.
+        await asyncio.sleep(0)
         _send(writer, clean)
         await writer.drain()
 
@@ -284,9 +323,24 @@ class _News:
         self._count += len(news)
 
 
+class _CallersStderr(io.TextIOBase):
+    """The log goes to whoever called, which may have a progress bar in the same terminal."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        self._loop = asyncio.get_running_loop()
+
+    def write(self, text: str) -> int:
+        if self._writer.is_closing():
+            return sys.__stderr__.write(text) if sys.__stderr__ else 0
+        self._loop.call_soon_threadsafe(_send, self._writer, text)
+        return len(text)
+
+
 def _send(writer: asyncio.StreamWriter, message: object) -> None:
-    data = pickle.dumps(message)
-    writer.write(_SIZE.pack(len(data)) + data)
+    if not writer.is_closing():
+        data = pickle.dumps(message)
+        writer.write(_SIZE.pack(len(data)) + data)
 
 
 async def _receive(reader: asyncio.StreamReader) -> Any:
@@ -313,6 +367,8 @@ class Helpers:
         #: The lines of those that were forked before it was known for sure that they are needed.
         self._ready: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        #: Of those that are at work.
+        self._pids: set[int] = set()
         #: One of them broke, maybe of what it read: what is left is collected here, where everything is read apart.
         self._has_broken = False
         #: Whether one of them had to leave something unfinished at the stop.
@@ -356,11 +412,19 @@ class Helpers:
 
         halt = asyncio.Event()
         try:
-            async with background_tasks(_pass_on(self._stop, halt)), asyncio.TaskGroup() as tasks:
+            async with background_tasks(self._halt_at_stop(halt)), asyncio.TaskGroup() as tasks:
                 for order in orders:
                     tasks.create_task(self._have_one_collect(round_, order, halt))
         finally:
             round_.close_others()
+
+    async def _halt_at_stop(self, halt: asyncio.Event) -> None:
+        """One that hangs has no longer than the others to leave."""
+        await self._stop.wait()
+        halt.set()
+        await asyncio.sleep(self._system.settings.stop_seconds + _LEAVE_SECONDS)
+        for pid in self._pids:
+            _kill(pid)
 
     async def finish(self) -> None:
         """Wait until all of them are done."""
@@ -391,53 +455,80 @@ class Helpers:
             else:
                 await self._follow(line, round_, order, halt)
 
-    def _do_without(self, error: OSError) -> None:
-        from loguru import logger
-
-        self._has_broken = True
-        logger.error(
-            "no collector process could be started ({}): what it was to collect is collected by this one", error
-        )
-        if not self._forks.collectors:
-            logger.error("from now on this process collects alone, which is slower; start it anew to have others again")
-
     async def _follow(self, line: socket.socket, round_: Round, order: Order, halt: asyncio.Event) -> None:
         reader, writer = await asyncio.open_unix_connection(sock=line)
         ordering = asyncio.create_task(_give(order, writer, halt))
         pid = 0
         try:
             pid = await self._hear(reader)
-            while isinstance(news := await self._hear(reader), list):
-                for result in news:
-                    round_.record_of_others(result)
+            self._pids.add(pid)
+            while not isinstance(news := await self._hear(reader), bool):
+                _take_in(news, round_)
             self.was_cut_off |= not news and self._stop.is_set()
-        except (TimeoutError, asyncio.IncompleteReadError, EOFError, pickle.UnpicklingError, ConnectionError):
-            from loguru import logger
-
-            logger.error("a collector process ended before it was done; what it had taken is taken over")
-            self._has_broken = True
-            self.was_cut_off |= self._stop.is_set()
-            _kill(pid)
+        except TimeoutError:
             # What broke this one is not to break those that would take it over.
             halt.set()
-            await _until_gone(reader)
+            if pid:
+                await self._end_silent(pid, reader)
+            else:
+                self._forks.end()
+                self._do_without("whoever starts it does not answer")
+        except (asyncio.IncompleteReadError, EOFError, pickle.UnpicklingError, ConnectionError):
+            halt.set()
+            if pid:
+                _kill(pid)
+                self._tell_of_break("ended before it was done")
+            else:
+                self._do_without("there is no room for it")
         except asyncio.CancelledError:
             # Whoever insists on the stop does not wait: what it had taken is taken over when its leases run out.
             _kill(pid)
             raise
         finally:
+            self._pids.discard(pid)
             ordering.cancel()
             writer.close()
 
     async def _hear(self, reader: asyncio.StreamReader) -> Any:
         """What it says; TimeoutError when it has said nothing for longer than anything may hold it up."""
-        async with asyncio.timeout(_SILENT_SECONDS + self._system.settings.parse_seconds):
+        async with asyncio.timeout(self._longest_silence):
             return await _receive(reader)
 
+    @property
+    def _longest_silence(self) -> float:
+        return _SILENT_SECONDS + self._system.settings.parse_seconds
 
-async def _pass_on(stop: asyncio.Event, halt: asyncio.Event) -> None:
-    await stop.wait()
-    halt.set()
+    async def _end_silent(self, pid: int, reader: asyncio.StreamReader) -> None:
+        _kill(pid)
+        self._tell_of_break(f"said nothing for {self._longest_silence:g} s and was killed")
+        # Its line ends once it is gone: only then can its leases be told from those of one that is at work.
+        with suppress(TimeoutError, OSError):
+            async with asyncio.timeout(_LEAVE_SECONDS):
+                await reader.read()
+
+    def _tell_of_break(self, what: str) -> None:
+        from loguru import logger
+
+        self._has_broken = True
+        self.was_cut_off |= self._stop.is_set()
+        logger.error("a collector process {}; what it had taken is taken over", what)
+
+    def _do_without(self, why: object) -> None:
+        from loguru import logger
+
+        self._has_broken = True
+        logger.error("a collector process could not be started ({}): its part is collected here, at the next look", why)
+        if not self._forks.collectors:
+            logger.error("from now on this process collects alone, which is slower; start it anew to have others again")
+
+
+def _take_in(news: str | list[VisitResult], round_: Round) -> None:
+    """Lines of its log, or what became of some sources."""
+    if isinstance(news, str):
+        sys.stderr.write(news)
+        return
+    for result in news:
+        round_.record_of_others(result)
 
 
 async def _give(order: Order, writer: asyncio.StreamWriter, halt: asyncio.Event) -> None:
@@ -445,13 +536,6 @@ async def _give(order: Order, writer: asyncio.StreamWriter, halt: asyncio.Event)
     _send(writer, order)
     await halt.wait()
     writer.write_eof()
-
-
-async def _until_gone(reader: asyncio.StreamReader) -> None:
-    """Its line ends once it is: only then can its leases be told from those of one that is at work."""
-    with suppress(TimeoutError, OSError):
-        async with asyncio.timeout(_LEAVE_SECONDS):
-            await reader.read()
 
 
 def _kill(pid: int) -> None:

@@ -67,6 +67,11 @@ class Round:
         self.record(result)
 
     @property
+    def left(self) -> int:
+        """Of how many it is not known yet what becomes of them."""
+        return len(self._unsettled)
+
+    @property
     def left_to_others(self) -> int:
         """Of how many it was not told yet what became of them."""
         return len(self._others & self._unsettled)

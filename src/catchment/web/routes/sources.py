@@ -245,7 +245,10 @@ async def _all(system: System, caller: Caller) -> AsyncIterator[Sequence[SourceO
 
 @router.post("", status_code=201, response_model_exclude_unset=True, responses=problems(401, 403, 409, *OF_A_BODY))
 async def add_source(body: SourceIn, system: TheSystem, caller: Known) -> SourceOut:
-    """Add a source; it is collected at the next tick. One that exists already is a conflict that names it."""
+    """Add a source; it is collected at the next tick, or once the round under way is over.
+
+    One that exists already is a conflict that names it.
+    """
     return (await show_sources_to(system, caller, [await system.catalog.add(Draft(**dict(body)), caller)]))[0]
 
 
