@@ -26,7 +26,7 @@ from catchment.domain.run import RunKind
 from catchment.domain.source import NextCheck, PausedBy, Source, Why
 from catchment.domain.visit import Fetched
 from catchment.fetch.pacing import Deferred
-from catchment.manage.catalog import Draft
+from catchment.manage.catalog import Change, Draft
 from catchment.manage.packs import STARTER_PACK
 from catchment.manage.resolve import PreviewItem, Resolved, Resolver
 from catchment.monitor.status import Language
@@ -201,8 +201,6 @@ async def test_the_address_says_what_the_list_shows(site: Site):
 
 
 def _paused() -> Any:
-    from catchment.manage.catalog import Change
-
     return Change(is_active=False)
 
 
@@ -426,6 +424,51 @@ async def test_the_address_of_a_source_has_a_field_of_its_own(alices: Site, fail
     assert "feed was saved." in await told(alices, moved)
     [source] = (await alices.get("/api/sources", "alice")).json()
     assert source["config"] == {"url": "https://moved.example/feed"}
+
+
+async def _opened(site: Site, path: str) -> dict[str, str]:
+    """The fields of the edit form, as a browser would send them."""
+    page = (await site.get(path)).text
+    inputs = re.findall(r'<input (?:type="hidden" )?name="(was|name|url|tags|interval)"[^>]*? value="([^"]*)"', page)
+    areas = re.findall(r'<textarea name="(\w+)"[^>]*>\n(.*?)</textarea>', page, re.DOTALL)
+    fields = {name: html.unescape(value) for name, value in [*inputs, *areas]}
+    return {name: value if name == "was" else value.replace("\n", "\r\n") for name, value in fields.items()}
+
+
+@pytest.mark.proves("G-05")
+async def test_what_another_changed_while_the_form_was_open_is_kept(alices: Site, failing: Source):
+    path = f"/sources/{failing.id}/edit"
+    config = {"url": "https://feed.example/feed", "headers": {"X-Api-Key": "hunter2"}}
+    keep = {"include": [{"field": "title", "pattern": "boats"}]}
+    await alices.system.catalog.change(failing.id, Change(config={**config, "filters": keep}), OPERATOR)
+    first, second = await _opened(alices, path), await _opened(alices, path)
+    assert "hunter2" not in str(first)
+    await send(alices, path, **{**first, "name": "Renamed"}, do="save")
+    outside = Change(fetch_interval_minutes=45, tags=("x",), is_public=True)
+    await alices.system.catalog.change(failing.id, outside, OPERATOR)
+    assert "Keeps " in (await send(alices, path, **{**second, "exclude": "cars"}, do="preview")).text
+    bad = await send(alices, path, **{**second, "exclude": "title: ("}, do="save")
+    assert html.escape(second["was"], quote=True).replace("&quot;", "&#34;") in bad.text, "it is what it was made from"
+    await send(alices, path, **{**second, "exclude": "cars"}, do="save")
+    saved = await alices.system.catalog.get(failing.id, OPERATOR)
+    assert (saved.name, saved.tags, saved.is_public) == ("Renamed", ("x",), True)
+    kept = {key: saved.config[key] for key in ("url", "filters", "fetch_interval_minutes")}
+    rules = {**keep, "exclude": [{"field": "title", "pattern": "cars"}]}
+    assert kept == {"url": config["url"], "filters": rules, "fetch_interval_minutes": 45}
+    await send(alices, path, **{**second, "name": "Mine", "tags": ""}, do="save")
+    last = await alices.system.catalog.get(failing.id, OPERATOR)
+    assert (last.name, last.tags) == ("Mine", ("x",)), "of a field that both changed the last holds"
+
+
+@pytest.mark.proves("G-05")
+@pytest.mark.parametrize("was", ["", "[", "[1]", '{"name": 1}', "[" * 100_000])
+async def test_a_form_that_does_not_say_what_it_was_made_from_is_taken_as_it_is(
+    alices: Site, failing: Source, was: str
+):
+    form = {"name": "New", "url": "https://feed.example/feed", "tags": "a", "config": "{}", "was": was}
+    await send(alices, f"/sources/{failing.id}/edit", **form, do="save")
+    saved = await alices.system.catalog.get(failing.id, OPERATOR)
+    assert (saved.name, saved.tags) == ("New", ("a",))
 
 
 @pytest.mark.proves("G-02")

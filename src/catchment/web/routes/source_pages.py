@@ -337,22 +337,26 @@ async def edit_page(page: SignedInPage, source_id: PathId) -> Response:
     source = await page.system.catalog.get(source_id, page.caller)
     if not page.caller.may_change(source):
         return RedirectResponse(page.link(f"/sources/{source_id}"), status_code=303)
-    return await _edit(page, source, _form_of(source))
+    form = _form_of(source)
+    return await _edit(page, source, form, form)
 
 
 @router.post(
     "/{source_id}/edit",
     responses=OF_FORMS,
-    openapi_extra=form_fields("name", "url", "tags", "interval", "public", "include", "exclude", "config", "do"),
+    openapi_extra=form_fields("name", "url", "tags", "interval", "public", "include", "exclude", "config", "was", "do"),
 )
 async def edit(page: SignedInPage, source_id: PathId) -> Response:
     source = await page.system.catalog.get(source_id, page.caller)
     form = await page.form()
-    given = {name: str(form.get(name, "")) for name in _form_of(source)}
+    now, was = _form_of(source), _made_from(form)
+    typed = {name: str(form.get(name, "")) for name in now}
+    # What somebody changed elsewhere meanwhile stays, where nothing else was typed here.
+    given = {name: now[name] if _is_same(text, was.get(name)) else text for name, text in typed.items()}
     try:
         config = _edited_config(given)
         if form.get("do") == "preview":
-            return await _edit(page, source, given, tried=await _tried(page, source, config))
+            return await _edit(page, source, typed, was, tried=await _tried(page, source, config))
         change = Change(
             name=given["name"],
             tags=split_tags(given["tags"]),
@@ -362,12 +366,30 @@ async def edit(page: SignedInPage, source_id: PathId) -> Response:
         )
         changed = await page.system.catalog.change(source_id, change, page.caller)
     except (InvalidInput, BadConfig, Conflict, RefusedAddress) as error:
-        return await _edit(page, source, given, problem=page.words.say(str(error)), status=422)
+        return await _edit(page, source, typed, was, problem=page.words.say(str(error)), status=422)
     return page.done(f"/sources/{source_id}", "sources.saved", name=changed.name)
 
 
-async def _edit(page: Page, source: Source, form: dict[str, str], *, status: int = 200, **context: Any) -> Response:
-    return await page.show("source_edit.html", source=source, form=form, filter_fields=FIELDS, status=status, **context)
+async def _edit(
+    page: Page, source: Source, form: dict[str, str], was: dict[str, Any], *, status: int = 200, **context: Any
+) -> Response:
+    """With what the form was made from at first, however often it is shown again."""
+    shown = {"source": source, "form": form, "was": json.dumps(was), "filter_fields": FIELDS}
+    return await page.show("source_edit.html", status=status, **shown, **context)
+
+
+def _made_from(form: FormData) -> dict[str, Any]:
+    """Nothing where a program sent it, which means each field as it says."""
+    try:
+        was = check_json(json.loads(str(form.get("was", "{}"))))
+    except (ValueError, RecursionError):
+        return {}
+    return was if isinstance(was, dict) else {}
+
+
+def _is_same(typed: str, was: Any) -> bool:
+    """Browsers end lines in a way of their own."""
+    return isinstance(was, str) and typed.splitlines() == was.splitlines()
 
 
 def _form_of(source: Source) -> dict[str, str]:
