@@ -146,6 +146,62 @@ async def test_what_is_not_there_is_followed_only_on_purpose_and_then_without_a_
     assert f">\n{pasted}</textarea>" in none.text, "it is there to be chosen from once more"
 
 
+def follow_form(page: str) -> dict[str, Any]:
+    """What a browser sends of the form that follows what was found."""
+    kept = re.findall(r'name="((?:found|name)-\d+|tags|interval|pasted)"[^>]*? value="([^"]*)"', page)
+    chosen = re.findall(r'name="follow" value="(\d+)"(?: checked|>)', page)
+    return {**{name: html.unescape(value) for name, value in kept}, "follow": chosen}
+
+
+@pytest.mark.proves("G-03")
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("interval", ["1h", "0.5"])
+async def test_what_is_refused_stays_with_all_that_was_typed_and_says_why(
+    alices: Site, monkeypatch: pytest.MonkeyPatch, count: int, interval: str
+):
+    resolve_as(monkeypatch)
+    lines = [f"https://{letter}.example/" for letter in "ab"[:count]]
+    form = follow_form((await send(alices, "/sources/look", pasted="\n".join(lines))).text)
+    typed = {"name-1": 'Mine "now"', "tags": "news, 中文", "interval": interval}
+    refused = await send(alices, "/sources/follow", **{**form, **typed})
+    assert refused.status_code == 422
+    text = html.unescape(refused.text)
+    assert text.count(f"The interval is a whole number of minutes, 1 to 525600; {interval!r} is not.") == 1
+    assert "Followed 0" not in text
+    assert text.count("<li>First item") == text.count("</span> The page leads to this feed.") == count
+    again = follow_form(refused.text)
+    assert {name: again[name] for name in typed} == typed
+    assert again["follow"] == [str(place + 1) for place in range(count)]
+    assert ">\n" + "\n".join(lines) + "</textarea>" in refused.text
+    await send(alices, "/sources/follow", **{**again, "interval": "60"})
+    listed = (await alices.get("/api/sources", "alice")).json()
+    names = ['Mine "now"', "Feed of https://b.example/"][:count]
+    assert {(one["name"], one["fetch_interval_minutes"]) for one in listed} == {(name, 60) for name in names}
+
+
+@pytest.mark.proves("G-03")
+async def test_what_alone_was_refused_of_several_is_left_with_its_reason(alices: Site, monkeypatch: pytest.MonkeyPatch):
+    resolve_as(monkeypatch)
+    lines = [f"https://{letter}.example/" for letter in "abc"]
+    form = follow_form((await send(alices, "/sources/look", pasted="\n".join(lines))).text)
+    within = json.loads(form["found-2"]) | {"config": {"url": "http://10.0.0.1/feed"}}
+    some = await send(alices, "/sources/follow", **{**form, "found-2": json.dumps(within), "follow": ["1", "2"]})
+    assert some.status_code == 200
+    assert "Followed 1; 0 were there already, 1 could not be." in some.text
+    assert "which is not a public address" in some.text
+    left = follow_form(some.text)
+    assert ([name for name in left if name.startswith("found-")], left["follow"]) == (["found-1", "found-2"], ["1"])
+    none = await send(alices, "/sources/follow", **{**left, "follow": []})
+    assert (none.status_code, none.text.count('name="found-')) == (422, 2), "nothing was chosen, and all is there"
+    broken = json.loads(left["found-2"]) | {"type": "nonsense"}
+    both = {**left, "found-2": json.dumps(broken), "follow": ["1", "2"]}
+    apart = html.unescape((await send(alices, "/sources/follow", **both)).text)
+    assert 'role="alert">Followed' not in apart.split("<form", 1)[0], "no line of what was done"
+    assert "Followed 0; 0 were there already, 2 could not be." in apart
+    for why in ("which is not a public address", "There is no source type 'nonsense'"):
+        assert apart.count(why) == 1
+
+
 @pytest.mark.proves("G-05")
 async def test_an_address_that_is_refused_stays_to_be_mended_with_the_rest(alices: Site):
     mine = await alices.add_source(alices.alice, "mine")

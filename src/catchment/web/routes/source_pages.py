@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from catchment.errors import BadConfig, CatchmentError, Conflict, InvalidInput, 
 from catchment.manage.catalog import Added, Change, Draft, Refused
 from catchment.manage.history import DAYS
 from catchment.manage.import_export import LineResult, count_results, import_sources
-from catchment.manage.resolve import Pasted, Resolved
+from catchment.manage.resolve import Pasted
 from catchment.monitor.status import CollectorState, read_backlogs, read_collector
 from catchment.store import items, source_list
 from catchment.store.items import ItemQuery
@@ -59,7 +59,7 @@ from catchment.web.source_view import (
     why_of,
 )
 
-MAX_LINES, MAX_CHOSEN = 20, 1000
+MAX_LINES, MAX_CHOSEN, MAX_PREVIEWED_TITLE = 20, 1000, 200
 MAX_VISITS, MAX_LATEST, MAX_TRIED = 50, 30, 100
 #: Of a list that was imported, so many lines that could not be are told one by one.
 MAX_REFUSED = 200
@@ -151,61 +151,105 @@ async def _looked_up(page: Page, line: str) -> dict[str, Any]:
         twin = await page.system.catalog.find_twin(resolved.draft, page.caller)
     except (CatchmentError, ValueError) as error:
         return {"line": line, "problem": page.words.say(str(error))}
-    return {
-        "line": line,
-        "resolved": resolved,
-        "twin": twin,
-        "why": page.words.say(resolved.why),
-        "doubt": page.words.say(resolved.doubt) if resolved.doubt else "",
-        "told": _told(resolved),
-    }
+    if twin is not None:
+        return {"line": line, "twin": twin, "url": resolved.config.get("url")}
+    return _offered(
+        {
+            "line": line,
+            "type": resolved.type,
+            "name": resolved.name,
+            "config": dict(resolved.config),
+            "why": page.words.say(resolved.why),
+            "doubt": page.words.say(resolved.doubt) if resolved.doubt else "",
+            "is_missing": resolved.is_missing,
+            "preview": [(item.title or item.url)[:MAX_PREVIEWED_TITLE] for item in resolved.preview or ()],
+        },
+        is_chosen=not resolved.is_missing,
+    )
 
 
-def _told(resolved: Resolved) -> str:
-    return json.dumps({"type": resolved.type, "name": resolved.name, "config": dict(resolved.config)})
+def _offered(found: dict[str, Any], *, is_chosen: bool, refusal: str = "") -> dict[str, Any]:
+    """What can be followed. The form brings all of it back, so that it is there once more where it is refused."""
+    told = json.dumps(found)
+    return {**found, "told": told, "url": found["config"].get("url"), "is_chosen": is_chosen, "refusal": refusal}
 
 
 @router.post("/follow", responses=OF_FORMS, openapi_extra=form_fields("follow", "tags", "interval", "pasted"))
 async def follow(page: SignedInPage) -> Response:
     form = await page.form()
-    drafts = _drafts(form)
+    chosen = list(dict.fromkeys(str(place) for place in form.getlist("follow")))[:MAX_LINES]
+    drafts = [_draft(form, place) for place in chosen]
     if not drafts:
-        problem = page.words("sources.nothing_chosen")
-        return await _show_list(page, status=422, pasted=str(form.get("pasted", "")), problem=problem)
+        return await _offer_again(page, form, {}, done=(), problem=page.words("sources.nothing_chosen"))
     outcomes = await page.system.catalog.add_many(drafts, page.caller)
     added = [one.source for one in outcomes if isinstance(one, Added)]
-    refused = [one.error for one in outcomes if isinstance(one, Refused)]
+    known = [one.error for one in outcomes if isinstance(one, Refused) and isinstance(one.error, Conflict)]
     asked = AskedFetch(at=page.system.clock.now(), ids=tuple(source.id for source in added), is_first=True)
     await page.system.visits.start_all(asked.ids[:VISITED_AT_ONCE], page.caller)
-    if len(outcomes) == 1 and refused:
-        known_id = refused[0].existing_id if isinstance(refused[0], Conflict) else None
-        if known_id is None:
-            raise refused[0]
-        return page.done(f"/sources/{known_id}", "sources.followed_before")
+    told: dict[str, Any] = {"added": len(added), "known": len(known), "refused": len(drafts) - len(added) - len(known)}
+    if told["refused"]:
+        return await _refuse_some(page, form, dict(zip(chosen, outcomes, strict=True)), told)
+    if len(outcomes) == 1 and known:
+        return page.done(f"/sources/{known[0].existing_id}", "sources.followed_before")
     if len(outcomes) == 1:
         return page.done(f"/sources/{added[0].id}", "sources.followed", what=added[0].name, fetch=str(asked))
-    if not refused:
+    if not known:
         return page.done("/sources?sort=added", "sources.followed_all", count=len(added), fetch=str(asked))
-    known = sum(isinstance(error, Conflict) for error in refused)
-    told: dict[str, Any] = {"added": len(added), "known": known, "refused": len(refused) - known}
     return page.done("/sources?sort=added", "sources.followed_some", **told)
 
 
-def _drafts(form: FormData) -> list[Draft]:
-    """What was found and is to be followed, as the form hands it back."""
+async def _refuse_some(
+    page: Page, form: FormData, outcomes: Mapping[str, Added | Refused], told: dict[str, Any]
+) -> Response:
+    """What could not be followed is there once more with its reason, which stands above all where it is that of all."""
+    errors = {place: one.error for place, one in outcomes.items() if isinstance(one, Refused)}
+    reasons = {place: page.words.say(str(one)) for place, one in errors.items() if not isinstance(one, Conflict)}
+    done = outcomes.keys() - reasons.keys()
+    shared = next(iter(reasons.values())) if len(set(reasons.values())) == 1 else ""
+    notice = FlashMessage(key="sources.followed_some", values=told) if told["added"] else None
+    counted = "" if notice or (shared and not done) else page.words("sources.followed_some", **told)
+    problem = " ".join(filter(None, [counted, shared]))
+    return await _offer_again(page, form, {} if shared else reasons, done=done, problem=problem, notice=notice)
+
+
+async def _offer_again(
+    page: Page, form: FormData, reasons: Mapping[str, str], *, done: Collection[str], **context: Any
+) -> Response:
+    """The form as it was sent, without what is followed now."""
+    chosen = form.getlist("follow")
+    found = [
+        _offered(_found_again(form, place), is_chosen=place in chosen, refusal=reasons.get(place, ""))
+        for place in map(str, range(1, MAX_LINES + 1))
+        if f"found-{place}" in form and place not in done
+    ]
+    typed = {name: str(form.get(name, "")) for name in ("pasted", "tags", "interval")}
+    return await _show_list(page, status=200 if context.get("notice") else 422, found=found, **typed, **context)
+
+
+def _found_again(form: FormData, place: str) -> dict[str, Any]:
+    """What was found at a look, as the form hands it back, under the name that was typed."""
+    try:
+        told = check_json(json.loads(str(form.get(f"found-{place}", ""))))
+        name = str(form.get(f"name-{place}", "")).strip() or str(told["name"])
+        return {
+            **{key: str(told.get(key, "")) for key in ("line", "why", "doubt")},
+            "type": str(told["type"]),
+            "name": name,
+            "config": dict(told["config"]),
+            "is_missing": bool(told.get("is_missing")),
+            "preview": [str(title) for title in told.get("preview", ())],
+        }
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise InvalidInput("Look the address up once more: what was found did not come back whole.") from error
+
+
+def _draft(form: FormData, place: str) -> Draft:
+    """What was found and is to be followed."""
+    found = _found_again(form, place)
     tags, interval = split_tags(str(form.get("tags", ""))), _minutes(str(form.get("interval", "")))
-    drafts = []
-    for place in form.getlist("follow")[:MAX_LINES]:
-        try:
-            told = check_json(json.loads(str(form.get(f"found-{place}", ""))))
-            name = str(form.get(f"name-{place}", "")).strip() or str(told["name"])
-            draft = Draft(
-                type=told["type"], name=name, config=dict(told["config"]), tags=tags, fetch_interval_minutes=interval
-            )
-        except (ValueError, TypeError, KeyError) as error:
-            raise InvalidInput("Look the address up once more: what was found did not come back whole.") from error
-        drafts.append(draft)
-    return drafts
+    return Draft(
+        type=found["type"], name=found["name"], config=found["config"], tags=tags, fetch_interval_minutes=interval
+    )
 
 
 @router.post("/import", responses=OF_FORMS, openapi_extra=form_fields("file"))
