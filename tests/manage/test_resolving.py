@@ -167,6 +167,25 @@ async def test_a_service_without_its_key_says_which_setting_is_missing(system):
     assert "TWITTER_API_KEY" in resolved.doubt
 
 
+@pytest.mark.proves("A-32", "R-47")
+@pytest.mark.parametrize(
+    ("kind", "url", "name"),
+    [
+        ("website", "https://example.org/login?next=/#top", "example.org/login"),
+        ("website", "https://example.org/a/b/", "example.org/a/b"),
+        ("website", "https://example.org/%E7%99%BB%E5%BD%95", "example.org/登录"),
+        ("website", "https://example.org/", "example.org"),
+        ("website", "https://example.org/a%0Ab", "example.org"),
+        ("website", f"https://example.org/{'x' * 500}", "example.org"),
+        ("rss", "https://example.org/feed", "example.org"),
+    ],
+)
+async def test_watched_pages_of_one_host_that_call_themselves_nothing_are_told_apart_by_their_path(
+    system: System, kind: str, url: str, name: str
+) -> None:
+    assert system.catalog.check(Draft(type=kind, config={"url": url}), OPERATOR).name == name
+
+
 @pytest.mark.proves("A-32")
 @pytest.mark.parametrize(
     ("kind", "config", "name"),

@@ -584,12 +584,17 @@ def _checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def default_name(source_type: str, config: Mapping[str, Any]) -> str:
-    """The host where there is an address, else whom or what it follows, else the type."""
+    """The host where there is an address, with the path of a watched page; else what it follows, or the type."""
     url = config.get("url")
     if isinstance(url, str) and (host := URL(url).host):
-        return host
+        page = host + URL(url).path.rstrip("/") if source_type == "website" else host
+        return page if _fits_as_name(page) else host
     said = ((config.get(key), before) for key, before in _NAMED_BY.items())
     names = (
         before + text.strip().removeprefix(before) for text, before in said if isinstance(text, str) and text.strip()
     )
-    return next((name for name in names if name.isprintable() and len(name) <= MAX_NAME), source_type)
+    return next(filter(_fits_as_name, names), source_type)
+
+
+def _fits_as_name(text: str) -> bool:
+    return text.isprintable() and len(text) <= MAX_NAME
