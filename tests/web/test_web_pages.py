@@ -52,8 +52,13 @@ async def test_the_page_has_tiles_sources_with_their_reason_and_latest_items(sit
 
 
 def test_a_rate_is_told_as_all_only_where_it_is_all():
-    told = [percent(119_968, 120_000), percent(7, 7), percent(2, 3), percent(57, 100), percent(0, 0)]
-    assert told == ["99.9%", "100.0%", "66.6%", "57.0%", "–"]
+    told = [percent(119_968, 120_000), percent(9_996, 10_000), percent(7, 7), percent(0, 7), percent(0, 0)]
+    assert told == ["99.9%", "99.9%", "100.0%", "0.0%", "–"]
+
+
+def test_a_rate_is_rounded():
+    told = [percent(21, 27), percent(2, 3), percent(1, 3), percent(57, 100), percent(1, 16)]
+    assert told == ["77.8%", "66.7%", "33.3%", "57.0%", "6.3%"]
 
 
 @pytest.mark.parametrize(

@@ -242,5 +242,8 @@ def _visits(stats: Stats, words: Words) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """Never rounded up: what is not all is not told as all."""
-    return f"{1000 * part // whole / 10:.1f}%" if whole else "–"
+    """Rounded, but never up to all: what is not all is not told as all."""
+    if not whole:
+        return "–"
+    per_mille = (2000 * part + whole) // (2 * whole)
+    return f"{(per_mille if part == whole else min(per_mille, 999)) / 10:.1f}%"
