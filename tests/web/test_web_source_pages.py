@@ -719,6 +719,39 @@ async def test_a_browser_tells_its_zone_so_that_the_first_page_has_its_days_too(
 
 
 @pytest.mark.browser
+@pytest.mark.proves("G-11")
+@pytest.mark.parametrize(
+    ("lang", "told"),
+    [
+        (
+            "en",
+            ["just now", "1 minute ago", "1 minute ago", "1 hour ago", "1 day ago", "1 day ago", "now", "in 2 hours"],
+        ),
+        ("zh", ["刚刚", "1 分钟前", "1 分钟前", "1 小时前", "1 天前", "1 天前", "现在", "2 小时后"]),
+    ],
+)
+async def test_of_what_is_past_whole_days_hours_and_minutes_are_told(tab: Tab, lang: str, told: list[str]):
+    minute, hour, day = 60, 3600, 86400
+    past = [-20, -50, -1.9 * minute, -1.9 * hour, -37.5 * hour, -1.9 * day, 20, 1.9 * hour]
+    await tab.goto(f"/sources?lang={lang}")
+    said = await tab.evaluate(
+        """async (past) => {
+          const place = document.createElement("div");
+          for (const seconds of past) {
+            const time = document.createElement("time");
+            time.setAttribute("datetime", new Date(Date.now() + seconds * 1000).toISOString());
+            place.append(time);
+          }
+          const { tellTimes } = await import(document.querySelector('script[type="module"]').src.replace("catchment.js", "times.js"));
+          tellTimes(place);
+          return [...place.children].map((time) => time.textContent);
+        }""",
+        past,
+    )
+    assert said == told
+
+
+@pytest.mark.browser
 @pytest.mark.proves("G-03", "G-11")
 async def test_where_there_is_no_keyboard_no_keys_are_spoken_of(lean_site: Site, tab: Tab):
     await tab.goto("/sources")

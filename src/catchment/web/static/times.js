@@ -2,7 +2,8 @@
 // In the language of the page, as it is written where they are: 14:05 or 2:05 PM.
 const [spokenHere] = document.documentElement.lang.split("-");
 const language = navigator.languages.find((one) => one.split("-")[0] === spokenHere) ?? document.documentElement.lang;
-const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+const relative = new Intl.RelativeTimeFormat(language, { numeric: "always" });
+const now = new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(0, "second");
 const exact = new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: "medium" });
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
 const SECONDS_THAT_ARE_NOW = 45;
@@ -20,10 +21,12 @@ function spoken(moment, isDue) {
   const ahead = (moment - Date.now()) / 1000;
   const seconds = isDue ? Math.max(ahead, 0) : ahead;
   // What was a moment ago is not what is to be now.
-  if (Math.abs(seconds) < SECONDS_THAT_ARE_NOW) return seconds < 0 ? document.body.dataset.justNow : relative.format(0, "second");
+  if (Math.abs(seconds) < SECONDS_THAT_ARE_NOW) return seconds < 0 ? document.body.dataset.justNow : now;
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ["minute", 60];
+  // Of the past only whole units are over, and yesterday may be two days ago; what is to come is rounded.
+  const count = seconds < 0 ? Math.min(Math.ceil(seconds / size), -1) : Math.round(seconds / size);
   // Chinese is set with a space between figures and characters, as everywhere else on the page.
-  return relative.format(Math.round(seconds / size), unit).replace(/(\d)(?=\p{Script=Han})/u, "$1 ");
+  return relative.format(count, unit).replace(/(\d)(?=\p{Script=Han})/u, "$1 ");
 }
 
 // A zone is called what people call it; where they have no name for it, by how far it is from UTC.
