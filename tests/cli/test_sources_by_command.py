@@ -23,6 +23,23 @@ async def test_an_added_feed_takes_the_name_it_gives_itself(catchment: Command, 
     assert (shape["type"], shape["tags"], shape["is_public"], shape["status"]) == ("rss", ["sea"], True, "pending")
 
 
+def test_a_comma_parts_tags_by_command_and_in_a_list(catchment: Command) -> None:
+    number = added(catchment, tag="a,two")
+    assert catchment.json("sources", "show", str(number))["tags"] == ["a", "two"]
+    catchment("sources", "set", str(number), "--tag", "b, three", "--tag", "四，b")
+    assert catchment.json("sources", "show", str(number))["tags"] == ["b", "three", "四"]
+    outline = '<outline text="A" xmlUrl="https://a.example/feed" category="&quot;tea, coffee&quot;"/>'
+    (catchment.home / "list.opml").write_text(f'<opml><body><outline text="Sea, air">{outline}</outline></body></opml>')
+    catchment("import", "list.opml")
+    assert catchment.json("sources", "list")[-1]["tags"] == ["Sea", "air", "tea", "coffee"]
+    listing = [{"name": "L", "url": "https://l.example/feed", "tags": ["x,y"]}]
+    (catchment.home / "list.json").write_text(json.dumps(listing))
+    catchment("import", "list.json")
+    assert catchment.json("sources", "list")[-1]["tags"] == ["x", "y"]
+    assert catchment("sources", "set", str(number), "--tag", ",").exit_code != 0
+    assert catchment.json("sources", "show", str(number))["tags"] == ["b", "three", "四"]
+
+
 async def test_a_name_given_by_hand_wins(catchment: Command, site: FeedSite) -> None:
     shape = await to_thread(catchment.json, "add", site.feed("a"), "--name", "Mine")
     assert shape["name"] == "Mine"

@@ -16,6 +16,7 @@ import pytest
 from browser import CHROMIUM
 from playwright.async_api import Page as Tab
 from playwright.async_api import async_playwright, expect
+from sqlalchemy import Connection
 from web_site import Site, with_settings
 
 from catchment.clock import ManualClock
@@ -514,6 +515,23 @@ async def test_what_another_changed_while_the_form_was_open_is_kept(alices: Site
     await send(alices, path, **{**second, "name": "Mine", "tags": ""}, do="save")
     last = await alices.system.catalog.get(failing.id, OPERATOR)
     assert (last.name, last.tags) == ("Mine", ("x",)), "of a field that both changed the last holds"
+
+
+@pytest.mark.proves("G-05")
+async def test_a_tag_with_a_comma_that_is_stored_already_is_parted_only_where_tags_are_changed(
+    alices: Site, failing: Source
+):
+    def keep(conn: Connection) -> None:
+        sources.change(conn, failing.id, {"tags": ["a,two"]}, now=alices.system.clock.now())
+
+    await alices.system.store.write(keep)
+    path = f"/sources/{failing.id}/edit"
+    await send(alices, path, **{**await _opened(alices, path), "name": "Renamed"}, do="save")
+    assert (await alices.system.catalog.get(failing.id, OPERATOR)).tags == ("a,two",)
+    await send(alices, path, **{**await _opened(alices, path), "tags": "a,two, b"}, do="save")
+    assert (await alices.system.catalog.get(failing.id, OPERATOR)).tags == ("a", "two", "b")
+    changed = {"tags": ["c,four"]}
+    assert (await alices.put(f"/api/sources/{failing.id}", "alice", json=changed)).json()["tags"] == ["c", "four"]
 
 
 @pytest.mark.proves("G-05")

@@ -25,7 +25,9 @@ def _something(text: str) -> str:
     return text
 
 
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be given several times.")]
+Tags = Annotated[
+    list[str] | None, typer.Option("--tag", help="A tag, or several with commas; may be given several times.")
+]
 
 
 def add(

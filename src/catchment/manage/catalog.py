@@ -574,8 +574,14 @@ def _read_offers(conn: Connection, caller: Caller, known: Offers | None) -> Offe
     return Offers(types=list_types(conn, caller), tags=tags, names=list_names(conn, query), edits=edits)
 
 
+def split_tags(text: str) -> tuple[str, ...]:
+    """No tag holds a comma: on the pages it stands between two of them."""
+    return tuple(tag.strip() for tag in text.replace("，", ",").split(",") if tag.strip())
+
+
 def _checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
-    cleaned = tuple(dict.fromkeys(" ".join(str(tag).split()) for tag in tags))
+    parted = (part for tag in tags for part in split_tags(str(tag)) or ("",))
+    cleaned = tuple(dict.fromkeys(" ".join(part.split()) for part in parted))
     if len(cleaned) > MAX_TAGS or any(not 0 < len(tag) <= MAX_TAG or not is_storable(tag) for tag in cleaned):
         raise InvalidInput(
             f"At most {MAX_TAGS} tags of 1 to {MAX_TAG} characters, none of them NUL or broken.", field="tags"

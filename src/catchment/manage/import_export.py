@@ -28,7 +28,7 @@ from catchment.domain.listing import HTML_URL, BadLine, ListedSource, ListFormat
 from catchment.domain.options import HEADERS_KEY
 from catchment.domain.source import PausedBy, Source
 from catchment.errors import Conflict, InvalidInput, ParserFailed
-from catchment.manage.catalog import BATCH, MAX_TAG, MAX_TAGS, Added, Catalog, Change, Draft, Refused
+from catchment.manage.catalog import BATCH, MAX_TAG, MAX_TAGS, Added, Catalog, Change, Draft, Refused, split_tags
 from catchment.parse.opml import MAX_DEPTH, FeedOutline, read_opml
 from catchment.parse.source_lists import read_listing
 from catchment.publish.opml import by_folder, folder_of, list_writer
@@ -222,7 +222,7 @@ def _listed(outline: FeedOutline) -> ListedSource:
         "options": {HTML_URL: outline.html_url} if outline.html_url.lower().startswith(_WEB) else None,
     }
     addressed = {**told, "url": _with_scheme(outline.url)} if outline.url else told
-    tags = tuple(tag[:MAX_TAG] for tag in outline.tags[:MAX_TAGS])
+    tags = tuple(part[:MAX_TAG] for tag in outline.tags for part in split_tags(tag))[:MAX_TAGS]
     return replace(read_listed(addressed, line=outline.line), name=outline.name, tags=tags)
 
 

@@ -14,6 +14,7 @@ from catchment.domain.caller import Caller
 from catchment.domain.feed import LIMIT, SavedFeed, filter_shape
 from catchment.domain.source import Source
 from catchment.errors import BadConfig, Conflict, InvalidInput, NotFound
+from catchment.manage.catalog import split_tags
 from catchment.manage.feeds import FeedChange, FeedDraft, Published
 from catchment.publish.feed import FeedFormat
 from catchment.store import sources
@@ -22,7 +23,7 @@ from catchment.web.errors import OF_FORMS, page_router
 from catchment.web.inputs import base_url, check_text, whole_number
 from catchment.web.pages import OpenPage, Page, SignedInPage, form_fields
 from catchment.web.routes.item_pages import source_named
-from catchment.web.routes.source_pages import read_rules, rule_lines, split_tags
+from catchment.web.routes.source_pages import read_rules, rule_lines
 
 MAX_SHOWN, MAX_BY_NAME = 8, 50
 #: The preview follows while somebody writes, so it looks at fewer items than the feed itself.

@@ -19,7 +19,7 @@ from catchment.domain.filters import FIELDS, read_filters
 from catchment.domain.options import FILTERS_KEY, INTERVAL_KEY
 from catchment.domain.source import ADDRESS_KEY, Source
 from catchment.errors import BadConfig, CatchmentError, Conflict, InvalidInput, RefusedAddress
-from catchment.manage.catalog import Added, Change, Draft, Refused
+from catchment.manage.catalog import Added, Change, Draft, Refused, split_tags
 from catchment.manage.history import DAYS
 from catchment.manage.import_export import LineResult, count_results, import_sources
 from catchment.manage.resolve import Pasted
@@ -403,7 +403,7 @@ async def edit(page: SignedInPage, source_id: PathId) -> Response:
             return await _edit(page, source, typed, was, tried=await _tried(page, source, config))
         change = Change(
             name=given["name"],
-            tags=split_tags(given["tags"]),
+            tags=None if given["tags"] == now["tags"] else split_tags(given["tags"]),
             is_public=given["public"] == "on",
             config=config,
             fetch_interval_minutes=_minutes(given["interval"]) or 0,
@@ -487,10 +487,6 @@ async def _tried(page: Page, source: Source, config: dict[str, Any]) -> dict[str
     filters = read_filters(config.get(FILTERS_KEY) or {})
     judged = [(item.title.strip() or page.words("common.untitled"), filters.keeps(item)) for item in stored]  # type: ignore[arg-type]
     return {"items": judged, "kept": sum(kept for _, kept in judged), "all": len(judged)}
-
-
-def split_tags(text: str) -> tuple[str, ...]:
-    return tuple(tag.strip() for tag in text.replace("，", ",").split(",") if tag.strip())
 
 
 def _minutes(text: str) -> str | None:
