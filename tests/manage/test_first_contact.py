@@ -154,3 +154,26 @@ async def test_what_somebody_changes_while_it_is_looked_at_stays_as_they_want_it
         monkeypatch.setattr(system.resolver, "resolve", resolve_while_it_is_changed)
         found = await collect(system, source)
     assert (found.type, found.config) == ("rss", theirs)
+
+
+@on_both_stores
+@pytest.mark.proves("R-39")
+async def test_what_nobody_named_is_called_what_it_calls_itself_at_its_first_good_visit(system: System) -> None:
+    async with FeedSite() as site:
+        url = site.serve("oops", status=500)
+        source = await system.catalog.add(Draft(type="rss", config={"url": url}), OPERATOR)
+        assert (await collect(system, source)).name == "127.0.0.1"
+        site.serve(rss("a", title="Quay &amp; feed"), path="/feed")
+        assert (await collect(system, source)).name == "Quay & feed"
+        site.serve(rss("a", "b", title="Other feed"), path="/feed")
+        assert (await collect(system, source)).name == "Quay & feed", "a name that it has is kept"
+
+
+@pytest.mark.proves("R-39")
+async def test_a_name_that_somebody_gave_before_its_first_visit_stays(system: System) -> None:
+    async with FeedSite() as site:
+        url = site.serve(rss("a", title="Quay feed"), path="/feed")
+        source = await system.catalog.add(Draft(type="rss", config={"url": url}, name="Mine"), OPERATOR)
+        assert (await collect(system, source)).name == "Mine"
+        await system.catalog.change(source.id, Change(name="127.0.0.1"), OPERATOR)
+        assert (await collect(system, source)).name == "127.0.0.1", "whoever names it so means it"

@@ -17,6 +17,7 @@ FAILURES_UNTIL_PAUSE = 5
 MOVES_UNTIL_ADOPTED = 3
 #: Where the address of a source that has one is, in its config.
 ADDRESS_KEY = "url"
+MAX_NAME = 500
 #: Where its config says what the feed of a site tells of the site.
 CHANNEL_KEY = "channel"
 #: In what is remembered of a watched page: how often in a row it was another; from so many on it always changes.

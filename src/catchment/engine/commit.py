@@ -19,6 +19,7 @@ from catchment.domain.run import RunStatus
 from catchment.domain.source import ADDRESS_KEY, Source
 from catchment.domain.visit import (
     Collected,
+    Ending,
     Failed,
     Fetched,
     Postponed,
@@ -41,7 +42,9 @@ from catchment.engine.items import UNSTORABLE, FoundItems, store_items, why_unst
 from catchment.errors import Conflict, StoreError
 from catchment.fetch.client import why_distrusted
 from catchment.fetch.pacing import host_of
+from catchment.parse.html import plain_text
 from catchment.schedule.due import Cadence
+from catchment.sources.registry import default_name
 from catchment.store import fetch_log, hosts, runs, sources
 from catchment.store.database import Store
 from catchment.store.fetch_log import LogLine
@@ -68,6 +71,8 @@ class RecordWriters:
 keep_no_records = RecordWriters({})
 
 
+#: Of what a source calls itself.
+MAX_TITLE = 100
 ADDRESS_CHANGED = "its address was changed while the old one was visited"
 
 
@@ -101,7 +106,7 @@ def commit_visits(conn: Connection, visits: Sequence[Visit], rules: Rules, now: 
             # What came is of the old address. The new one is due already.
             results[visit.run.id] = _result(replace(visit, ending=Skipped(reason=ADDRESS_CHANGED)), NO_NEWS)
         else:
-            counted.append((visit, source))
+            counted.append((visit, _named(conn, visit, source, now)))
     if lost := sum(result.fenced for result in results.values()):
         told = "{} visit(s) came too late: others took them over, so that nothing of them is stored here"
         logger.bind(event="visit.lost", visits=lost).warning(told, lost)
@@ -140,6 +145,19 @@ def _log_change(source: Source, state: SourceState, result: VisitResult) -> None
         paused.warning("source {} ({}) is paused: {}", source.id, source.name, state.paused_by)
     elif state.is_active and not source.is_active:
         about.bind(event="source.resumed").info("source {} ({}) works again", source.id, source.name)
+
+
+def _named(conn: Connection, visit: Visit, source: Source, now: datetime) -> Source:
+    """A source that nobody named, called what it calls itself at the first visit that brings something."""
+    title = _title(visit.ending)
+    is_unnamed = not source.fetch_count and source.name == default_name(source.type, source.config)
+    if not title or not is_unnamed or title == source.name:
+        return source
+    return replace(source, name=sources.change(conn, source.id, {"name": title}, now=now).name)
+
+
+def _title(ending: Ending) -> str:
+    return plain_text(ending.fetched.title, MAX_TITLE) if isinstance(ending, Collected) else ""
 
 
 def _adopt(conn: Connection, source: Source, address: str, rules: Rules, now: datetime) -> None:

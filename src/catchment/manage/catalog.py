@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from loguru import logger
 from sqlalchemy import Connection
-from yarl import URL
 
 from catchment.clock import Clock
 from catchment.crypto import Unsealable, Vault
@@ -30,7 +29,7 @@ from catchment.domain.options import (
     read_options,
 )
 from catchment.domain.sealing import is_plain, open_config, seal_config
-from catchment.domain.source import CHANNEL_KEY, RESTING, UNDO, NewSource, NextCheck, PausedBy, Source, Why
+from catchment.domain.source import CHANNEL_KEY, MAX_NAME, RESTING, UNDO, NewSource, NextCheck, PausedBy, Source, Why
 from catchment.engine.cadence import Cadences
 from catchment.errors import CatchmentError, Conflict, Forbidden, InvalidInput, NotFound, VisitError
 from catchment.fetch.guard import AddressGuard
@@ -38,7 +37,7 @@ from catchment.redact import redact_url
 from catchment.schedule.due import after_interval_change
 from catchment.schedule.intervals import MAX_MINUTES, read_minutes
 from catchment.settings.spec import refuse_unknown
-from catchment.sources.registry import Registry
+from catchment.sources.registry import Registry, default_name
 from catchment.store import audit_trail, changes, overview, sources
 from catchment.store.database import Store
 from catchment.store.source_list import (
@@ -61,9 +60,7 @@ BATCH = 500
 MAX_REMOVED = 500
 #: Of what somebody may choose from so many are offered; and it is kept for so many.
 MAX_OFFERED, MAX_OFFERED_TO = 200, 1_000
-#: What is followed where there is no address, and how such names begin.
-_NAMED_BY = {"handle": "@", "subreddit": "r/", "keyword": ""}
-MAX_NAME, MAX_CONFIG_CHARS, MAX_TAGS, MAX_TAG = 500, 65_536, 50, 100
+MAX_CONFIG_CHARS, MAX_TAGS, MAX_TAG = 65_536, 50, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -587,20 +584,3 @@ def _checked_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
             f"At most {MAX_TAGS} tags of 1 to {MAX_TAG} characters, none of them NUL or broken.", field="tags"
         )
     return cleaned
-
-
-def default_name(source_type: str, config: Mapping[str, Any]) -> str:
-    """The host where there is an address, with the path of a watched page; else what it follows, or the type."""
-    url = config.get("url")
-    if isinstance(url, str) and (host := URL(url).host):
-        page = host + URL(url).path.rstrip("/") if source_type == "website" else host
-        return page if _fits_as_name(page) else host
-    said = ((config.get(key), before) for key, before in _NAMED_BY.items())
-    names = (
-        before + text.strip().removeprefix(before) for text, before in said if isinstance(text, str) and text.strip()
-    )
-    return next(filter(_fits_as_name, names), source_type)
-
-
-def _fits_as_name(text: str) -> bool:
-    return text.isprintable() and len(text) <= MAX_NAME

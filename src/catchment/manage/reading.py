@@ -27,10 +27,10 @@ from catchment.domain.reading import (
     checked_label,
     with_folders,
 )
-from catchment.domain.source import Source
+from catchment.domain.source import MAX_NAME, Source
 from catchment.errors import CatchmentError, Conflict, InvalidInput, NotFound, VisitError
 from catchment.manage.accounts import user_of
-from catchment.manage.catalog import MAX_NAME, RESOLVABLE, Catalog, Draft
+from catchment.manage.catalog import RESOLVABLE, Catalog, Draft
 from catchment.manage.import_export import AT_ONCE, ImportedLine, LineResult, import_sources
 from catchment.manage.resolve import Pasted, Resolver
 from catchment.manage.subscriptions import Subscriptions

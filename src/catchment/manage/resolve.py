@@ -14,7 +14,7 @@ from catchment.domain.options import OPTION_KEYS, SEALED_KEY, UNRESOLVED_KEY
 from catchment.domain.source import Source
 from catchment.errors import Conflict, InvalidInput, ParseError, RefusedAddress, TimedOut, Unreachable, VisitError
 from catchment.fetch.pacing import Deferred
-from catchment.manage.catalog import Catalog, Change, Draft, default_name
+from catchment.manage.catalog import Catalog, Change, Draft
 from catchment.manage.discovery import find_podcast, find_sitemap, look_behind
 from catchment.manage.preview import Preview, Previewer, is_missing
 from catchment.parse.discovery import is_title_of_comments
@@ -22,7 +22,7 @@ from catchment.parse.html import plain_text
 from catchment.redact import redact_url
 from catchment.sources.base import Suggestion
 from catchment.sources.client import ClientFactory
-from catchment.sources.registry import Registry
+from catchment.sources.registry import Registry, default_name
 from catchment.sources.shortcuts import Services, address_in, looks_like_feed, podcast_id
 
 MAX_PREVIEWED = 5

@@ -14,14 +14,19 @@ from importlib.metadata import EntryPoint, entry_points
 from threading import RLock
 from typing import Any, NamedTuple
 
+from yarl import URL
+
 from catchment.domain.confidential import address_of
 from catchment.domain.options import without_options
+from catchment.domain.source import MAX_NAME
 from catchment.errors import SettingsError
 from catchment.fetch.pacing import host_of
 from catchment.sources.base import CrawlingType, Fetcher, Parts, SourceType, Suggestion
 
 #: The entry points by which packages bring types of their own.
 GROUP = "catchment.sources"
+#: What is followed where there is no address, and how such names begin.
+_NAMED_BY = {"handle": "@", "subreddit": "r/", "keyword": ""}
 #: The types that come along: the module below this folder, and the class in it.
 BUILT_IN: Mapping[str, str] = {
     "rss": "rss:RssFetcher",
@@ -205,3 +210,20 @@ def _load(point: EntryPoint, complain: Callable[[str], None]) -> SourceType | No
         complain(f"the source type {point.name!r} ({point.value}) cannot be loaded: {error!r}")
         return None
     return known
+
+
+def default_name(source_type: str, config: Mapping[str, Any]) -> str:
+    """The host where there is an address, with the path of a watched page; else what it follows, or the type."""
+    url = config.get("url")
+    if isinstance(url, str) and (host := URL(url).host):
+        page = host + URL(url).path.rstrip("/") if source_type == "website" else host
+        return page if _fits_as_name(page) else host
+    said = ((config.get(key), before) for key, before in _NAMED_BY.items())
+    names = (
+        before + text.strip().removeprefix(before) for text, before in said if isinstance(text, str) and text.strip()
+    )
+    return next(filter(_fits_as_name, names), source_type)
+
+
+def _fits_as_name(text: str) -> bool:
+    return text.isprintable() and len(text) <= MAX_NAME
