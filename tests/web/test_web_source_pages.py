@@ -555,7 +555,12 @@ async def test_starter_feeds_are_nobodys_choice_and_end_no_welcome(alices: Site)
     assert "You follow them already: Hacker News" in page
     await alices.add_source(alices.alice, "own")
     page = (await alices.get("/")).text
-    assert 'id="welcome"' not in page, "somebody has an account, and something is followed"
+    assert "Welcome: a password is still to be set" in page, "others have accounts, but no administrator has one"
+    await alices.system.accounts.enrol("ada@example.org")
+    assert 'action="/welcome/password"' in (await alices.get("/")).text, "nor does one who is no administrator"
+    await alices.system.accounts.add_with_password("me@example.org", "long enough", is_admin=True)
+    page = (await alices.get("/")).text
+    assert 'id="welcome"' not in page, "an administrator has a password, and something is followed"
 
 
 @pytest.mark.proves("G-01", "G-11")

@@ -110,6 +110,10 @@ class Accounts:
     async def list_users(self) -> list[User]:
         return await self._store.read(users.list_all)
 
+    async def has_admin_with_password(self) -> bool:
+        """Whether anybody who may do everything can sign in by a password."""
+        return await self._store.read(users.has_admin_with_password)
+
     async def list_page(self, *, limit: int, offset: int) -> AccountsPage:
         return await self._store.read(_read_page, limit=limit, offset=offset)
 

@@ -97,6 +97,12 @@ def list_all(conn: Connection, *, limit: int | None = None, offset: int = 0) -> 
     return [_user(row) for row in conn.execute(select(users).order_by(users.c.id).limit(limit).offset(offset))]
 
 
+def has_admin_with_password(conn: Connection) -> bool:
+    """Whether anybody who may do everything can sign in by a password."""
+    which = (users.c.is_admin.is_(True), users.c.is_active.is_(True), users.c.password_hash.is_not(None))
+    return conn.execute(select(users.c.id).where(*which).limit(1)).first() is not None
+
+
 def count(conn: Connection) -> int:
     return conn.execute(select(func.count()).select_from(users)).scalar_one()
 

@@ -67,13 +67,13 @@ def _lede_key(page: Page, board: Board, total: int, needy: int) -> str:
 
 
 async def _welcome(page: Page, found: Sequence[Source]) -> dict[str, Any] | None:
-    """What a new store still lacks: sources, or anybody with a password; for who may do something about it.
+    """What a new store still lacks: sources, or an administrator with a password; for who may do something about it.
 
     `found` are more than there are starter feeds, which are there from the first start on and are nobody's choice.
     """
     is_nobody = page.caller.is_admin and page.caller.user_id is None
     has_own = any(source.config.get("url") not in _STARTERS for source in found)
-    is_new = not has_own or (is_nobody and not await page.system.accounts.list_users())
+    is_new = not has_own or (is_nobody and not await page.system.accounts.has_admin_with_password())
     if not page.may_write or not is_new:
         return None
     away, seen = await page.system.store.read(_read_network)
