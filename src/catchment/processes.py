@@ -17,13 +17,18 @@ def owner_name() -> str:
     return f"{_place()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
+def is_here(owner: str) -> bool:
+    """Whether it is, or was, a process of this machine."""
+    parts = owner.rsplit(":", 2)
+    return len(parts) == _PARTS and parts[0] == _place()
+
+
 def is_gone(owner: str) -> bool:
     """Whether it was a process of this machine that is there no more. Of other machines only a lease can tell."""
-    parts = owner.rsplit(":", 2)
-    if len(parts) != _PARTS or parts[0] != _place():
+    if not is_here(owner):
         return False
     try:
-        os.kill(int(parts[1]), 0)
+        os.kill(int(owner.rsplit(":", 2)[1]), 0)
     except ProcessLookupError:
         return True
     except PermissionError:

@@ -83,6 +83,20 @@ class TestSigningIn:
         assert await signs_in(found["url"])
 
     @pytest.mark.proves("R-36")
+    async def test_a_link_leads_to_a_server_that_runs_where_the_last_one_to_start_ended(
+        self, start: Start, catchment: Command
+    ) -> None:
+        url = await address(await start("up", "--port", "0", "--no-starter", "--no-collect"))
+        other = await start("up", "--port", "0", "--no-starter", "--no-collect")
+        others_url = await address(other)
+        assert (await to_thread(catchment.json, "signin"))["url"].startswith(others_url)
+        other.signal(signal.SIGTERM)
+        assert await other.ends() == 0
+        said = await to_thread(catchment, "signin")
+        assert said.stdout.startswith(url)
+        assert "not running" not in said.stderr
+
+    @pytest.mark.proves("R-36")
     def test_the_link_is_one_line_however_narrow_the_terminal_is(self, catchment: Command, home: Path) -> None:
         piped = catchment("signin", COLUMNS="40").stdout
         assert piped.count("\n") == 1

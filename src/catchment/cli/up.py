@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +17,7 @@ from catchment.cli.session import FAILED, command_for, read_settings, with_syste
 from catchment.cli.signals import collect_until_stopped, stop_on_signals
 from catchment.domain.caller import OPERATOR
 from catchment.domain.outbox import WebhookFormat
-from catchment.processes import is_gone, owner_name
+from catchment.processes import is_gone, is_here, owner_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,14 +134,25 @@ async def _welcome(system: System, listening: asyncio.Future[str]) -> None:
     typer.echo(f"A new link to sign in, at any time: {command_for(system.settings)} signin")
 
 
-#: In the data folder: where the server was reached when it last began to listen, and which process it is.
+#: In the data folder: where servers were reached when they began to listen, and which processes they are.
 ADDRESS_FILE = "server.address"
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    address: str
+    owner: str
+
+    @property
+    def is_running(self) -> bool:
+        """Of a server on another machine nobody here can tell."""
+        return not is_gone(self.owner)
 
 
 def signin(*, as_json: AsJson = False) -> None:
     """Print a new link that signs one browser in as an administrator, once and within a quarter of an hour.
 
-    It leads to where the server listened last, or to CATCHMENT_PUBLIC_URL.
+    It leads to the server that runs, the last one to start where there are several, or to CATCHMENT_PUBLIC_URL.
 
     Example: catchment signin
     """
@@ -152,7 +164,7 @@ def signin(*, as_json: AsJson = False) -> None:
         return
     typer.echo(address)
     say(f"It signs one browser in, once, until {link.expires_at:%H:%M} UTC.")
-    if not settings.public_url and not _is_running(settings):
+    if not settings.public_url and not any(server.is_running for server in _remembered(settings)):
         say(f"The server is not running: start it by `{command_for(settings)} up` before the link is opened.")
 
 
@@ -165,31 +177,29 @@ def server_address(settings: Settings) -> str:
     if settings.public_url:
         return settings.public_url
     if remembered := _remembered(settings):
-        return remembered[0]
+        return next((server for server in remembered if server.is_running), remembered[0]).address
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"http://{host}:{settings.port}"
 
 
-def _is_running(settings: Settings) -> bool:
-    """Of a server on another machine nobody here can tell."""
-    remembered = _remembered(settings)
-    return bool(remembered) and not is_gone(remembered[-1])
-
-
-def _remembered(settings: Settings) -> list[str]:
-    """The address and the process of the server that listened last, if any did."""
+def _remembered(settings: Settings) -> list[_Server]:
+    """The servers that listened last, the last one first."""
     try:
-        return _address_file(settings).read_text(encoding="utf-8").split()
+        words = iter(_address_file(settings).read_text(encoding="utf-8").split())
     except FileNotFoundError:
         return []
+    return [_Server(address, owner) for address, owner in zip(words, words, strict=False)]
 
 
 def remember_address(settings: Settings, address: str) -> None:
     """The port may be one that was free, or come from the command line: `signin` could not know it."""
     file = _address_file(settings)
     try:
+        # Of those on other machines nobody could tell that they ended.
+        others = [server for server in _remembered(settings) if is_here(server.owner) and server.is_running]
+        listening = [_Server(address, owner_name()), *others]
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.write_text(f"{address}\n{owner_name()}\n", encoding="utf-8")
+        file.write_text("".join(f"{one.address}\n{one.owner}\n" for one in listening), encoding="utf-8")
     except OSError as error:
         from loguru import logger
 
