@@ -155,7 +155,7 @@ def test_nobody_is_advised_to_let_a_link_local_address_through(address: str) -> 
     for look in (lambda: NOBODY.check_url(url), lambda: NOBODY.check_address("a.example", 80, address)):
         with pytest.raises(RefusedAddress, match=r"a link-local one, which machines keep for themselves$"):
             look()
-    with pytest.raises(RefusedAddress, match="if it is yours, add it to CATCHMENT_ALLOW_NETWORKS"):
+    with pytest.raises(RefusedAddress, match="add it to CATCHMENT_ALLOW_NETWORKS, and start Catchment again"):
         NOBODY.check_url("http://10.0.0.1/")
 
 

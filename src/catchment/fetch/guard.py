@@ -171,7 +171,7 @@ def _why_not_public(written: str, address: Address) -> str:
     said = f"leads to {written}, which is not a public address"
     if _inner(address).is_link_local:
         return f"{said} but a link-local one, which machines keep for themselves"
-    return f"{said}; if it is yours, add it to CATCHMENT_ALLOW_NETWORKS"
+    return f"{said}; if it is yours, add it to CATCHMENT_ALLOW_NETWORKS, and start Catchment again"
 
 
 def _parse_url(url: str) -> URL:
