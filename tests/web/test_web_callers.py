@@ -207,7 +207,11 @@ async def test_the_first_start_makes_an_admins_key_and_a_link_that_works_once(ke
         assert "首个管理员密钥" in chinese.text
         assert "first admin key" not in chinese.text
         client.cookies.clear()
-        assert (await client.get("/signin", params={"token": first.link.token})).status_code == 401
+        spent = await client.get("/signin", params={"token": first.link.token})
+        assert spent.status_code == 401
+        assert "Make a new one (catchment signin), or sign in with a key instead." in spent.text
+        chinese = await client.get("/signin", params={"token": first.link.token}, headers={"Accept-Language": "zh"})
+        assert "请获取新链接（catchment signin），或改用密钥登录。" in chinese.text
         assert (await client.get("/api/config")).status_code == 401
 
 
