@@ -92,8 +92,8 @@ def test_a_feed_is_changed_by_parts(catchment: Command, source_id: int):
 @pytest.mark.proves("G-12")
 def test_the_visits_of_a_source_and_why_it_brought_nothing(catchment: Command, source_id: int):
     assert catchment.json("sources", "history", str(source_id), "--json") == []
-    [never, *_] = catchment.json("why", "new", "--json")["why"]
-    assert never.startswith("It was not visited yet")
+    [never, due] = catchment.json("why", "new", "--json")["why"]
+    assert (never, due) == ("It was not visited yet.", "The next visit is as soon as the collector looks.")
     catchment("collect", "--source", str(source_id), CATCHMENT_TIMEOUT_SECONDS="1")
     [visit] = catchment.json("sources", "history", str(source_id), "--json")
     assert not visit["ok"]

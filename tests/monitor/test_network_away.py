@@ -204,9 +204,9 @@ async def test_why_says_of_a_visit_without_a_network_that_it_does_not_count(syst
     health = (await system.viewer(VIEW)).describe(source)
     visits = await system.history.visits(source.id, OPERATOR, limit=1)
     for language, counted in ((Language.ENGLISH, "in a row"), (Language.CHINESE, "连续失败")):
-        said = " ".join(explain(source, health, visits, network_away=True, language=language))
+        said = " ".join(explain(source, health, visits, now=clock.now(), network_away=True, language=language))
         assert counted not in said
-    failed = next(one for one in explain(source, health, visits) if "failed: " in one)
+    failed = next(one for one in explain(source, health, visits, now=clock.now()) if "failed: " in one)
     assert failed.endswith(". That is not counted against the source.")
 
 
@@ -219,5 +219,5 @@ async def test_why_blames_the_network_only_for_a_visit_that_it_prevented(
     health = (await system.viewer(VIEW)).describe(source)
     line = LogLine(source_id=source.id, started_at=clock.now(), finished_at=clock.now(), ok=False, error="HTTP 410")
     for visits, is_blamed in (([], True), ([replace(line, excuse=VisitOutcome.NETWORK_AWAY)], True), ([line], False)):
-        said = explain(source, health, visits, network_away=True, language=language)
+        said = explain(source, health, visits, now=clock.now(), network_away=True, language=language)
         assert any("The network is away" in one or "网络不通" in one for one in said) == is_blamed

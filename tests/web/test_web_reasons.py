@@ -51,7 +51,7 @@ def test_the_reason_is_a_sentence(why: Why, failures: int, minutes: int, english
 def test_a_source_that_is_probed_is_not_said_to_be_left_alone(language: Language):
     source = replace(make_source(), paused_by=PausedBy.ERROR, next_check=NextCheck(at=AT, why=Why.PROBE))
     health: Any = SimpleNamespace(status=SourceStatus.PAUSED, next_check_at=AT, next_check_reason="", marks=())
-    [said, *_] = explain(source, health, [], language=language, on_page=True)
+    [said, *_] = explain(source, health, [], now=AT, language=language, on_page=True)
     assert said in {"Errors paused it; it is tried again by itself.", "因错误暂停，之后会自动再试。"}
 
 
@@ -100,3 +100,25 @@ def test_a_type_without_its_key_says_which_key(language: Language):
     assert "SOME_KEY" in next_check_reason(source, hour, language, has_fetcher=False, needed_key="SOME_KEY")
     platform = replace(make_source(), type="xhs_search", next_check=NextCheck(at=AT, why=Why.NO_COOKIE))
     assert "COOKIE_MASTER_KEY" in next_check_reason(platform, hour, language)
+
+
+@pytest.mark.proves("A-15")
+@pytest.mark.parametrize(
+    ("language", "due", "later"),
+    [
+        (
+            Language.ENGLISH,
+            "The next visit is as soon as the collector looks.",
+            "The next visit is at 2026-03-01 14:05 UTC: every minute.",
+        ),
+        (Language.CHINESE, "下次抓取：采集器下次巡视时立即抓取。", "下次抓取：2026-03-01 14:05 UTC（每分钟）。"),
+    ],
+)
+def test_a_moment_that_has_come_is_not_given_as_the_next_visit(language: Language, due: str, later: str):
+    source = replace(make_source(), next_check=NextCheck(at=AT, why=Why.INTERVAL))
+    reason = next_check_reason(source, timedelta(minutes=1), language)
+    health: Any = SimpleNamespace(status=SourceStatus.OK, next_check_at=AT, next_check_reason=reason, marks=())
+    for now, said in ((AT, due), (AT + timedelta(seconds=59), due), (AT - timedelta(seconds=1), later)):
+        assert explain(source, health, [], now=now, language=language)[-1] == said
+    health.status = SourceStatus.NO_FETCHER
+    assert sum(reason in one for one in explain(source, health, [], now=AT, language=language)) == 1, "said once"

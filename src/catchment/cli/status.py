@@ -83,7 +83,8 @@ def why(
         visits = await system.history.visits(wanted.id, OPERATOR, limit=200)
         collector = await system.store.read(read_collector, OPERATOR, now=viewer.now)
         failed = health.pages.failed if health.pages else 0
-        return wanted, explain(wanted, health, visits, network_away=collector.network_away, failed_pages=failed)
+        away = collector.network_away
+        return wanted, explain(wanted, health, visits, now=viewer.now, network_away=away, failed_pages=failed)
 
     wanted, sentences = with_system(work)
     if as_json:

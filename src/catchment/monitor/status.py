@@ -50,9 +50,14 @@ def as_counted(sentence: str) -> str:
     return _COUNTED.sub(lambda found: f"{found[1]}{found[2]} {found[3]}{'' if found[1] == '1' else 's'}", sentence)
 
 
+#: When a source is looked at that is due.
+AT_ONCE: Mapping[Language, str] = {
+    Language.ENGLISH: "as soon as the collector looks",
+    Language.CHINESE: "采集器下次巡视时立即抓取",
+}
 _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
     Language.ENGLISH: {
-        Why.NEW: "as soon as the collector looks",
+        Why.NEW: AT_ONCE[Language.ENGLISH],
         Why.INTERVAL: "{interval}",
         Why.ADAPTED: "adapted to its rhythm: something new about {spacing}",
         Why.GAP: "sooner than {interval}, since items were missed",
@@ -71,7 +76,7 @@ _SENTENCES: Mapping[Language, Mapping[Why, str]] = {
         Why.NO_FETCHER: "nothing here can fetch the type {type}",
     },
     Language.CHINESE: {
-        Why.NEW: "采集器下次巡视时立即抓取",
+        Why.NEW: AT_ONCE[Language.CHINESE],
         Why.INTERVAL: "{interval}",
         Why.ADAPTED: "按其更新节奏调整：大约{spacing}有新内容",
         Why.GAP: "曾有内容漏采，比{interval}更早",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 
 from catchment.domain.source import Source, SourceStatus
 from catchment.domain.visit import VisitOutcome
-from catchment.monitor.status import Language, Mark, SourceHealth, as_counted, clock_time
+from catchment.monitor.status import AT_ONCE, Language, Mark, SourceHealth, as_counted, clock_time
 from catchment.store.fetch_log import LogLine
 
 _SENTENCES: Mapping[Language, Mapping[str, str]] = {
@@ -14,7 +15,7 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "away": "The network is away: nothing outside can be reached, and no source is to blame.",
         "paused": "It is not visited: {reason}.",
         "probing": "Errors paused it; it is tried again by itself.",
-        "never": "It was not visited yet; next: {reason}.",
+        "never": "It was not visited yet.",
         "failed": "The last visit, at {at}, failed: {error} That was failure {failures} in a row.",
         "not_counted": "The last visit, at {at}, failed: {error} That is not counted against the source.",
         "failed_anew": "The last visit, at {at}, failed: {error}",
@@ -33,12 +34,13 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "gap": "It has more news between two visits than it lists: a shorter interval misses less.",
         "moved": "It says that it is somewhere else for good: give it its new address.",
         "next": "The next visit is at {at}: {reason}.",
+        "due": "The next visit is {reason}.",
     },
     Language.CHINESE: {
         "away": "网络不通：外部都无法访问，与来源无关。",
         "paused": "不会抓取：{reason}。",
         "probing": "因错误暂停，之后会自动再试。",
-        "never": "尚未抓取过；下次：{reason}。",
+        "never": "尚未抓取过。",
         "failed": "上次抓取（{at}）失败：{error} 已连续失败 {failures} 次。",
         "not_counted": "上次抓取（{at}）失败：{error} 这不计为来源的失败。",
         "failed_anew": "上次抓取（{at}）失败：{error}",
@@ -57,6 +59,7 @@ _SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "gap": "两次抓取之间的新内容多于它列出的：缩短间隔可减少遗漏。",
         "moved": "它表示已永久搬到别处：请改用新地址。",
         "next": "下次抓取：{at}（{reason}）。",
+        "due": "下次抓取：{reason}。",
     },
 }
 #: What a page has beside these sentences, the error and the next visit, and what is left to say then.
@@ -65,6 +68,7 @@ _BESIDE = {
     "failed_anew": "failed_briefly",
     "not_counted": "not_counted_briefly",
     "next": "",
+    "due": "",
 }
 _MARKS = {Mark.QUIET: "quiet", Mark.GAP: "gap", Mark.MOVED: "moved"}
 
@@ -74,6 +78,7 @@ def explain(
     health: SourceHealth,
     visits: Sequence[LogLine],
     *,
+    now: datetime,
     network_away: bool = False,
     failed_pages: int = 0,
     language: Language = Language.ENGLISH,
@@ -83,7 +88,9 @@ def explain(
 
     A page has the error and the next visit beside it.
     """
-    sentences, found = _SENTENCES[language], _findings(source, health, visits, network_away, failed_pages)
+    sentences = _SENTENCES[language]
+    findings = _findings(source, health, visits, network_away, failed_pages)
+    found = [*findings, *_next_visit(health, now, language)]
     named = ((_BESIDE.get(name, name) if on_page else name, values) for name, values in found)
     return [as_counted(sentences[name].format(**values)) for name, values in named if name]
 
@@ -105,12 +112,20 @@ def _findings(
         yield _last_visit(source, visits)
         yield from _last_news(source, visits)
     elif source.last_fetched_at is None:
-        yield "never", {"reason": health.next_check_reason}
+        yield "never", {}
     if failed_pages:
         yield "pages", {"failed": failed_pages, "id": source.id}
     yield from ((_MARKS[mark], {}) for mark in health.marks if mark in _MARKS)
-    if health.next_check_at is not None:
-        yield "next", {"at": clock_time(health.next_check_at), "reason": health.next_check_reason}
+
+
+def _next_visit(health: SourceHealth, now: datetime, language: Language) -> Iterator[Finding]:
+    at = health.next_check_at
+    if at is None or health.status is SourceStatus.NO_FETCHER:
+        return
+    if at <= now:
+        yield "due", {"reason": AT_ONCE[language]}
+    else:
+        yield "next", {"at": clock_time(at), "reason": health.next_check_reason}
 
 
 def _last_visit(source: Source, visits: Sequence[LogLine]) -> Finding:

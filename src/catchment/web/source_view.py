@@ -267,10 +267,11 @@ def read_history_of(
     )
 
 
-def why_of(source: Source, health: SourceHealth, past: History, words: Words) -> str:
+def why_of(source: Source, health: SourceHealth, past: History, words: Words, *, now: datetime) -> str:
     """What is to be known of it besides its error and its next check, which the page has anyway."""
     language = words.language
-    sentences = explain(source, health, past.visits, network_away=past.network_away, language=language, on_page=True)
+    away = past.network_away
+    sentences = explain(source, health, past.visits, now=now, network_away=away, language=language, on_page=True)
     return words.say(words.joined(sentences))
 
 

@@ -369,7 +369,7 @@ async def read_source(page: Page) -> Content:
         "backlog": pages.get(source.id),
     }
     lede = Markup('<p class="lede" id="source-why">{}</p>').format(
-        with_moments(why_of(source, health, past, page.words))
+        with_moments(why_of(source, health, past, page.words, now=viewer.now))
     )
     names = ("state", "controls", "history", "visits", "latest")
     parts = {f"source-{name}": page.part(f"parts/source_{name}.html", **context) for name in names}
