@@ -114,7 +114,7 @@ async def test_the_list_of_jobs_reads_well(site: XSite, catchment: Command, sqli
         await system.jobs.look_after(SCRAPER_JOB)
     await to_thread(catchment, "jobs", "pause", "cleanup")
     said = (await to_thread(catchment, "jobs", "list")).stdout
-    assert re.search(r"job +next run +last run +how it went", said)
+    assert re.search(r"job +next run \(UTC\) +last run \(UTC\) +how it went", said)
     assert re.search(r"scraper_job +\d.* ok: 1 of 1 user\(s\), 25 new of 25 tweet\(s\)", said)
     assert re.search(r"cleanup +paused ", said)
     assert re.search(r"collector_tick +with each tick ", said)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from catchment.cli.console import TableLayout, drawn_table, laid_out
+from catchment.cli.console import TableLayout, drawn_table, laid_out, print_facts, print_table
 
 COLUMNS = ("id", "name", "status", "last fetched", "next check", "why then", "error")
 WAITING = ["1", "Hacker News", "pending", "-", "2026-11-17 10:45:57", "the network is away; tried again soon", ""]
@@ -74,3 +77,14 @@ def test_nothing_is_cut_off_and_no_line_is_too_long(rows: list[list[str]], width
     for row in rows:
         for text in row:
             assert all(shown.count(char) >= text.count(char) for char in set(text) - {"-", " "})
+
+
+def test_times_say_that_they_are_in_utc(capsys: pytest.CaptureFixture[str]):
+    moment = datetime(2026, 11, 19, 23, 49, 36, tzinfo=UTC)
+    print_table(("name", "next check"), [("a", None), ("b", moment)])
+    print_table(("name", "next check"), [("a", None)])
+    print_facts({"name": "a", "next_check_at": moment})
+    first, second, facts = capsys.readouterr().out.split("name")[1:]
+    assert "next check (UTC)" in first
+    assert "(UTC)" not in second, "it shows no time"
+    assert "next check at (UTC)" in facts

@@ -211,12 +211,19 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, tit
 
     # What is shown comes from strangers: it must not be read as markup.
     console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, markup=False, highlight=False, emoji=False)
-    cells = [[cell(value) for value in row] for row in rows]
+    shown = [tuple(row) for row in rows]
+    columns = tuple(with_zone(name, values) for name, *values in zip(columns, *shown, strict=True))
+    cells = [[cell(value) for value in row] for row in shown]
     # Who reads it by program, or in a file, wants every line alike.
     whole = [TableLayout(columns, cells, [None] * len(columns))]
     for part in laid_out(columns, cells, console.width) if sys.stdout.isatty() else whole:
         console.print(drawn_table(part, title=title))
         title = None
+
+
+def with_zone(heading: str, values: Iterable[object]) -> str:
+    """The heading of a column, which says in which zone its times are."""
+    return f"{heading} (UTC)" if heading and any(isinstance(value, datetime) for value in values) else heading
 
 
 #: What stands between two columns, and at both ends of a line.
@@ -314,7 +321,7 @@ def print_page(
 
 def print_facts(facts: Mapping[str, object], *, title: str | None = None) -> None:
     """One thing, a fact a line."""
-    print_table(_FACT, ((_heading(name), value) for name, value in facts.items()), title=title)
+    print_table(_FACT, ((with_zone(_heading(name), [value]), value) for name, value in facts.items()), title=title)
 
 
 def print_result(value: object, sentence: str, *, as_json: bool) -> None:
