@@ -104,6 +104,18 @@ async def test_an_address_at_which_there_is_nothing_is_refused_unless_told_other
     assert "Warning: there is nothing to follow yet" in added.stderr
 
 
+@pytest.mark.proves("A-32")
+async def test_json_is_added_by_the_type_that_the_refusal_names(catchment: Command, site: FeedSite) -> None:
+    url = site.serve('{"posts": [{"id": 1, "title": "a"}]}', path="/api/posts")
+    refused = await to_thread(catchment, "add", url)
+    assert refused.exit_code == 1
+    assert "`catchment add URL --type custom_api`" in refused.stderr
+    assert await to_thread(catchment.json, "sources", "list") == []
+    where = ("--type", "custom_api", "--config", json.dumps({"items_path": "posts"}))
+    assert (await to_thread(catchment.json, "add", url, *where))["type"] == "custom_api"
+    assert "## custom_api" in (await to_thread(catchment, "docs", "sources")).stdout
+
+
 @pytest.mark.proves("R-39")
 async def test_what_only_does_not_answer_now_is_added(catchment: Command, site: FeedSite) -> None:
     added = await to_thread(catchment, "add", site.serve("no", status=503, path="/feed.xml"))

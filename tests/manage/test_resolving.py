@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+from aiohttp import web as http
 
 from catchment.bootstrap import System, open_system
 from catchment.clock import ManualClock
@@ -132,7 +133,7 @@ async def test_feeds_are_tried_until_one_can_be_read(system: System, site: FeedS
 async def test_what_is_neither_page_nor_feed_is_refused(system: System, site: FeedSite) -> None:
     from aiohttp import web
 
-    async def picture(_: web.Request) -> web.StreamResponse:
+    async def picture(_: http.Request) -> http.StreamResponse:
         return web.Response(body=b"\x89PNG\r\n", content_type="image/png")
 
     with pytest.raises(InvalidInput, match="image/png"):
@@ -201,3 +202,26 @@ async def test_what_is_added_without_a_name_or_an_address_is_called_by_what_it_f
     system: System, kind: str, config: dict[str, str], name: str
 ) -> None:
     assert system.catalog.check(Draft(type=kind, config=config), OPERATOR).name == name
+
+
+@pytest.mark.proves("A-32")
+@pytest.mark.parametrize("body", ['{"data": {"posts": [{"id": 1, "title": "a"}]}}', "\n[1]"])
+@pytest.mark.parametrize("content_type", ["application/json", "text/html"])
+async def test_json_is_no_page_unless_somebody_says_so(
+    system: System, site: FeedSite, body: str, content_type: str
+) -> None:
+    async def answer(_: http.Request) -> http.StreamResponse:
+        return http.Response(text=body, content_type=content_type)
+
+    url = site.script(answer, path="/api/posts")
+    with pytest.raises(InvalidInput, match=r"answers in JSON.*--type custom_api.*catchment docs sources") as refusal:
+        await resolve(system, url)
+    assert "返回 JSON" in in_chinese(str(refusal.value))
+    said = await resolve(system, url, type="website")
+    assert (said.type, said.config, said.doubt) == ("website", {"url": url}, None)
+
+
+@pytest.mark.proves("A-32")
+@pytest.mark.parametrize("body", ['{"state": "open"}', "[draft", "<!doctype html><title>Quay</title><p>[1]"])
+async def test_what_lists_nothing_in_json_is_a_page_as_ever(system: System, site: FeedSite, body: str) -> None:
+    assert (await resolve(system, site.serve(body, path="/x"))).type == "website"

@@ -28,6 +28,7 @@ from catchment.domain.source import NextCheck, PausedBy, Source, Why
 from catchment.domain.visit import Fetched
 from catchment.fetch.pacing import Deferred
 from catchment.manage.catalog import Change, Draft
+from catchment.manage.discovery import judge
 from catchment.manage.packs import STARTER_PACK
 from catchment.manage.resolve import PreviewItem, Resolved, Resolver
 from catchment.monitor.status import Language
@@ -201,6 +202,24 @@ async def test_what_alone_was_refused_of_several_is_left_with_its_reason(alices:
     assert "Followed 0; 0 were there already, 2 could not be." in apart
     for why in ("which is not a public address", "There is no source type 'nonsense'"):
         assert apart.count(why) == 1
+
+
+@pytest.mark.proves("G-03")
+@pytest.mark.parametrize(("lang", "told"), [("en", "answers in JSON, and is neither"), ("zh", "返回 JSON，既不是")])
+async def test_json_that_is_pasted_is_told_how_it_is_followed(
+    alices: Site, monkeypatch: pytest.MonkeyPatch, lang: str, told: str
+):
+    body = b'{"posts": [{"id": 1}]}'
+
+    async def resolve(*_: Any) -> Resolved:
+        judge(body, address="https://a.example/api", url="https://a.example/api", content_type="application/json")
+        raise AssertionError("it is no page")
+
+    monkeypatch.setattr(Resolver, "resolve", resolve)
+    page = (await send(alices, f"/sources/look?lang={lang}", pasted="https://a.example/api")).text
+    assert f"https://a.example/api {told}" in page
+    assert "`catchment add URL --type custom_api`" in page
+    assert 'name="follow"' not in page
 
 
 @pytest.mark.proves("G-05")

@@ -15,6 +15,7 @@ from catchment.fetch.client import Request, Response
 from catchment.fetch.options import SourceClient
 from catchment.fetch.pacing import Deferred
 from catchment.parse.discovery import Discovery, discover, is_page, is_sitemap, refresh_of
+from catchment.parse.json_values import holds_list, read_json
 from catchment.parse.robots import Robots
 from catchment.parse.sitemap import SitemapParser
 from catchment.sandbox.pool import ParserPool
@@ -75,7 +76,8 @@ def judge(body: bytes, *, address: str, url: str, content_type: str) -> Discover
         try:
             return _feed(body, address=address, url=url, content_type=content_type)
         except ParseError:
-            pass  # no feed, so it is a page
+            _refuse_json(body, address)
+            # No feed, so it is a page.
     try:
         title, items = read_page(body, watched=Watched(address=address), url=url, content_type=content_type)
     except ParseError as error:
@@ -86,6 +88,20 @@ def judge(body: bytes, *, address: str, url: str, content_type: str) -> Discover
         items=items,
         page=discover(body, url=url, content_type=content_type),
     )
+
+
+def _refuse_json(body: bytes, address: str) -> None:
+    """Answers of an API change all the time: whoever wants a page of them watched says so by the type."""
+    try:
+        document = read_json(body)
+    except ParseError:
+        return
+    if holds_list(document):
+        raise InvalidInput(
+            f"{address} answers in JSON, and is neither a feed nor a page: "
+            "`catchment add URL --type custom_api` follows it, as `catchment docs sources` tells.",
+            field="url",
+        )
 
 
 async def find_sitemap(http: SourceClient, parsers: ParserPool, address: str, page: Discovery) -> Suggestion | None:

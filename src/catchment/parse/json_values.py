@@ -113,6 +113,18 @@ def read_json(body: bytes) -> Any:
         raise ParseError(f"{what}: {reason}") from error
 
 
+def holds_list(document: Any) -> bool:
+    """Whether it is a list, or has one anywhere."""
+    found = [document]
+    while found:
+        one = found.pop()
+        if isinstance(one, list):
+            return True
+        if isinstance(one, dict):
+            found.extend(one.values())
+    return False
+
+
 def read_object(body: bytes) -> dict[str, Any]:
     value = read_json(body)
     if not isinstance(value, dict):
