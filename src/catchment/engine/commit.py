@@ -149,9 +149,10 @@ def _log_change(source: Source, state: SourceState, result: VisitResult) -> None
 
 def _named(conn: Connection, visit: Visit, source: Source, now: datetime) -> Source:
     """A source that nobody named, called what it calls itself at the first visit that brings something."""
+    if source.fetch_count or source.name != default_name(source.type, source.config):
+        return source
     title = _title(visit.ending)
-    is_unnamed = not source.fetch_count and source.name == default_name(source.type, source.config)
-    if not title or not is_unnamed or title == source.name:
+    if not title or title == source.name:
         return source
     return replace(source, name=sources.change(conn, source.id, {"name": title}, now=now).name)
 
