@@ -139,7 +139,7 @@ ADDRESS_FILE = "server.address"
 
 
 @dataclass(frozen=True, slots=True)
-class _Server:
+class _RememberedServer:
     address: str
     owner: str
 
@@ -182,13 +182,13 @@ def server_address(settings: Settings) -> str:
     return f"http://{host}:{settings.port}"
 
 
-def _remembered(settings: Settings) -> list[_Server]:
+def _remembered(settings: Settings) -> list[_RememberedServer]:
     """The servers that listened last, the last one first."""
     try:
         words = iter(_address_file(settings).read_text(encoding="utf-8").split())
     except FileNotFoundError:
         return []
-    return [_Server(address, owner) for address, owner in zip(words, words, strict=False)]
+    return [_RememberedServer(address, owner) for address, owner in zip(words, words, strict=False)]
 
 
 def remember_address(settings: Settings, address: str) -> None:
@@ -197,7 +197,7 @@ def remember_address(settings: Settings, address: str) -> None:
     try:
         # Of those on other machines nobody could tell that they ended.
         others = [server for server in _remembered(settings) if is_here(server.owner) and server.is_running]
-        listening = [_Server(address, owner_name()), *others]
+        listening = [_RememberedServer(address, owner_name()), *others]
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.write_text("".join(f"{one.address}\n{one.owner}\n" for one in listening), encoding="utf-8")
     except OSError as error:
